@@ -1,0 +1,115 @@
+"""What a grading produced, as frozen data, and its JSON form (DESIGN: report schema 1)."""
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+SCHEMA = 1
+
+
+class Verdict(StrEnum):
+    """The outcome of one test. The first six are about the submission."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASHED = "crashed"
+    SKIPPED = "skipped"
+    NOT_GRADED = "not_graded"
+    INFRA = "infra"
+
+    @property
+    def counts(self) -> bool:
+        """True if the test stays in the denominator of its task."""
+        return self not in (Verdict.NOT_GRADED, Verdict.INFRA)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One line of the manifest: a test that must report."""
+
+    id: str
+    task: str
+    suite: str  # "hidden", "public", "rules" or "pseudocode"
+    weight: float = 1.0
+    gate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """The verdict on one test; ``message`` may hold text of the student: escape it when shown."""
+
+    __test__ = False
+
+    id: str
+    task: str
+    suite: str
+    verdict: Verdict
+    message: str = ""
+    seconds: float = 0.0
+    output: str = ""  # what the submission printed meanwhile, cut
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """Points of one task. ``graded`` is False where this machine could judge none of its tests."""
+
+    id: str
+    title: str
+    points: float
+    score: float
+    graded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One grading of one submission."""
+
+    lab: int
+    topic: str
+    tasks: tuple[TaskResult, ...]
+    tests: tuple[TestResult, ...]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    partial: bool = False  # the grading was cut off; unreported tests are missing
+    extras: dict[str, Any] = field(default_factory=dict)  # reported, never scored
+
+    @property
+    def score(self) -> float:
+        """Points earned."""
+        return round(sum(task.score for task in self.tasks), 4)
+
+    @property
+    def graded(self) -> float:
+        """Points that this machine could judge."""
+        return round(sum(task.points for task in self.tasks if task.graded), 4)
+
+    @property
+    def total(self) -> float:
+        """Points of the lab, 100 by contract."""
+        return round(sum(task.points for task in self.tasks), 4)
+
+    @property
+    def exit_code(self) -> int:
+        """0 all graded tests passed, 1 some did not, 3 something of ours broke."""
+        verdicts = {test.verdict for test in self.tests}
+        if Verdict.INFRA in verdicts or self.partial:
+            return 3
+        return 0 if verdicts <= {Verdict.PASSED, Verdict.NOT_GRADED} else 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON-ready data: the contract's keys first, then ``partial`` and ``extras``."""
+        return {
+            "schema": SCHEMA,
+            "lab": self.lab,
+            "topic": self.topic,
+            "score": self.score,
+            "graded": self.graded,
+            "total": self.total,
+            "tasks": [asdict(task) for task in self.tasks],
+            "tests": [asdict(test) for test in self.tests],
+            "provenance": self.provenance,
+            "partial": self.partial,
+            "extras": self.extras,
+        }
