@@ -1,0 +1,144 @@
+"""A report as one HTML file: no script, no external resource, nothing of the student unescaped.
+
+The content security policy in its head forbids everything but its own style and data images, so
+a slip in the escaping would still run nothing. Figures (SVG from ``extras["figures"]``) are
+embedded as images for the same reason: inside an image no script runs and no link is followed.
+"""
+
+import base64
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from grader.report_style import STYLE
+from grader.results import Report, TestResult, Verdict
+from grader.summary import AT_FAULT, SHOWN_AS, TaskSummary, notices, score_line, summarize
+from grader.text import encodable, number, visible, visible_line
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+FIGURE_LIMIT = 2_000_000  # characters of one figure
+
+
+def render_html(report: Report) -> str:
+    """The page, as text that encodes to UTF-8 whatever the report holds."""
+    parts = summarize(report)
+    title = f"Lab {report.lab:02d} · {report.topic}"
+    body = [
+        f"<h1>{_line(title)}</h1>",
+        f'<p class="score">{_line(score_line(report))}</p>',
+        *_notices(report),
+        _tasks(parts),
+        *(_failure(report, part) for part in parts if part.lost and part.first),
+        *_figures(report.extras.get("figures")),
+        "<h2>All tests</h2>",
+        *(_tests(part) for part in parts),
+        *_facts("Also measured, never scored", _flat(report.extras, skip="figures")),
+        *_facts("About this grading", _flat(report.provenance)),
+    ]
+    return _page(title, body)
+
+
+def _page(title: str, body: Iterable[str]) -> str:
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{_line(title)}</title>",
+        f"<style>{STYLE}</style>",
+    ]
+    lines = ["<!doctype html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
+    return "\n".join([*lines, *body, "</main>", "</body>", "</html>", ""])
+
+
+def _line(text: str) -> str:
+    return html.escape(visible_line(text))
+
+
+def _block(text: str) -> str:
+    return html.escape(visible(text))
+
+
+def _notices(report: Report) -> list[str]:
+    return [
+        f'<p class="notice {notice.level}"><strong>{notice.level}:</strong> {_line(notice.text)}'
+        + (f"<br><small>hint: {_line(notice.hint)}</small>" if notice.hint else "")
+        + "</p>"
+        for notice in notices(report)
+    ]
+
+
+def _tasks(parts: Sequence[TaskSummary]) -> str:
+    head = "<tr><th>Task</th><th></th><th>Points</th><th>Tests</th></tr>"
+    rows = "\n".join(_task(part) for part in parts)
+    return f'<h2>Tasks</h2>\n<div class="wide"><table>\n{head}\n{rows}\n</table></div>'
+
+
+def _task(part: TaskSummary) -> str:
+    task = part.task
+    points = number(task.points)
+    if task.graded:
+        bar = f'<meter min="0" max="{task.points}" value="{task.score}"></meter>'
+        earned = f"{number(task.score)} / {points}"
+    else:
+        bar, earned = "not graded", f"- / {points}"
+    name = f"<code>{_line(task.id)}</code> {_line(task.title)}"
+    return f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{_line(part.counted)}</td></tr>"
+
+
+def _failure(report: Report, part: TaskSummary) -> str:
+    test = part.first
+    assert test is not None
+    command = f"make hint LAB={report.lab} TASK={part.task.id}"
+    return (
+        f'<section class="failure"><h3>{_line(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
+        f"<p><code>{_line(test.id)}</code></p>{_texts(test)}"
+        f"<p><small>hint: <code>{_line(command)}</code></small></p></section>"
+    )
+
+
+def _texts(test: TestResult) -> str:
+    shown = f"<pre>{_block(test.message)}</pre>" if test.message.strip() else ""
+    if test.output.strip():
+        shown += f"<p><small>it printed</small></p><pre>{_block(test.output)}</pre>"
+    return shown
+
+
+def _tests(part: TaskSummary) -> str:
+    rows = "\n".join(_test(test) for test in part.tests)
+    summary = f"<summary>{_line(part.task.id)}: {_line(part.counted or 'no results')}</summary>"
+    return f"<details>{summary}<ul>\n{rows}\n</ul></details>"
+
+
+def _test(test: TestResult) -> str:
+    kind = "passed" if test.verdict is Verdict.PASSED else "other"
+    kind = "lost" if test.verdict in AT_FAULT else kind
+    return (
+        f'<li class="{kind}"><code>{_line(test.id)}</code> {SHOWN_AS[test.verdict]}'
+        f" <small>{_line(test.suite)}, {test.seconds:.2f} s</small>{_texts(test)}</li>"
+    )
+
+
+def _figures(figures: Any) -> list[str]:
+    """``figures`` is a list of ``{"title": …, "svg": …}``; anything else is left out."""
+    found: list[str] = []
+    for figure in cast(list[Any], figures) if isinstance(figures, list) else []:
+        match figure:
+            case {"title": str(title), "svg": str(svg)} if len(svg) <= FIGURE_LIMIT:
+                data = base64.b64encode(encodable(svg).encode()).decode()
+                image = f'<img alt="{_line(title)}" src="data:image/svg+xml;base64,{data}">'
+                found.append(f"<figure>{image}<figcaption>{_line(title)}</figcaption></figure>")
+            case _:
+                pass
+    return found
+
+
+def _flat(facts: Mapping[str, Any], skip: str = "") -> dict[str, str]:
+    return {str(key): str(value) for key, value in facts.items() if key != skip}
+
+
+def _facts(title: str, facts: Mapping[str, str]) -> list[str]:
+    if not facts:
+        return []
+    rows = "\n".join(f"<dt>{_line(key)}</dt><dd>{_line(facts[key])}</dd>" for key in facts)
+    return [f"<h2>{title}</h2>", f"<dl>\n{rows}\n</dl>"]
