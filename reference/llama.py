@@ -1,0 +1,135 @@
+"""Oracle of lab 01: each formula of a Llama, written once, slowly and in plain sight.
+
+Fed float64 this is the truth. Fed a submission's own dtype it is the trusted implementation, whose
+rounding says what that dtype can reach. Reductions, angles and softmax run in float32 or better.
+
+Letters: B sequences, T new tokens, S context positions, H query heads, G key/value heads, D head
+width, E model width, F feed-forward width, V vocabulary.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Config(Protocol):
+    """What the formulas ask of a configuration; the given code's ``LlamaConfig`` has it all."""
+
+    @property
+    def num_layers(self) -> int: ...
+    @property
+    def num_heads(self) -> int: ...
+    @property
+    def num_kv_heads(self) -> int: ...
+    @property
+    def head_dim(self) -> int: ...
+    @property
+    def rms_norm_eps(self) -> float: ...
+    @property
+    def rope_theta(self) -> float: ...
+    @property
+    def tie_word_embeddings(self) -> bool: ...
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:  # [..., E], [E] -> [..., E]
+    """Divide by the root of (mean square + eps); nothing is subtracted (arXiv:1910.07467)."""
+    wide = _widen(x)
+    mean_square = (wide**2).sum(-1, keepdim=True) / x.shape[-1]
+    return (wide / torch.sqrt(mean_square + eps) * weight).to(x.dtype)
+
+
+def apply_rope(x: Tensor, positions: Tensor, theta: float) -> Tensor:  # [B,H,T,D], [B,T] -> same
+    """Turn pair (x[i], x[i + D/2]) by position * theta**(-2i/D) (arXiv:2104.09864, HF pairing)."""
+    wide, half = _widen(x), x.shape[-1] // 2
+    out = torch.empty_like(wide)
+    for i in range(half):
+        # The exponent is exact in Python; the angle is then as good as the dtype allows.
+        speed = torch.tensor(theta ** (-2 * i / x.shape[-1]), dtype=wide.dtype)
+        angle = (positions.to(wide.dtype) * speed)[:, None, :]  # [B, 1, T], the same for all heads
+        a, b = wide[..., i], wide[..., i + half]
+        out[..., i] = a * torch.cos(angle) - b * torch.sin(angle)
+        out[..., i + half] = b * torch.cos(angle) + a * torch.sin(angle)
+    return out.to(x.dtype)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # [B,H,T,D], [B,G,S,D] x2 -> [B,H,T,D]
+    """Causal softmax(q k' / sqrt(D)) v, one head at a time; the last query sees the last key."""
+    heads, new, width = q.shape[1:]
+    groups, context = k.shape[1:3]
+    out = torch.empty_like(q)
+    hidden = torch.arange(context)[None, :] > torch.arange(context - new, context)[:, None]
+    for h in range(heads):
+        g = h // (heads // groups)  # consecutive query heads share a key/value head
+        scores = _widen(q[:, h]) @ _widen(k[:, g]).mT / math.sqrt(width)  # [B, T, S]
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        out[:, h] = weights.to(q.dtype) @ v[:, g]
+    return out
+
+
+def swiglu(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
+    """Return w_down (silu(w_gate x) * w_up x), in x's dtype (arXiv:2002.05202).
+
+    x [..., E], w_gate and w_up [F, E], w_down [E, F] -> [..., E].
+    """
+    gate, up = x @ w_gate.to(x.dtype).T, x @ w_up.to(x.dtype).T
+    return (gate * torch.sigmoid(gate) * up) @ w_down.to(x.dtype).T
+
+
+def logits(config: Config, weights: Mapping[str, Tensor], tokens: Tensor) -> Tensor:
+    """Return the logits [B,T,V] of tokens [B,T]; ``weights`` under their Hugging Face names."""
+    x = weights["model.embed_tokens.weight"][tokens]
+    positions = torch.arange(tokens.shape[1]).expand(tokens.shape)
+    for layer in range(config.num_layers):
+        w = {
+            name.removeprefix(f"model.layers.{layer}.").removesuffix(".weight"): value
+            for name, value in weights.items()
+        }
+        y = rms_norm(x, w["input_layernorm"], config.rms_norm_eps)
+        q = _heads(y @ w["self_attn.q_proj"].T, config.num_heads)
+        k = _heads(y @ w["self_attn.k_proj"].T, config.num_kv_heads)
+        v = _heads(y @ w["self_attn.v_proj"].T, config.num_kv_heads)
+        q = apply_rope(q, positions, config.rope_theta)
+        k = apply_rope(k, positions, config.rope_theta)
+        mixed = attention(q, k, v).transpose(1, 2).flatten(2)  # [B, T, H * D]
+        x = x + mixed @ w["self_attn.o_proj"].T
+        y = rms_norm(x, w["post_attention_layernorm"], config.rms_norm_eps)
+        x = x + swiglu(y, w["mlp.gate_proj"], w["mlp.up_proj"], w["mlp.down_proj"])
+    x = rms_norm(x, weights["model.norm.weight"], config.rms_norm_eps)
+    tied = config.tie_word_embeddings
+    return x @ weights["model.embed_tokens.weight" if tied else "lm_head.weight"].T
+
+
+def greedy(
+    config: Config, weights: Mapping[str, Tensor], prompt: list[int], steps: int
+) -> tuple[list[int], list[float]]:
+    """Return ``steps`` greedy tokens, EOS or not, and how far each beats the second best logit."""
+    tokens, margins = list(prompt), list[float]()
+    for _ in range(steps):
+        best = logits(config, weights, torch.tensor([tokens]))[0, -1].topk(2)
+        tokens.append(int(best.indices[0]))
+        margins.append(float(best.values[0] - best.values[1]))
+    return tokens[len(prompt) :], margins
+
+
+def regrets(
+    config: Config, weights: Mapping[str, Tensor], prompt: list[int], tokens: list[int]
+) -> list[float]:
+    """Return how far below the best logit each of ``tokens`` is, given all that precedes it.
+
+    A greedy decoder's regrets are 0, but for ties within its rounding.
+    """
+    history = torch.tensor([prompt + tokens])
+    rows = logits(config, weights, history)[0, len(prompt) - 1 : -1]
+    chosen = rows.gather(1, history[0, len(prompt) :, None])[:, 0]
+    return [float(gap) for gap in rows.amax(-1) - chosen]
+
+
+def _widen(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _heads(x: Tensor, num_heads: int) -> Tensor:  # [B, T, heads * D] -> [B, heads, T, D]
+    return x.view(*x.shape[:2], num_heads, -1).transpose(1, 2)
