@@ -1,0 +1,1 @@
+"""The oracles: float64, obvious, one operator family per file."""
