@@ -4,8 +4,7 @@ Text of a submission reaches rich only as ``Text``, never as markup, and escaped
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -13,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.guide import Guide
 from grader.results import Report, TestResult
 from grader.summary import (
     SHOWN_AS,
@@ -28,17 +28,6 @@ from grader.text import number, visible, visible_line
 BAR = 10
 MESSAGE = 1200  # characters of a message that fit a screen; the HTML report shows more
 PRINTED = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Guide:
-    """Where a student goes from here; what a report alone does not know."""
-
-    title: str
-    stub: str  # path of the file to edit, as the student would type it
-    handout: str
-    functions: Mapping[str, Sequence[str]]  # task -> names to write, in the order of the stub
-    next_lab: int | None = None
 
 
 def make_console(stream: TextIO) -> Console:

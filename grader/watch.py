@@ -1,4 +1,4 @@
-"""Noticing that a file was saved, by polling: it works on every file system and needs no package."""
+"""Noticing that a file was saved, by polling: it works on every file system, with no package."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator

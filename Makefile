@@ -1,0 +1,83 @@
+# Every target sets up what it needs by itself. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+VENV := .venv
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+# PYTHON=… names an interpreter that has the packages already (say, with a CUDA build of torch).
+ifdef PYTHON
+RUN := $(PYTHON)
+READY :=
+else
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+endif
+
+# Values reach the shell as environment variables, so no quoting can go wrong.
+export LAB FROM DEVICE SEED TASK
+OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
+
+.PHONY: help setup grade hint watch status doctor test check lint types bench clean need-lab
+
+help: ## list the targets
+	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "PYTHON=python3 uses that interpreter as it is, instead of $(VENV)."
+	@echo "make itself exits 2 on any failure; the program \`$(VENV)/bin/lab\` has exact exit codes."
+
+grade: need-lab $(READY) ## grade a lab: LAB=1 [FROM=path] [DEVICE=cpu|cuda] [SEED=n] [ARGS="--html report.html"]
+	@$(RUN) -m grader grade "$$LAB" $(OPTIONS) $(ARGS)
+
+hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm
+	@$(RUN) -m grader hint "$$LAB" $(if $(TASK),"$$TASK")
+
+watch: need-lab $(READY) ## grade the public tests at each save: LAB=1
+	@$(RUN) -m grader watch "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE")
+
+status: $(READY) ## show the last points of every lab
+	@$(RUN) -m grader status
+
+doctor: $(READY) ## tell a broken environment from a wrong answer
+	@$(RUN) -m grader doctor
+
+test: $(READY) ## run the test-suite of the project: [ARGS="-k name"]
+	@$(RUN) -m pytest $(ARGS)
+
+check: $(READY) ## prove the labs: [LAB=1] [ARGS="--jobs 4"]
+	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
+
+lint: $(READY) ## ruff: rules and formatting
+	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
+
+types: $(READY) ## pyright, strict on grader/ and reference/
+	@$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
+
+bench: $(READY) ## measure the judge itself
+	@$(RUN) -m grader bench
+
+setup: $(READY) ## make .venv with the pinned packages (the other targets do it too)
+	@$(if $(READY),echo "$(VENV) is ready",echo "using $(PYTHON) as it is")
+
+clean: ## remove caches and build leftovers; .venv and your results stay
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	@rm -rf .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+
+need-lab:
+	@[ -n "$$LAB" ] || { echo 'error: which lab?' >&2; echo 'hint: make $(firstword $(MAKECMDGOALS)) LAB=1' >&2; exit 2; }
+
+# torch's CPU build is looked for where pip looks anyway, then on the index of its makers.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (once; some minutes) …"
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'error: python3 is missing or older than 3.11' >&2; exit 2; }
+	@[ -x $(VENV)/bin/pip ] || python3 -m venv $(VENV) \
+		|| { rm -rf $(VENV); echo 'hint: apt install python3-venv, or use PYTHON=…' >&2; exit 2; }
+	@$(VENV)/bin/pip install -q -e '.[dev]' -c constraints.txt > $(VENV)/setup.log 2>&1 \
+		|| $(VENV)/bin/pip install -q -e '.[dev]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/setup.log 2>&1 \
+		|| { tail -n 5 $(VENV)/setup.log >&2; echo 'error: the packages did not install' >&2; \
+			echo 'hint: all of pip is in $(VENV)/setup.log' >&2; exit 2; }
+	@touch $@

@@ -1,0 +1,180 @@
+"""What each command does between its options and its exit code."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from grader.errors import UsageError
+from grader.guide import guide_to, typed
+from grader.history import Standing, last_file, next_to_do, standing
+from grader.lab import Lab, all_labs, find_lab, find_root
+from grader.progress import GradingProgress
+from grader.report import STDOUT, Form, Output, render, write, write_file
+from grader.report_terminal import make_console, render_terminal
+from grader.results import Report
+from grader.summary import score_line
+from grader.text import number, visible, visible_line
+from grader.watch import saves
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One grading as asked for; ``source`` None is the lab's own folder."""
+
+    lab: str
+    source: Path | None
+    device: str
+    seed: int | None
+    sandbox: str
+    suite: str
+
+
+def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
+    """Grade, write the outputs and show the report."""
+    lab = find_lab(order.lab, find_root())
+    kept = _keeping_place(lab, order.suite)
+    try:
+        report = _grade(lab, order, kept)
+    except KeyboardInterrupt:
+        left = f"; what was graded is in {typed(kept)}" if kept and kept.exists() else ""
+        print(f"interrupted{left}", file=sys.stderr)
+        return 130
+    _keep(report, kept)
+    write(report, outputs)
+    if any(output.target == STDOUT for output in outputs):
+        print(f"lab {lab.name}: {score_line(report)}", file=sys.stderr)
+    else:
+        make_console(sys.stdout).print(render_terminal(report, guide_to(lab, order.source)))
+    return report.exit_code
+
+
+def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
+    from grader.grade import grade  # starts the judge, which the other commands do not need
+
+    with GradingProgress(lab.name, sys.stderr) as progress:
+        return grade(
+            lab,
+            order.source,
+            device=order.device,
+            seed=order.seed,
+            sandbox=order.sandbox,
+            suite=order.suite,
+            on_event=progress.on_event,
+            partial_file=kept,
+        )
+
+
+def _keeping_place(lab: Lab, suite: str) -> Path | None:
+    """Where results are kept as they arrive; None in a tree that cannot be written to."""
+    path = last_file(lab, suite)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"note: results are not kept: {error.strerror}: {path.parent}", file=sys.stderr)
+        return None
+    return path
+
+
+def _keep(report: Report, path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        write_file(path, render(report, Form.JSON))
+    except UsageError as error:
+        # The report in hand is worth more than the note of it.
+        print(f"note: results are not kept: {error.message}", file=sys.stderr)
+
+
+def watch(order: Order) -> int:
+    """Grade the public tests now and at each save; Ctrl-C ends it."""
+    lab = find_lab(order.lab, find_root())
+    code_file = Path(guide_to(lab, order.source).stub)
+    files = (code_file, code_file.with_name(lab.pseudocode.name))
+    try:
+        code = grade_one(order, ())
+        for _ in saves(files) if code != 130 else ():
+            code = grade_one(order, ())
+            if code == 130:
+                break
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def hint(lab_text: str, task_id: str | None) -> int:
+    """Print one task's hint, or the tasks to choose from."""
+    lab = find_lab(lab_text, find_root())
+    if task_id is not None:
+        print(visible(lab.task(task_id).hint.strip()))
+        return 0
+    table = Table.grid(padding=(0, 2))
+    for task in lab.tasks:
+        names = ", ".join(task.functions)
+        table.add_row(*map(Text, (task.id, task.title, f"{number(task.points)} points", names)))
+    make_console(sys.stdout).print(table)
+    print(f"\na hint: make hint LAB={lab.number} TASK={lab.tasks[0].id}")
+    return 0
+
+
+def status() -> int:
+    """Print every lab with the points of its last grading, and the next lab."""
+    standings = [standing(lab) for lab in all_labs(find_root())]
+    table = Table.grid(padding=(0, 2))
+    for row in standings:
+        table.add_row(*map(Text, _status_row(row)))
+    make_console(sys.stdout).print(table)
+    goal = next_to_do(standings)
+    print(f"\nnext: make grade LAB={goal.lab.number}" if goal else "\nall labs are done")
+    return 0
+
+
+def _status_row(row: Standing) -> tuple[str, str, str, str]:
+    lab = row.lab
+    if row.score is None:
+        return f"{lab.number:02d}", lab.title, "not graded yet", ""
+    points = f"{number(row.score)} of {number(row.graded)}"
+    return f"{lab.number:02d}", lab.title, points + (", cut off" * row.partial), _when(row.started)
+
+
+def _when(started: str) -> str:
+    try:
+        return datetime.fromisoformat(started).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return ""
+
+
+def doctor() -> int:
+    """Print each check as it is made; 1 if something that grading needs is missing."""
+    from grader.doctor import Check, diagnose, verdict
+
+    checks: list[Check] = []
+    for check in diagnose():
+        checks.append(check)
+        print(check.line, flush=True)
+    print(f"\n{verdict(checks)}")
+    return int(any(check.needed and not check.ok for check in checks))
+
+
+def check(labs: Sequence[str], *, jobs: int, seeds: int, device: str) -> int:
+    """Prove labs, all of them if none is named."""
+    raise NotImplementedError
+
+
+def bench() -> int:
+    """Print what the judge's own benchmark measures."""
+    try:
+        from grader.bench import run_bench
+    except ModuleNotFoundError:
+        raise UsageError("this tree has no benchmark", "the full repository has it") from None
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for row in map(asdict, run_bench()):
+        for name in row if not table.columns else ():
+            table.add_column(Text(name))
+        table.add_row(*(Text(visible_line(str(value))) for value in row.values()))
+    make_console(sys.stdout).print(table)
+    return 0
