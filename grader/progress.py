@@ -4,7 +4,6 @@ It writes to standard error, and draws only where that is a terminal; elsewhere 
 one line says that the grading began.
 """
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, TextIO, cast
 
@@ -34,7 +33,7 @@ class GradingProgress:
             disable=not self._live,
         )
         self._bar = self._progress.add_task("getting ready", total=None, lost="")
-        self._lost = 0
+        self._verdicts: dict[str, Verdict] = {}
 
     def __enter__(self) -> "GradingProgress":
         if self._live:
@@ -58,18 +57,24 @@ class GradingProgress:
         return self._progress.tasks[0]
 
     def on_event(self, kind: str, payload: Any) -> None:
-        """Take "manifest" with the expected tests, then "test" with each result."""
-        if kind == "manifest":
-            expected = cast(Sequence[Expected], payload)
-            self._progress.update(self._bar, total=len(expected))
-        elif kind == "test":
-            self._count(cast(TestResult, payload))
+        """Take what ``grade`` tells: "manifest", then "begin" and "test" for each test."""
+        match kind, payload:
+            case "manifest", list():
+                self._progress.update(self._bar, total=len(cast(list[Expected], payload)))
+            case "begin", Expected():
+                self._progress.update(self._bar, description=visible_line(payload.task, 40))
+            case "test", TestResult():
+                self._count(payload)
+            case _:
+                pass
 
     def _count(self, result: TestResult) -> None:
-        self._lost += result.verdict not in (Verdict.PASSED, Verdict.NOT_GRADED)
+        # By id, since a result that came before the manifest is told again after it.
+        self._verdicts[result.id] = result.verdict
+        lost = sum(v not in (Verdict.PASSED, Verdict.NOT_GRADED) for v in self._verdicts.values())
         self._progress.update(
             self._bar,
-            advance=1,
+            completed=len(self._verdicts),
             description=visible_line(result.task, 40),
-            lost=f"{self._lost} not passed" if self._lost else "",
+            lost=f"{lost} not passed" if lost else "",
         )

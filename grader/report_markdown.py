@@ -51,11 +51,7 @@ def _failure(report: Report, part: TaskSummary) -> list[str]:
     lines += _fenced(test.message.strip() or "no message")
     if test.output.strip():
         lines += ["", "It printed:", "", *_fenced(test.output.strip())]
-    return [*lines, "", f"Hint: `make hint LAB={report.lab} TASK={_code(part.task.id)}`"]
-
-
-def _code(text: str) -> str:
-    return visible_line(text).replace("`", "'")
+    return [*lines, "", f"Hint: make hint LAB={report.lab} TASK={_plain(part.task.id)}"]
 
 
 def _fenced(text: str) -> list[str]:

@@ -164,11 +164,15 @@ def _infra(report: Report) -> Notice | None:
 def _not_isolated(report: Report) -> Notice | None:
     if report.provenance.get("sandbox") == ISOLATED:
         return None
-    return Notice(
-        Level.WARNING,
-        "Not isolated: the submission ran without a sandbox, with the rights of this account.",
-        INSTALL_BUBBLEWRAP,
-    )
+    why = str(report.provenance.get("not_isolated", ""))
+    if "asked for" in why:
+        hint = "leave out --sandbox none to have it confined"
+    elif "does not" in why:
+        hint = "run `lab doctor`: it says what bubblewrap lacks here"
+    else:
+        hint = INSTALL_BUBBLEWRAP
+    text = "Not isolated: the submission ran without a sandbox, with the rights of this account"
+    return Notice(Level.WARNING, f"{text}{f' ({why})' if why else ''}.", hint)
 
 
 def _not_graded(report: Report) -> list[Notice]:
