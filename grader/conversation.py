@@ -1,0 +1,334 @@
+"""The trusted end of one worker's wire: requests, nested callbacks, deadlines."""
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from grader.errors import (
+    Frame,
+    Mismatch,
+    StudentCrashed,
+    StudentError,
+    StudentMemory,
+    StudentTimeout,
+    SubmissionFault,
+)
+from grader.sandbox import WorkerProcess
+from grader.wire import Late, Packer, Record, Unpacker, WireError
+
+MAX_NESTING = 50
+MAX_NAME = 200
+OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
+PASSED_ON = (ValueError, IndexError, TypeError)
+
+
+class Refusal(Exception):
+    """Raised by an object of the judge to hand an exception to the submission on purpose."""
+
+    def __init__(self, error: ValueError | IndexError | TypeError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lent:
+    """An object of the judge that the submission may use, by these names only."""
+
+    target: Any
+    methods: tuple[str, ...]
+    attributes: tuple[str, ...]
+    keep: bool
+
+
+@dataclass(slots=True, eq=False)
+class Watched:
+    """A tensor whose storage the judge looks at again after the call."""
+
+    tensor: Tensor
+    after: Tensor | None = None  # uint8, every byte of the storage
+
+
+class Proxy:
+    """An object that lives in the worker. It forwards methods, attributes and calls, no operators."""
+
+    __slots__ = ("_conversation", "_methods", "_number", "kind_")
+
+    def __init__(self, talk: "Conversation", number: int, kind: str, methods: list[str]) -> None:
+        self._conversation = talk
+        self._number = number
+        self._methods = methods
+        self.kind_ = kind
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._conversation.call(["object", self._number, "__call__"], args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._methods:
+            talk, target = self._conversation, ["object", self._number, name]
+            return lambda *args, **kwargs: talk.call(target, args, kwargs)
+        return self._conversation.request({"op": "get", "object": self._number, "name": name})
+
+    def __repr__(self) -> str:
+        return f"<{self.kind_} of the submission>"
+
+
+@dataclass(slots=True)
+class Clock:
+    """Absolute deadlines on the monotonic clock; they cover sends and callbacks too."""
+
+    call_seconds: float
+    test: float = math.inf
+    grading: float = math.inf
+    limits: list[float] = field(default_factory=list)
+
+    def deadline(self) -> float:
+        """Return when a call that starts now must have ended."""
+        now = time.monotonic()
+        return min(now + min([self.call_seconds, *self.limits]), self.test, self.grading)
+
+
+class Conversation:
+    """Requests to one worker. After a fault it is over: the worker is dead."""
+
+    def __init__(self, worker: WorkerProcess, device: str, clock: Clock, source: str) -> None:
+        self.worker = worker
+        self.over = False
+        self._device = device
+        self._clock = clock
+        self._lines = source.splitlines()
+        self._lent: dict[int, tuple[int, Lent]] = {}  # number -> (depth of its call, object)
+        self._lent_count = 0
+        self._depth = 0
+        self._sequence = 0
+        self._deadline = 0.0  # of the outermost call
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function or an object of the submission; tensors must come back where they went."""
+        given = any(isinstance(item, Tensor | Watched) for item in (*args, *kwargs.values()))
+        watched = [item for item in (*args, *kwargs.values()) if isinstance(item, Watched)]
+        value = self.request({"op": "call", "target": target}, (args, kwargs))
+        if watched:
+            self._look_again(watched)
+        if given:
+            self._assert_device(value, str(target[-1]))
+        return value
+
+    def _assert_device(self, value: Any, name: str) -> None:
+        """Fail if a function of tensors leaves their device."""
+        items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
+        for item in items:
+            seen = getattr(item, "seen_on", self._device)
+            if isinstance(item, Tensor) and seen != self._device:
+                raise Mismatch(f"{name} got tensors on {self._device} and returned one on {seen}")
+
+    def _look_again(self, watched: list[Watched]) -> None:
+        storages = self.request({"op": "watched"})
+        known = isinstance(storages, list) and len(cast(list[Any], storages)) == len(watched)
+        if not known:
+            raise self.end(StudentCrashed("the code broke the judge's protocol"))
+        for item, storage in zip(watched, cast(list[Any], storages), strict=True):
+            item.after = storage
+
+    def request(self, header: dict[str, Any], value: Any = None) -> Any:
+        """Send a request, serve the callbacks that it causes, and return its value."""
+        if self.over:
+            raise StudentCrashed("the code was stopped earlier in this test")
+        if self._depth == 0:
+            self._deadline = self._clock.deadline()
+        self._depth += 1
+        self._sequence += 1
+        number = self._sequence
+        try:
+            if self._depth > MAX_NESTING:
+                raise self.end(
+                    StudentCrashed("calls between the code and the test nest too deeply")
+                )
+            return self._exchange({**header, "id": number}, value, number)
+        except Late:
+            raise self.end(self._timeout(header)) from None
+        except WireError:
+            raise self.end(self.worker.fault()) from None
+        except StudentError:
+            raise
+        except BaseException:
+            # Whatever interrupted us, the worker still waits for an answer: it is of no more use.
+            self.end(None)
+            raise
+        finally:
+            self._depth -= 1
+            self._lent = {
+                n: (d, o) for n, (d, o) in self._lent.items() if o.keep or d <= self._depth
+            }
+
+    def _timeout(self, header: dict[str, Any]) -> SubmissionFault:
+        target = header.get("target") or [header.get("name") or header["op"]]
+        limit = min([self._clock.call_seconds, *self._clock.limits])
+        return StudentTimeout(f"{target[-1]} did not end within its time limit of {limit:g} s")
+
+    def end(self, fault: SubmissionFault | None) -> SubmissionFault:
+        """Kill the worker and return the fault."""
+        self.over = True
+        self.worker.kill()
+        return fault or StudentCrashed("the code was stopped")
+
+    def _exchange(self, header: dict[str, Any], value: Any, number: int) -> Any:
+        channel = self.worker.channel
+        packer = Packer(lambda item: self._pack(packer, item))
+        tree = packer.pack(value)
+        channel.send({**header, "value": tree}, packer.buffers, self._deadline)
+        while True:
+            if time.monotonic() > self._deadline:  # a flood of messages never blocks
+                raise Late
+            reply, buffers = channel.receive(self._deadline)
+            op = reply.get("op")
+            if op == "ask":
+                self._answer(reply, buffers)
+            elif reply.get("id") != number or type(reply["id"]) is not int:
+                raise WireError("an answer to no question")
+            elif op == "value":
+                return Unpacker(buffers, self._resolve).unpack(reply.get("value"))
+            elif op == "error":
+                raise self._error(reply)
+            else:
+                raise WireError("an unknown message")
+
+    # -- callbacks --------------------------------------------------------------------------
+
+    def _answer(self, message: dict[str, Any], buffers: list[Tensor]) -> None:
+        """Serve one use of an object of ours, if the submission was given it."""
+        number, name = message.get("object"), message.get("name")
+        if type(number) is not int or not isinstance(name, str):
+            raise WireError("a malformed question")
+        lent = self._lent[number][1] if number in self._lent else None
+        value = Unpacker(buffers, self._resolve).unpack(message.get("value"))
+        answer: dict[str, Any]
+        result: Any = None
+        try:
+            result = self._use(lent, name, value)
+            answer = {"op": "answer"}
+        except Refusal as refusal:
+            kind = next(k.__name__ for k in PASSED_ON if isinstance(refusal.error, k))
+            answer = {"op": "refuse", "kind": kind, "message": str(refusal)}
+        except BaseException:
+            # The worker waits for an answer that will not come: it is of no more use.
+            self.end(None)
+            raise
+        packer = Packer(lambda item: self._pack(packer, item))
+        tree = packer.pack(result)
+        self.worker.channel.send({**answer, "value": tree}, packer.buffers, self._deadline)
+
+    def _use(self, lent: Lent | None, name: str, value: Any) -> Any:
+        if lent is None:
+            raise Refusal(
+                ValueError("this object may be used only during the call it was passed to")
+            )
+        if value is None and name in lent.attributes:
+            return getattr(lent.target, name)
+        if name not in lent.methods or not isinstance(value, tuple):
+            raise Refusal(TypeError(f"this object has no {name[:MAX_NAME]}"))
+        match cast(tuple[Any, ...], value):
+            case (tuple() as args, dict() as kwargs):
+                function = lent.target if name == "__call__" else getattr(lent.target, name)
+                try:
+                    _fits(function, args, kwargs)
+                except TypeError as error:
+                    raise Refusal(error) from None
+                return function(*args, **kwargs)
+            case _:
+                raise WireError("a malformed question")
+
+    # -- values -----------------------------------------------------------------------------
+
+    def _pack(self, packer: Packer, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return packer.tensor(value.detach(), whole=True)
+        if isinstance(value, Watched):
+            return {"w": packer.tensor(value.tensor.detach(), whole=True)}
+        if isinstance(value, Proxy):
+            return {"h": value._number}  # pyright: ignore[reportPrivateUsage]
+        if isinstance(value, Lent):
+            return {"c": [self._lend(value), list(value.methods), list(value.attributes)]}
+        if isinstance(value, torch.Generator):
+            return {"g": value.initial_seed()}
+        raise TypeError(f"a {type(value).__name__} cannot be passed to a submission")
+
+    def _lend(self, lent: Lent) -> int:
+        for number, (_, known) in self._lent.items():
+            if known is lent:
+                return number
+        self._lent_count += 1
+        self._lent[self._lent_count] = (self._depth, lent)
+        return self._lent_count
+
+    def _resolve(self, tag: str, body: Any) -> Any:
+        match tag:
+            case "x":
+                tensor, device = body
+                # Where the tensor was, as the worker says; compare looks at it.
+                tensor.seen_on = device.split(":")[0]
+                return tensor
+            case "r":
+                return Record(body[0][:MAX_NAME], body[1])
+            case "h":
+                return self._proxy(*body)
+            case _:
+                raise WireError("an unknown kind of value")
+
+    def _proxy(self, number: Any, kind: Any, methods: Any) -> Proxy:
+        names = cast(list[Any], methods) if isinstance(methods, list) else [None]
+        if type(number) is not int or not isinstance(kind, str) or len(names) > 300:
+            raise WireError("a malformed object")
+        if not all(isinstance(name, str) for name in names):
+            raise WireError("a malformed object")
+        return Proxy(self, number, kind[:MAX_NAME], names)
+
+    def _error(self, reply: dict[str, Any]) -> SubmissionFault:
+        kind, message, bases = reply.get("kind"), reply.get("message"), reply.get("bases")
+        if not isinstance(kind, str) or not isinstance(message, str) or not isinstance(bases, list):
+            raise WireError("a malformed error")
+        frames = reply.get("frames")
+        if not isinstance(frames, list) or len(cast(list[Any], frames)) > 50:
+            raise WireError("a malformed error")
+        names = tuple(str(base)[:MAX_NAME] for base in cast(list[Any], bases)[:50])
+        if OUT_OF_MEMORY & {kind, *names}:
+            return self.end(StudentMemory(message[:300] or "out of memory"))
+        seen = tuple(self._frame(frame) for frame in cast(list[Any], frames))
+        return StudentError(kind[:MAX_NAME], message[:4000], names, seen)
+
+    def _frame(self, frame: Any) -> Frame:
+        match frame:
+            case [int(line), str(function)]:
+                # The source line is our own copy's: no file that a worker names is opened.
+                inside = 1 <= line <= len(self._lines)
+                source = self._lines[line - 1].strip()[:200] if inside else ""
+                return Frame(line if inside else 0, function[:MAX_NAME], source)
+            case _:
+                raise WireError("a malformed error")
+
+    @contextmanager
+    def probe(self, name: str, config: dict[str, Any]) -> Iterator[list[Any]]:
+        """Run a probe around the calls inside; the list holds its reading afterwards."""
+        reading: list[Any] = []
+        message = {"op": "probe", "name": name, "config": config}
+        self.request({**message, "action": "start"})
+        try:
+            yield reading
+        finally:
+            if not self.over:
+                reading.append(self.request({**message, "action": "stop"}))
+
+
+def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise TypeError, as Python would, if the arguments do not fit our function's signature."""
+    inspect.signature(function).bind(*args, **kwargs)

@@ -1,0 +1,259 @@
+"""Grade one submission of one lab: ``grade`` is the whole way from files to a Report."""
+
+import contextlib
+import json
+import os
+import platform
+import secrets
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from grader import pseudocode, rules
+from grader.errors import JudgeError, UsageError
+from grader.lab import Lab
+from grader.report import Form, render, write_file
+from grader.results import Expected, Report, TestResult, Verdict
+from grader.sandbox import Setting, choose_level
+from grader.scoring import fill_missing, score
+from grader.session import start_line
+from grader.stage import staged
+from grader.submission import Submission, collect
+
+OnEvent = Callable[[str, Any], None]
+SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
+MODEL_VARIABLE = "MODEL"
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known so far of a grading; saved after each event."""
+
+    lab: Lab
+    provenance: dict[str, Any]
+    extras: dict[str, Any]
+    expected: list[Expected]
+    results: list[TestResult]
+
+    def report(self, *, partial: bool) -> Report:
+        """Return the report of what has arrived."""
+        tasks = score(self.lab, self.expected, self.results)
+        lab, tests = self.lab, tuple(self.results)
+        return Report(
+            lab.number, lab.topic, tasks, tests, dict(self.provenance), partial, self.extras
+        )
+
+
+def grade(
+    lab: Lab,
+    source: Path | Submission | None,
+    *,
+    device: str = "auto",
+    seed: int | None = None,
+    sandbox: str = "auto",
+    suite: str = "all",
+    on_event: OnEvent | None = None,
+    partial_file: Path | None = None,
+) -> Report:
+    """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
+
+    Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
+    ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
+    """
+    device = choose_device(device)
+    checkpoints = find_checkpoints(lab)
+    level, why_not = choose_level(sandbox)
+    with staged(lab, checkpoints, level) as stage:
+        submission = freeze(lab, source, stage / "submission")
+        # Drawn after the submission is frozen: it cannot depend on it.
+        seed = secrets.randbits(31) if seed is None else seed
+        setting = _setting(lab, stage, checkpoints, device, level)
+        provenance = _provenance(submission, seed, setting, why_not)
+        progress = Progress(lab, provenance, {}, [], [])
+        hear = _Listener(progress, on_event, partial_file)
+        closed = _judge_files(lab, submission, progress, hear)
+        config = {
+            "lab": str(lab.folder),
+            "setting": asdict(setting),
+            "seed": seed,
+            "suite": suite,
+            "source": submission.code.decode("utf-8", errors="replace"),
+            "closed": closed,
+        }
+        _run_session(config, lab, progress, hear)
+        provenance["seconds"] = round(time.monotonic() - hear.started, 2)
+        report = progress.report(partial=False)
+    if partial_file is not None:
+        save(report, partial_file)
+    return report
+
+
+def choose_device(wanted: str) -> str:
+    """Return "cpu" or "cuda"; asking for a GPU that is not there raises UsageError."""
+    nodes = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+    if wanted == "auto":
+        return "cuda" if nodes else "cpu"
+    if wanted not in ("cpu", "cuda"):
+        raise UsageError(f"there is no device {wanted!r}", "give auto, cpu or cuda")
+    if wanted == "cuda" and not nodes:
+        raise UsageError("this machine shows no NVIDIA GPU", "run with --device cpu")
+    return wanted
+
+
+def find_checkpoints(lab: Lab) -> dict[str, Path]:
+    """Return the checkpoints by name; MODEL=path stands in for the target."""
+    folders = dict(zip(lab.checkpoints, lab.checkpoint_folders, strict=True))
+    model = os.environ.get(MODEL_VARIABLE)
+    if model and "target" in folders:
+        folders["target"] = Path(model).expanduser().resolve()
+    for name, folder in folders.items():
+        if not (folder / "config.json").is_file():
+            hint = f"{MODEL_VARIABLE} must name a checkpoint folder" if model else "restore it"
+            raise UsageError(f"no checkpoint {name} at {folder}", hint)
+    return folders
+
+
+def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission:
+    """Copy the submission onto the stage, readable by every uid."""
+    if isinstance(source, Submission):
+        into.mkdir()
+        for name, data in source.files.items():
+            (into / name).write_bytes(data)
+        submission = replace(source, folder=into)
+    else:
+        submission = collect(lab, source, into)
+    into.chmod(0o755)
+    for file in into.iterdir():
+        file.chmod(0o644)
+    return submission
+
+
+def _setting(
+    lab: Lab, stage: Path, checkpoints: dict[str, Path], device: str, level: str
+) -> Setting:
+    limits, mebi = lab.limits, 1 << 20
+    return Setting(
+        stage=stage,
+        checkpoints=checkpoints,
+        given=lab.given,
+        device=device,
+        level=level,
+        memory=limits.memory_mb * mebi,
+        processes=limits.processes,
+        rlimits={
+            "NOFILE": limits.open_files,
+            "FSIZE": limits.file_mb * mebi,
+            "NPROC": limits.processes,
+            "CORE": 0,
+        },
+        output=limits.output_kb << 10,
+    )
+
+
+def _provenance(
+    submission: Submission, seed: int, setting: Setting, why_not: str
+) -> dict[str, Any]:
+    found = {
+        "submission_sha256": submission.sha256,
+        "seed": seed,
+        "sandbox": setting.level,
+        "device": setting.device,
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "triton": _version("triton"),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": 0.0,
+        "limits": setting.cage,
+        "inferlab": _version("inferlab"),
+    }
+    return found | ({"not_isolated": why_not} if setting.level == "none" else {})
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+class _Listener:
+    """Takes results in: tells the caller, and saves the report so far."""
+
+    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
+        self.progress = progress
+        self.started = time.monotonic()
+        self._on_event = on_event
+        self._file = file
+
+    def say(self, event: str, data: Any) -> None:
+        if self._on_event is not None:
+            self._on_event(event, data)
+
+    def result(self, result: TestResult) -> None:
+        self.progress.results.append(result)
+        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
+        if self._file is not None:
+            save(self.progress.report(partial=True), self._file)
+        self.say("test", result)
+
+
+def save(report: Report, file: Path) -> None:
+    """Write the report as JSON, all of it or nothing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, render(report, Form.JSON))
+
+
+def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: _Listener) -> None:
+    """Run the suites in a process of their own; a test that stays silent is not the student's fault."""
+    with subprocess.Popen(
+        start_line(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=config["setting"]["stage"],
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
+    ) as session:
+        assert session.stdin is not None
+        assert session.stdout is not None
+        alarm = threading.Timer(lab.limits.total_seconds + SLACK_SECONDS, session.kill)
+        alarm.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                session.stdin.write(json.dumps(config, default=str).encode())
+                session.stdin.close()
+            code = _follow(session.stdout, progress, hear)
+        finally:
+            alarm.cancel()
+            session.kill()
+    if code not in (0, 1) and not progress.expected:
+        raise JudgeError(
+            f"the suite of lab {lab.number} could not be run", "see the messages above"
+        )
+    message = "the judge stopped before it had run this test"
+    progress.results = list(
+        fill_missing(progress.expected, progress.results, Verdict.INFRA, message)
+    )
+
+
+def _follow(lines: Iterable[bytes], progress: Progress, hear: _Listener) -> int | None:
+    """Read the session's events to the end; return pytest's exit code, None if it never said."""
+    for line in lines:
+        event, data = json.loads(line)
+        match event:
+            case "manifest":
+                progress.expected += [Expected(**entry) for entry in data]
+                hear.say("manifest", list(progress.expected))
+                for result in list(progress.results):
+                    hear.say("test", result)
+            case "begin":
+                hear.say("begin", Expected(**data))
+            case "test":
+                hear.result(TestResult(**{**data, "verdict": Verdict(data["verdict"])}))
+            case _:
+                return int(data)
+    return None

@@ -1,0 +1,181 @@
+"""Limits that cover a whole worker, its children included: memory and processes.
+
+A cgroup (v2 or v1) where one is writable, else a thread that watches. The kernel's own per-process limits
+(open files, file size) are set by the worker itself before it loads anything.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Protocol
+
+ROOT = Path("/sys/fs/cgroup")
+POLL_SECONDS = 0.02
+
+
+class Cage(Protocol):
+    """What keeps a set of processes within its limits."""
+
+    def why_killed(self) -> str:
+        """Return "memory", "processes" or an empty string."""
+        ...
+
+    def close(self) -> None:
+        """Forget the processes; they must be dead."""
+        ...
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the process and all below it; those that end meanwhile are left out."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                children = Path(f"/proc/{parent}/task/{thread}/children").read_text()
+                found.extend(int(child) for child in children.split())
+    return found
+
+
+def cage(pid: int, memory: int, processes: int, *, kind: str) -> Cage:
+    """Put a process and its descendants under limits; ``memory`` in bytes, ``kind`` from ``detect``."""
+    if kind == "watch":
+        return Watcher(pid, memory, processes)
+    return Cgroup(kind, pid, memory, processes)
+
+
+def detect() -> str:
+    """Return the best kind that works here: "cgroup2", "cgroup1" or "watch"."""
+    for kind in ("cgroup2", "cgroup1"):
+        with contextlib.suppress(OSError):
+            Cgroup(kind, None, 1 << 30, 100).close()
+            return kind
+    return "watch"
+
+
+class Cgroup:
+    """One control group for each worker; creating it raises OSError where we may not."""
+
+    _counter = 0
+
+    def __init__(self, kind: str, pid: int | None, memory: int, processes: int) -> None:
+        Cgroup._counter += 1
+        name = f"inferlab-{os.getpid()}-{Cgroup._counter}"
+        self._kind = kind
+        if kind == "cgroup2":
+            parent = _unified()
+            self._folders = [parent / name]
+            files = {"memory.max": memory, "memory.swap.max": 0, "pids.max": processes}
+        else:
+            self._folders = [_controller(c) / name for c in ("memory", "pids")]
+            files = {"memory.limit_in_bytes": memory, "pids.max": processes}
+        try:
+            for folder in self._folders:
+                folder.mkdir()
+            for file, value in files.items():
+                self._write(file, value)
+            for member in descendants(pid) if pid else ():
+                for folder in self._folders:
+                    (folder / "cgroup.procs").write_text(str(member))
+        except OSError:
+            self.close()
+            raise
+
+    def _write(self, file: str, value: int) -> None:
+        for folder in self._folders:
+            if (folder / file).exists():
+                (folder / file).write_text(str(value))
+                return
+        if "swap" not in file:
+            raise FileNotFoundError(file)
+
+    def why_killed(self) -> str:
+        """Return "memory" if the kernel killed a member for memory."""
+        file = "memory.events" if self._kind == "cgroup2" else "memory.oom_control"
+        with contextlib.suppress(OSError, ValueError):
+            lines = (self._folders[0] / file).read_text().splitlines()
+            counts = {key: int(value) for key, value in (line.split() for line in lines)}
+            return "memory" if counts.get("oom_kill", 0) else ""
+        return ""
+
+    def close(self) -> None:
+        """Remove the group; it waits a moment for the last process to go."""
+        for folder in self._folders:
+            for _ in range(50):
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.01)
+                else:
+                    break
+
+
+def _unified() -> Path:
+    """Return the v2 group under which children may be limited, delegating controllers if we can."""
+    own = next(line for line in _own_groups() if line.startswith("0::")).removeprefix("0::")
+    for parent in (ROOT / own.strip("/"), ROOT):
+        control = parent / "cgroup.subtree_control"
+        with contextlib.suppress(OSError):
+            if not {"memory", "pids"} <= set(control.read_text().split()):
+                control.write_text("+memory +pids")
+            return parent
+    raise FileNotFoundError("no delegated control group")
+
+
+def _controller(name: str) -> Path:
+    """Return our own v1 group of a controller."""
+    for line in _own_groups():
+        _, controllers, path = line.split(":", 2)
+        if name in controllers.split(","):
+            own = ROOT / name / path.strip("/")
+            return own if own.is_dir() else ROOT / name
+    raise FileNotFoundError(name)
+
+
+def _own_groups() -> list[str]:
+    return Path("/proc/self/cgroup").read_text().splitlines()
+
+
+class Watcher:
+    """Polls the processes and kills them all once they are over a limit."""
+
+    def __init__(self, pid: int, memory: int, processes: int) -> None:
+        self._pid = pid
+        # What is there before the submission is loaded is ours.
+        self._memory = memory + self._resident()
+        self._processes = processes
+        self._reason = ""
+        self._stop = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _resident(self) -> int:
+        pages = 0
+        for pid in descendants(self._pid):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def _watch(self) -> None:
+        while not self._stop.wait(POLL_SECONDS):
+            members = descendants(self._pid)
+            if self._resident() > self._memory:
+                self._reason = "memory"
+            elif len(members) > self._processes:
+                self._reason = "processes"
+            if self._reason:
+                for pid in reversed(members):
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+                return
+
+    def why_killed(self) -> str:
+        """Return what the watcher killed for."""
+        return self._reason
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()

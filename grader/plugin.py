@@ -1,0 +1,204 @@
+"""The pytest plugin: fixtures, the ``task`` marker, the manifest, gates and verdicts.
+
+It runs in the trusted session process. A verdict comes from what a test raised; whatever is not
+about the submission is ``infra``.
+"""
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.compare import check
+from grader.draw import Draw
+from grader.errors import (
+    Mismatch,
+    NotGraded,
+    StudentCrashed,
+    StudentError,
+    StudentMemory,
+    StudentTimeout,
+)
+from grader.lab import Lab
+from grader.results import Expected, TestResult, Verdict
+from grader.student import Student
+
+__all__ = ["GateFailed", "JudgePlugin", "check", "task"]
+
+VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
+    (Mismatch, Verdict.FAILED),
+    (StudentError, Verdict.ERROR),
+    (StudentTimeout, Verdict.TIMEOUT),
+    (StudentMemory, Verdict.MEMORY),
+    (StudentCrashed, Verdict.CRASHED),
+    (NotGraded, Verdict.NOT_GRADED),
+)
+
+
+class GateFailed(Exception):
+    """A gate that the test depends on did not pass."""
+
+
+def task(task_id: str, *, weight: float = 1.0, gate: bool = False) -> pytest.MarkDecorator:
+    """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything."""
+    return pytest.mark.task(task_id, weight=weight, gate=gate)
+
+
+class JudgePlugin:
+    """One grading: hands out fixtures, orders the tests, turns outcomes into results."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        student: Student,
+        *,
+        device: str,
+        seed: int,
+        closed: dict[str, str],
+        emit: Callable[[str, Any], None],
+    ) -> None:
+        self._lab = lab
+        self._student = student
+        self._device = device
+        self._seed = seed
+        self._closed = dict(closed)  # task -> the gate that it failed
+        self._emit = emit
+        self._expected: dict[str, Expected] = {}  # by node id
+        self._grading_deadline = time.monotonic() + lab.limits.total_seconds
+        self._outcome: tuple[Verdict, str] | None = None
+        self._current_task = ""
+        self._tasks_left: set[str] = set()  # a worker each is still to come
+
+    # -- fixtures ---------------------------------------------------------------------------
+
+    @pytest.fixture
+    def student(self) -> Student:
+        """The proxy of the submission."""
+        return self._student
+
+    @pytest.fixture
+    def device(self) -> str:
+        """Where tensors land in the worker."""
+        return self._device
+
+    @pytest.fixture
+    def draw(self, request: pytest.FixtureRequest) -> Draw:
+        """Random inputs of this test."""
+        return Draw(self._seed, request.node.nodeid.partition("::")[2])
+
+    # -- collection -------------------------------------------------------------------------
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Declare the marker."""
+        config.addinivalue_line("markers", "task(id, weight=1.0, gate=False): part of a task")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Order the tests: by task as in lab.toml, gates first; then announce them."""
+        order = [task.id for task in self._lab.tasks]
+        for item in items:
+            expected = self._entry(item)
+            if expected.task not in order:
+                raise pytest.UsageError(f"{item.nodeid} belongs to no task of the lab")
+            self._expected[item.nodeid] = expected
+
+        def key(item: pytest.Item) -> tuple[int, bool]:
+            expected = self._expected[item.nodeid]
+            return order.index(expected.task), not expected.gate
+
+        items.sort(key=key)
+        open_items = (self._expected[item.nodeid].task for item in items)
+        self._tasks_left = {task_id for task_id in open_items if task_id not in self._closed}
+        self._emit("manifest", [self._expected[item.nodeid] for item in items])
+
+    def _entry(self, item: pytest.Item) -> Expected:
+        marker = item.get_closest_marker("task")
+        task_id = marker.args[0] if marker else ""
+        options = marker.kwargs if marker else {}
+        suite = "hidden" if item.path == self._lab.hidden_suite else "public"
+        name = item.nodeid.partition("::")[2]
+        return Expected(
+            name, task_id, suite, options.get("weight", 1.0), options.get("gate", False)
+        )
+
+    # -- running ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Give each task its own worker and each test its deadline; report when it has ended."""
+        expected = self._expected[item.nodeid]
+        if expected.task != self._current_task:
+            self._student.retire_()
+            self._current_task = expected.task
+            self._tasks_left -= {expected.task}
+        self._outcome = None
+        started = time.monotonic()
+        deadline = started + self._lab.limits.test_seconds
+        self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
+        self._emit("begin", expected)
+
+        done = yield
+
+        verdict, message = self._outcome or (Verdict.INFRA, "the test did not run")
+        if expected.gate and verdict is not Verdict.PASSED and verdict.counts:
+            self._closed.setdefault(expected.task, expected.id)
+        seconds = round(time.monotonic() - started, 3)
+        output = self._student.printed_()
+        suite, task_id = expected.suite, expected.task
+        result = TestResult(expected.id, task_id, suite, verdict, message, seconds, output)
+        self._emit("test", result)
+        return done
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Stop a test whose task, or a task that it requires, failed a gate."""
+        expected = self._expected[item.nodeid]
+        for task_id in (expected.task, *self._lab.task(expected.task).requires):
+            gate = self._closed.get(task_id)
+            if gate:
+                raise GateFailed(f"needs {gate}, which did not pass")
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Note the first failure of a test, or that its body ended."""
+        if self._outcome is not None and self._outcome[0] is not Verdict.PASSED:
+            return
+        if call.excinfo is not None:
+            self._outcome = self._judge(item, call.excinfo.value)
+        elif call.when == "call":
+            self._outcome = Verdict.PASSED, ""
+
+    def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
+        if isinstance(error, GateFailed):
+            return Verdict.SKIPPED, str(error)
+        for kind, verdict in VERDICTS:
+            if isinstance(error, kind):
+                return verdict, f"{contract(item)}\n{explain(error)}".strip()
+        traceback.print_exception(error, file=sys.stderr)
+        return Verdict.INFRA, f"the judge failed with {type(error).__name__}; see its log"
+
+
+def contract(item: pytest.Item) -> str:
+    """Return the first line of the test's docstring: what must hold, in the student's words."""
+    text = getattr(getattr(item, "obj", None), "__doc__", None) or ""
+    return text.strip().partition("\n")[0]
+
+
+def explain(error: Exception) -> str:
+    """Return what went wrong, with the student's own lines for an exception of theirs."""
+    lines = [str(error)]
+    if isinstance(error, StudentError):
+        lines += [
+            f"  line {f.line} in {f.function}: {f.source}" for f in error.frames[-4:] if f.line
+        ]
+    return "\n".join(lines)
+
+
+def suite_files(lab: Lab, suite: str) -> list[Path]:
+    """Return the files of a suite, "all" or "public"; a student's tree has no hidden one."""
+    files = [lab.public_suite]
+    if suite == "all" and lab.hidden_suite.is_file():
+        files.append(lab.hidden_suite)
+    return files

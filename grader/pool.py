@@ -1,0 +1,40 @@
+"""Keep the next workers warm: each its own sandbox, started and waiting, used once."""
+
+from collections import deque
+from collections.abc import Callable
+
+from grader.sandbox import WorkerProcess
+
+
+class WarmPool:
+    """Starts workers ahead of need; ``size`` of them wait while one is in use."""
+
+    def __init__(self, start: Callable[[], WorkerProcess], size: int = 1) -> None:
+        self._start = start
+        self._size = size
+        self._waiting: deque[WorkerProcess] = deque()
+        self._wanted = size
+
+    def expect(self, count: int) -> None:
+        """Say how many workers are still to be taken, so that none is started in vain."""
+        self._wanted = count
+        self._fill()
+
+    def _fill(self) -> None:
+        while len(self._waiting) < min(self._size, self._wanted):
+            self._waiting.append(self._start())
+
+    def take(self) -> WorkerProcess:
+        """Return a ready worker and start its successor."""
+        self._wanted = max(self._wanted, 1)
+        self._fill()
+        worker = self._waiting.popleft()
+        self._wanted -= 1
+        worker.wait_ready()
+        self._fill()
+        return worker
+
+    def close(self) -> None:
+        """Kill what was never used."""
+        while self._waiting:
+            self._waiting.popleft().kill()

@@ -1,0 +1,153 @@
+"""Counters and the rule guard that run beside the submission, inside its worker.
+
+They police cost and rules; a submission that rewrites its worker can lie to them, so what decides
+correctness is never counted here.
+"""
+
+import contextlib
+import fnmatch
+import importlib
+import sys
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils.flop_counter import FlopCounterMode
+
+
+class Largest(TorchDispatchMode):
+    """The number of elements in the largest storage that an operator returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for item in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(item, torch.Tensor) and item.layout == torch.strided:
+                size = item.untyped_storage().nbytes() // item.element_size()
+                self.elements = max(self.elements, size)
+        return out
+
+
+class ForbiddenOperators(TorchDispatchMode):
+    """Notes each aten operator whose name matches a pattern."""
+
+    def __init__(self, patterns: list[str], hits: list[str]) -> None:
+        super().__init__()
+        self.patterns = patterns
+        self.hits = hits
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        note_operator(func, self.patterns, self.hits)
+        return func(*args, **(kwargs or {}))
+
+
+class ForbiddenFunctions(TorchFunctionMode):
+    """Notes each call of a forbidden torch function, however it was reached."""
+
+    def __init__(self, functions: dict[Any, str], patterns: list[str], hits: list[str]) -> None:
+        super().__init__()
+        self.functions = functions
+        self.patterns = patterns
+        self.hits = hits
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with contextlib.suppress(TypeError):  # not every callable can be hashed
+            if func in self.functions:
+                self.hits.append(self.functions[func])
+        note_operator(func, self.patterns, self.hits)
+        return func(*args, **(kwargs or {}))
+
+
+def note_operator(func: Any, patterns: list[str], hits: list[str]) -> None:
+    """Append the name of an aten operator that matches one of the patterns."""
+    name = str(func)
+    if name.startswith("aten.") and any(
+        fnmatch.fnmatchcase(name.split(".")[1], pattern) for pattern in patterns
+    ):
+        hits.append(name)
+
+
+class Guard:
+    """Watches for what the lab forbids: functions, operators, modules of a package."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.hits: list[str] = []
+        self._packages = tuple(config["packages"])
+        found = ((resolve(name), name) for name in config["names"])
+        known = {thing: name for thing, name in found if thing is not None}
+        self._classes = {c: n for c, n in known.items() if isinstance(c, type)}
+        functions = {f: n for f, n in known.items() if not isinstance(f, type)}
+        self._stack = contextlib.ExitStack()
+        hook = torch.nn.modules.module.register_module_forward_pre_hook(self._on_forward)
+        self._stack.callback(hook.remove)
+        self._stack.enter_context(ForbiddenOperators(config["aten"], self.hits))
+        self._stack.enter_context(ForbiddenFunctions(functions, config["aten"], self.hits))
+
+    def _on_forward(self, module: torch.nn.Module, _args: Any) -> None:
+        kind = type(module)
+        for cls, name in self._classes.items():
+            if issubclass(kind, cls):
+                self.hits.append(name)
+        if kind.__module__.split(".")[0] in self._packages:
+            self.hits.append(f"{kind.__module__}.{kind.__qualname__}")
+
+    def stop(self) -> list[str]:
+        """End the watch and return each thing seen, once."""
+        self._stack.close()
+        return list(dict.fromkeys(self.hits))[:20]
+
+
+def resolve(dotted: str) -> Any:
+    """Return what a dotted name stands for, or None; only what is already imported is looked at."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        module = sys.modules.get(".".join(parts[:cut]))
+        if module is None and parts[0] == "torch":
+            with contextlib.suppress(ImportError):
+                module = importlib.import_module(".".join(parts[:cut]))
+        if module is not None:
+            thing: Any = module
+            for part in parts[cut:]:
+                thing = getattr(thing, part, None)
+            return thing
+    return None
+
+
+def unobserved() -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which no probe counts: our own copying is not the submission's cost."""
+    return _disable_current_modes()
+
+
+class Probes:
+    """The probes that are running."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Any] = {}
+
+    def run(self, name: str, action: str, config: dict[str, Any]) -> Any:
+        """Start a probe, or stop it and return what it saw."""
+        if action == "start":
+            self._running[name] = self._start(name, config)
+            return None
+        return self._stop(name, self._running.pop(name))
+
+    def _start(self, name: str, config: dict[str, Any]) -> Any:
+        match name:
+            case "guard":
+                return Guard(config)
+            case "flops":
+                return FlopCounterMode(display=False).__enter__()
+            case "largest":
+                return Largest().__enter__()
+            case _:
+                raise ValueError(f"unknown probe {name}")
+
+    def _stop(self, name: str, probe: Any) -> Any:
+        if name == "guard":
+            return probe.stop()
+        probe.__exit__(None, None, None)
+        return probe.get_total_flops() if name == "flops" else probe.elements

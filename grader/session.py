@@ -1,0 +1,83 @@
+"""The trusted pytest process: run a lab's suites against one submission, one JSON line per event.
+
+It is a process of its own so that a fault in a suite or in torch cannot take the command line down,
+and so that nothing of the student's lies on its path.
+"""
+
+import ctypes
+import dataclasses
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+
+
+def start_line() -> list[str]:
+    """Return the command that starts a session; its configuration goes to standard input."""
+    root = str(Path(__file__).resolve().parent.parent)
+    boot = f"import sys; sys.path.insert(0, {root!r}); from grader.session import main; main()"
+    return [sys.executable, "-P", "-c", boot]
+
+
+def main() -> None:
+    """Read the configuration, run pytest, and end with one line that says so."""
+    sys.dont_write_bytecode = True
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    config = json.load(sys.stdin)
+    # The report goes where standard output went; whatever else prints goes to standard error.
+    out = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+
+    def emit(event: str, data: Any) -> None:
+        out.write(json.dumps([event, data], default=dataclasses.asdict) + "\n")
+        out.flush()
+
+    emit("end", run(config, emit))
+
+
+def run(config: dict[str, Any], emit: Any) -> int:
+    """Run the suites and return pytest's exit code."""
+    import pytest
+
+    from grader.lab import load_lab
+    from grader.plugin import JudgePlugin, suite_files
+    from grader.pool import WarmPool
+    from grader.sandbox import Setting, WorkerProcess
+    from grader.student import Student
+
+    lab = load_lab(Path(config["lab"]))
+    raw = config["setting"]
+    checkpoints = {name: Path(path) for name, path in raw["checkpoints"].items()}
+    given = tuple(raw["given"])
+    setting = Setting(
+        **{**raw, "stage": Path(raw["stage"]), "checkpoints": checkpoints, "given": given}
+    )
+    pool = WarmPool(lambda: WorkerProcess(setting))
+    student = Student(lab, setting, pool, config["source"])
+    plugin = JudgePlugin(
+        lab,
+        student,
+        device=setting.device,
+        seed=config["seed"],
+        closed=config["closed"],
+        emit=emit,
+    )
+    try:
+        return int(
+            pytest.main(
+                [
+                    *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),
+                    *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:logging"),
+                    *("--assert=plain", "--import-mode=importlib"),
+                    *map(str, suite_files(lab, config["suite"])),
+                ],
+                plugins=[plugin],
+            )
+        )
+    finally:
+        student.retire_()
+        pool.close()

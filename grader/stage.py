@@ -1,0 +1,49 @@
+"""The folder that a grading happens in: what workers may see, and nothing else of ours."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grader.lab import Lab
+
+MODULES = ("wire.py", "worker.py", "probes.py")  # of ours, all that a worker imports
+PREFIX = "inferlab-"
+
+
+@contextmanager
+def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Iterator[Path]:
+    """Make a stage for a lab, and remove it afterwards; ``submission/`` is left to be filled."""
+    sweep()
+    stage = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    try:
+        stage.chmod(0o755)
+        judge, labs = stage / "judge" / "grader", stage / "given" / "labs"
+        judge.mkdir(parents=True)
+        for name in MODULES:
+            shutil.copy(Path(__file__).parent / name, judge / name)
+        (labs / "checkpoints").mkdir(parents=True)
+        for file in lab.given_files:
+            shutil.copy(file, labs / file.name)
+        for name, folder in checkpoints.items():
+            place = labs / "checkpoints" / name
+            if level == "none":
+                place.symlink_to(folder.resolve())
+            else:
+                place.mkdir()  # the sandbox binds the checkpoint over it
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove the stages of judges that were killed."""
+    for stage in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        with contextlib.suppress(ValueError, PermissionError):
+            try:
+                os.kill(int(stage.name.split("-")[1]), 0)
+            except ProcessLookupError:
+                shutil.rmtree(stage, ignore_errors=True)

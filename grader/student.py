@@ -1,0 +1,209 @@
+"""The proxy that tests talk to: the submission's functions and objects, and the fixtures around them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
+from grader.errors import Mismatch, StudentError, SubmissionFault
+from grader.lab import Lab
+from grader.pool import WarmPool
+from grader.sandbox import Setting
+from grader.wire import Record
+
+__all__ = ["Folder", "Proxy", "Record", "Refusal", "Student", "Watched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that both sides can read: ``host`` is our path, ``path`` the submission's."""
+
+    host: Path
+    path: str
+
+
+@dataclass(slots=True)
+class Count:
+    """What a probe read; 0 until its block has ended."""
+
+    total: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The reading, under the name that suits ``largest_tensor``."""
+        return self.total
+
+
+class Student:
+    """A submission under test. Each public name of the submission is a callable attribute."""
+
+    def __init__(self, lab: Lab, setting: Setting, pool: WarmPool, source: str) -> None:
+        self._lab = lab
+        self._setting = setting
+        self._pool = pool
+        self._source = source
+        self._clock = Clock(lab.limits.call_seconds)
+        self._talk: Conversation | None = None
+        self._load_fault: SubmissionFault | None = None
+
+    # -- for the plugin ---------------------------------------------------------------------
+
+    def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
+        """Set the deadlines of the next test, and how many fresh workers later ones will take."""
+        alive = self._talk is not None and not self._talk.over
+        if self._load_fault is None:
+            self._pool.expect(workers_to_come + (not alive))
+        self._clock.test, self._clock.grading = test_deadline, grading_deadline
+        self._clock.limits.clear()
+
+    def printed_(self) -> str:
+        """Return what the submission has printed since the last time, and forget it."""
+        if self._talk is None:
+            return ""
+        text = self._talk.worker.output()
+        self._talk.worker.forget_output()
+        return text
+
+    def retire_(self) -> None:
+        """Kill the worker: the next call gets a fresh one."""
+        if self._talk is not None:
+            self._talk.end(None)
+            self._talk = None
+
+    def _conversation(self) -> Conversation:
+        if self._load_fault is not None:
+            raise self._load_fault
+        if self._talk is None or self._talk.over:
+            worker = self._pool.take()
+            self._talk = Conversation(worker, self._setting.device, self._clock, self._source)
+            file = f"{self._setting.seen('submission')}/{self._lab.topic}.py"
+            try:
+                self._talk.request({"op": "load", "file": file})
+            except SubmissionFault as fault:
+                # What fails on import fails for every test; it need not be tried again.
+                self._load_fault = fault
+                raise
+        return self._talk
+
+    # -- for the tests ----------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self._conversation().call(["function", name], args, kwargs)
+
+    def given(self, module: str) -> _Given:
+        """Return a given module as it is inside the worker."""
+        return _Given(self, module)
+
+    def record(self, name: str, /, **fields: Any) -> Record:
+        """Return an instance of a dataclass of the given code."""
+        return Record(name, fields)
+
+    def lend(
+        self,
+        target: Any,
+        methods: tuple[str, ...] = ("__call__",),
+        attributes: tuple[str, ...] = (),
+        *,
+        keep: bool = False,
+    ) -> Lent:
+        """Let the submission use one of our objects, by these names, during the call it is passed to.
+
+        ``keep`` extends that to the rest of the test. ``Refusal`` raised in it reaches the submission.
+        """
+        return Lent(target, methods, attributes, keep)
+
+    def watch(self, tensor: Tensor) -> Watched:
+        """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call."""
+        return Watched(tensor)
+
+    @contextmanager
+    def raises(self, kind: type[Exception], naming: str = "") -> Iterator[None]:
+        """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""
+        try:
+            yield
+        except StudentError as error:
+            if kind.__name__ not in error.bases or error.kind == "NotImplementedError":
+                raise
+            if naming.lower() not in error.message.lower():
+                raise Mismatch(f"the {kind.__name__} should name {naming}") from None
+            return
+        raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")
+
+    @contextmanager
+    def time_limit(self, seconds: float) -> Iterator[None]:
+        """Shorten the deadline of each call inside."""
+        self._clock.limits.append(seconds)
+        try:
+            yield
+        finally:
+            self._clock.limits.remove(seconds)
+
+    def checkpoint(self, name: str) -> Folder:
+        """Return a checkpoint that the lab lists."""
+        seen = f"{self._setting.seen('given')}/labs/checkpoints/{name}"
+        return Folder(self._setting.checkpoints[name], seen)
+
+    def new_folder(self) -> Folder:
+        """Return an empty folder that this worker can read and only we can write."""
+        worker = self._conversation().worker
+        host = Path(tempfile.mkdtemp(dir=worker.folder))
+        host.chmod(0o755)
+        return Folder(host, f"{worker.seen_folder}/{host.name}")
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Fail if the submission reaches, in the calls inside, what the lab's rules forbid."""
+        rules = self._lab.rules
+        config = {
+            "names": [name for rule in rules for name in rule.forbid],
+            "aten": [pattern for rule in rules for pattern in rule.aten],
+            "packages": [rule.package for rule in rules if rule.package],
+        }
+        with self._conversation().probe("guard", config) as reading:
+            yield
+        hits = reading[0] if reading and isinstance(reading[0], list) else []
+        if hits:
+            names = ", ".join(str(hit)[:100] for hit in hits[:5])
+            raise Mismatch(f"the code called what this lab forbids: {names}")
+
+    @contextmanager
+    def flops(self) -> Iterator[Count]:
+        """Count floating-point operations of the calls inside, by torch's counter, in the worker."""
+        with self._counted("flops") as count:
+            yield count
+
+    @contextmanager
+    def largest_tensor(self) -> Iterator[Count]:
+        """Measure the largest tensor, in elements, that the calls inside make."""
+        with self._counted("largest") as count:
+            yield count
+
+    @contextmanager
+    def _counted(self, probe: str) -> Iterator[Count]:
+        count = Count()
+        with self._conversation().probe(probe, {}) as reading:
+            yield count
+        if not reading or type(reading[0]) is not int:
+            raise Mismatch("the cost could not be counted")
+        count.total = reading[0]
+
+
+class _Given:
+    """A given module inside the worker."""
+
+    def __init__(self, student: Student, module: str) -> None:
+        self._student = student
+        self._module = module
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        talk = self._student._conversation()  # pyright: ignore[reportPrivateUsage]
+        return lambda *args, **kwargs: talk.call(["given", self._module, name], args, kwargs)

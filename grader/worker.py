@@ -1,0 +1,310 @@
+"""The untrusted side: load one submission and answer the judge's calls until the process is killed.
+
+It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that this
+process says proves anything. Of ours it imports only ``wire`` and ``probes``, and it may not depend on more.
+"""
+
+import contextlib
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import os
+import resource
+import socket
+import sys
+import threading
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from grader import probes
+from grader.wire import Channel, Packer, Record, Unpacker
+
+MODULE = "submission"  # the name under which the student's file is registered
+MAX_TEXT = 2000  # characters of an exception's message
+MAX_FRAMES = 12
+MAX_METHODS = 200
+
+
+class Raised(Exception):
+    """The judge's object refused a call."""
+
+
+class Stub:
+    """What the submission sees of an object that lives with the judge."""
+
+    def __init__(self, worker: "Worker", number: int, methods: list[str], attributes: list[str]):
+        vars(self).update(_worker=worker, _number=number, _methods=methods, _attributes=attributes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._worker.ask(self._number, "__call__", args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._methods:
+            return lambda *args, **kwargs: self._worker.ask(self._number, name, args, kwargs)
+        if name in self._attributes:
+            return self._worker.ask(self._number, name, None, {})
+        raise AttributeError(f"the object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"the attribute {name!r} cannot be set")
+
+
+class Worker:
+    """The conversation with the judge: one thread, strictly nested requests."""
+
+    def __init__(self, channel: Channel, device: str) -> None:
+        self.channel = channel
+        self.device = torch.device(device)
+        self.module: ModuleType | None = None
+        self.file = ""
+        self.given: dict[str, ModuleType] = {}
+        self.objects: dict[int, Any] = {}
+        self.handles: dict[int, Any] = {}
+        self.watched: list[torch.Tensor] = []
+        self.probes = probes.Probes()
+        self._thread = threading.get_ident()
+
+    # -- values ---------------------------------------------------------------------------
+
+    def pack(self, value: Any) -> tuple[Any, list[torch.Tensor]]:
+        packer = Packer(lambda item: self._special(packer, item))
+        return packer.pack(value), packer.buffers
+
+    def _special(self, packer: Packer, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            what = odd_tensor(value)
+            if not what:
+                plain = torch.Tensor.detach(value).resolve_conj().resolve_neg()
+                return packer.tensor(plain.cpu(), whole=False, device=str(value.device))
+            return self._handle(value, what)
+        if dataclasses.is_dataclass(value) and self._given_class(type(value).__name__) is type(
+            value
+        ):
+            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+            return packer.pack(Record(type(value).__name__, fields))
+        return self._handle(value, type(value).__name__)
+
+    def _handle(self, value: Any, kind: str) -> Any:
+        # An object is kept for as long as the worker lives, so its id stays its own.
+        if id(value) not in self.handles:
+            number = len(self.objects) + 1
+            self.objects[number] = value
+            self.handles[id(value)] = {"h": [number, kind[:100], methods_of(value)]}
+        return self.handles[id(value)]
+
+    def _given_class(self, name: str) -> Any:
+        found = (getattr(module, name, None) for module in self.given.values())
+        return next((cls for cls in found if dataclasses.is_dataclass(cls)), None)
+
+    def unpack(self, tree: Any, buffers: list[torch.Tensor]) -> Any:
+        return Unpacker(buffers, self._resolve, views=True).unpack(tree)
+
+    def _resolve(self, tag: str, body: Any) -> Any:
+        match tag:
+            case "x":
+                return place(body[0], self.device)
+            case "w":  # remembered, so that the judge can look at its storage after the call
+                self.watched.append(body)
+                return body
+            case "g":
+                return torch.Generator(self.device).manual_seed(body)
+            case "r":
+                name, fields = body
+                return self._given_class(name)(**fields)
+            case "h":
+                return self.objects[body]
+            case "c":
+                return Stub(self, *body)
+            case _:
+                raise ValueError(f"unknown tag {tag}")
+
+    # -- requests --------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Answer requests for ever; the judge ends it by killing the process."""
+        while True:
+            self.answer(*self.channel.receive(None))
+
+    def answer(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> None:
+        """Answer one request."""
+        reply: dict[str, Any]
+        try:
+            value = self._perform(header, buffers)
+            with probes.unobserved():
+                tree, out = self.pack(value)
+            reply = {"op": "value", "value": tree}
+        except BaseException as error:
+            reply, out = {"op": "error", **self.describe(error)}, []
+        try:
+            self.channel.send({**reply, "id": header["id"]}, out, None)
+        except ValueError as error:  # the value is larger than a message may be
+            reply = {"op": "error", **self.describe(error), "id": header["id"]}
+            self.channel.send(reply, [], None)
+
+    def _perform(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
+        match header["op"]:
+            case "load":
+                return self.load(header["file"])
+            case "call":
+                with probes.unobserved():
+                    args, kwargs = self.unpack(header["value"], buffers)
+                target = self._target(header["target"])
+                del buffers
+                return target(*args, **kwargs)
+            case "get":
+                return getattr(self.objects[header["object"]], header["name"])
+            case "probe":
+                return self.probes.run(header["name"], header["action"], header["config"])
+            case "watched":
+                storages = [whole_storage(tensor) for tensor in self.watched]
+                self.watched.clear()
+                return storages
+            case op:
+                raise ValueError(f"unknown request {op}")
+
+    def _target(self, target: list[Any]) -> Any:
+        match target:
+            case ["function", name]:
+                return public(self.module, name, Path(self.file).name)
+            case ["given", module, name]:
+                return getattr(self.given[module], name)
+            case ["object", number, "__call__"]:
+                return self.objects[number]
+            case ["object", number, method]:
+                return getattr(self.objects[number], method)
+            case _:
+                raise ValueError("unknown target")
+
+    def ask(self, number: int, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Ask the judge's object; requests that arrive before its answer are served first."""
+        if threading.get_ident() != self._thread:
+            raise Raised("this object may be used by the main thread only")
+        with probes.unobserved():
+            tree, buffers = self.pack(None if args is None else (tuple(args), kwargs))
+        self.channel.send(
+            {"op": "ask", "object": number, "name": name, "value": tree}, buffers, None
+        )
+        while True:
+            header, buffers = self.channel.receive(None)
+            if header["op"] == "answer":
+                with probes.unobserved():
+                    return self.unpack(header["value"], buffers)
+            if header["op"] == "refuse":
+                kind = {"ValueError": ValueError, "IndexError": IndexError, "TypeError": TypeError}
+                raise kind.get(header["kind"], Raised)(header["message"])
+            self.answer(header, buffers)
+
+    # -- the submission --------------------------------------------------------------------
+
+    def load(self, file: str) -> list[str]:
+        """Import the submission and return its public names."""
+        self.file = file
+        spec = importlib.util.spec_from_file_location(MODULE, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        # Dataclasses, pickle and Triton look their source up by this name.
+        sys.modules[MODULE] = module
+        spec.loader.exec_module(module)
+        self.module = module
+        return [name for name in vars(module) if not name.startswith("_")][:MAX_METHODS]
+
+    def describe(self, error: BaseException) -> dict[str, Any]:
+        """Return an exception as data: only the submission's own frames are kept."""
+        try:
+            message = str(error)
+        except BaseException:
+            message = "(its message cannot be shown)"
+        frames = [
+            [frame.lineno, frame.name]
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == self.file
+        ]
+        if isinstance(error, SyntaxError) and error.filename == self.file:
+            frames.append([error.lineno or 0, "<module>"])
+        return {
+            "kind": type(error).__name__[:100],
+            "message": message[:MAX_TEXT],
+            "bases": [cls.__name__[:100] for cls in type(error).__mro__][:20],
+            "frames": frames[-MAX_FRAMES:],
+        }
+
+
+def public(module: ModuleType | None, name: str, file: str) -> Any:
+    """Return a public name of the submission, or say that it is missing."""
+    if not hasattr(module, name):
+        raise AttributeError(f"{file} defines no {name}")
+    return getattr(module, name)
+
+
+def odd_tensor(tensor: torch.Tensor) -> str:
+    """Return what keeps a tensor from crossing as plain bytes, or an empty string."""
+    if tensor.layout != torch.strided:
+        return f"{str(tensor.layout).removeprefix('torch.')} tensor"
+    if tensor.is_quantized:
+        return "quantized tensor"
+    if tensor.is_nested:
+        return "nested tensor"
+    if tensor.device.type not in ("cpu", "cuda"):
+        return f"tensor on {tensor.device.type}"
+    return ""
+
+
+def place(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return the tensor on the device, a view still a view with its neighbours around it."""
+    if device.type == "cpu":
+        return tensor
+    storage = whole_storage(tensor).to(device).view(tensor.dtype)
+    return storage.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
+    """Return every byte of the storage under a tensor."""
+    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return flat.set_(tensor.untyped_storage())
+
+
+def methods_of(value: Any) -> list[str]:
+    """Return the names that the judge may call on an object, looked up without running its code."""
+    names = [name for name in dir(type(value)) if not name.startswith("_")]
+    if callable(value):
+        names.insert(0, "__call__")
+    static = ((name, inspect.getattr_static(type(value), name, None)) for name in names)
+    return [name for name, member in static if callable(getattr(member, "__func__", member))][
+        :MAX_METHODS
+    ]
+
+
+def limit(limits: dict[str, int]) -> None:
+    """Set the limits that the kernel keeps for this process and all that it starts."""
+    for name, value in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
+def main() -> None:
+    """Start: import what is given, say that we are ready, then serve."""
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]))
+    for fd in sys.argv[1:4]:
+        os.set_inheritable(int(fd), False)
+    config, _ = channel.receive(None)
+    torch.set_num_threads(config["threads"])
+    worker = Worker(channel, config["device"])
+    sys.path.insert(0, config["given_path"])
+    for name in config["given"]:
+        worker.given[name] = importlib.import_module(f"labs.{name}")
+    if worker.device.type == "cuda":
+        torch.zeros(1, device=worker.device)
+    limit(config["rlimits"])
+    channel.send({"op": "ready"}, [], None)
+    with contextlib.suppress(Exception):
+        worker.serve()
+    os._exit(0)
