@@ -150,14 +150,9 @@ def _when(started: str) -> str:
 
 def doctor() -> int:
     """Print each check as it is made; 1 if something that grading needs is missing."""
-    from grader.doctor import Check, diagnose, verdict
+    from grader import doctor
 
-    checks: list[Check] = []
-    for check in diagnose():
-        checks.append(check)
-        print(check.line, flush=True)
-    print(f"\n{verdict(checks)}")
-    return int(any(check.needed and not check.ok for check in checks))
+    return doctor.main()
 
 
 def check(labs: Sequence[str], *, jobs: int, seeds: int, device: str) -> int:

@@ -219,3 +219,17 @@ def _namespaces() -> Check:
     if not Path("/proc/self/ns/user").exists():
         return Check("namespaces", False, "this kernel has none", "use Linux", needed=False)
     return Check("namespaces", True, "user namespaces are allowed", needed=False)
+
+
+def main() -> int:
+    """Diagnose without the command line's packages: ``python -m grader.doctor``."""
+    checks: list[Check] = []
+    for check in diagnose():
+        checks.append(check)
+        print(check.line, flush=True)
+    print(f"\n{verdict(checks)}")
+    return int(any(check.needed and not check.ok for check in checks))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
