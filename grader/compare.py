@@ -1,4 +1,4 @@
-"""Comparison with one tolerance table; a message says what broke and where, never the expected value."""
+"""Comparison with one tolerance table; messages say what broke and where, not what was expected."""
 
 import math
 import types
@@ -126,7 +126,7 @@ def assert_close(
     trusted: Tensor | None = None,
     what: str = "the result",
 ) -> None:
-    """Compare a reply with a float64 oracle: type, dtype, shape, device, finiteness, then the values.
+    """Compare a reply with a float64 oracle: type, dtype, shape, finiteness, then the values.
 
     The dtype must be that of ``like``, or ``dtype``. ``trusted`` is the case computed by a trusted
     implementation in the submission's dtype; three times its error widens both limits.

@@ -50,6 +50,36 @@ class Progress:
         )
 
 
+class Listener:
+    """Takes results in: tells the caller, and saves the report so far."""
+
+    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
+        self.progress = progress
+        self.started = time.monotonic()
+        self._on_event = on_event
+        self._file = file
+        self._announced = False
+
+    def announce(self) -> None:
+        """Tell the whole manifest, then what is known already."""
+        self._announced = True
+        self.say("manifest", list(self.progress.expected))
+        for result in self.progress.results:
+            self.say("test", result)
+
+    def say(self, event: str, data: Any) -> None:
+        if self._on_event is not None:
+            self._on_event(event, data)
+
+    def result(self, result: TestResult) -> None:
+        self.progress.results.append(result)
+        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
+        if self._file is not None:
+            save(self.progress.report(partial=True), self._file)
+        if self._announced:
+            self.say("test", result)
+
+
 def grade(
     lab: Lab,
     source: Path | Submission | None,
@@ -76,7 +106,7 @@ def grade(
         setting = _setting(lab, stage, checkpoints, device, level)
         provenance = _provenance(submission, seed, setting, why_not)
         progress = Progress(lab, provenance, {}, [], [])
-        hear = _Listener(progress, on_event, partial_file)
+        hear = Listener(progress, on_event, partial_file)
         closed = _judge_files(lab, submission, progress, hear)
         config = {
             "lab": str(lab.folder),
@@ -134,6 +164,26 @@ def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission
     return submission
 
 
+def _judge_files(
+    lab: Lab, submission: Submission, progress: Progress, hear: Listener
+) -> dict[str, str]:
+    """Judge what needs no running: rules and pseudocode. Return the tasks that a rule closes."""
+    static = rules.static_check(lab, submission)
+    notes = pseudocode.grade_pseudocode(lab, submission)
+    progress.expected += [*rules.rule_tests(lab), *pseudocode.pseudocode_tests(lab)]
+    progress.extras |= {
+        "pseudocode": notes.extras,
+        "code": {"logical_lines": static.logical_lines, "annotated": static.annotated},
+    }
+    closed: dict[str, str] = {}
+    for result in (*rules.rule_results(lab, submission, static), *notes.results):
+        hear.result(result)
+        if result.suite == rules.SUITE and result.verdict.counts:
+            if result.verdict is not Verdict.PASSED:
+                closed[result.task] = result.id
+    return closed
+
+
 def _setting(
     lab: Lab, stage: Path, checkpoints: dict[str, Path], device: str, level: str
 ) -> Setting:
@@ -182,35 +232,14 @@ def _version(package: str) -> str:
         return ""
 
 
-class _Listener:
-    """Takes results in: tells the caller, and saves the report so far."""
-
-    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
-        self.progress = progress
-        self.started = time.monotonic()
-        self._on_event = on_event
-        self._file = file
-
-    def say(self, event: str, data: Any) -> None:
-        if self._on_event is not None:
-            self._on_event(event, data)
-
-    def result(self, result: TestResult) -> None:
-        self.progress.results.append(result)
-        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
-        if self._file is not None:
-            save(self.progress.report(partial=True), self._file)
-        self.say("test", result)
-
-
 def save(report: Report, file: Path) -> None:
     """Write the report as JSON, all of it or nothing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_file(file, render(report, Form.JSON))
 
 
-def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: _Listener) -> None:
-    """Run the suites in a process of their own; a test that stays silent is not the student's fault."""
+def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener) -> None:
+    """Run the suites in a process of their own; a silent test is not the student's fault."""
     with subprocess.Popen(
         start_line(),
         stdin=subprocess.PIPE,
@@ -240,20 +269,19 @@ def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: _Li
     )
 
 
-def _follow(lines: Iterable[bytes], progress: Progress, hear: _Listener) -> int | None:
+def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | None:
     """Read the session's events to the end; return pytest's exit code, None if it never said."""
     for line in lines:
         event, data = json.loads(line)
         match event:
             case "manifest":
                 progress.expected += [Expected(**entry) for entry in data]
-                hear.say("manifest", list(progress.expected))
-                for result in list(progress.results):
-                    hear.say("test", result)
+                hear.announce()
             case "begin":
                 hear.say("begin", Expected(**data))
             case "test":
-                hear.result(TestResult(**{**data, "verdict": Verdict(data["verdict"])}))
+                fields: dict[str, Any] = {**data, "verdict": Verdict(data["verdict"])}
+                hear.result(TestResult(**fields))
             case _:
                 return int(data)
     return None

@@ -1,7 +1,7 @@
 """Limits that cover a whole worker, its children included: memory and processes.
 
-A cgroup (v2 or v1) where one is writable, else a thread that watches. The kernel's own per-process limits
-(open files, file size) are set by the worker itself before it loads anything.
+A cgroup (v2 or v1) where one is writable, else a thread that watches. The kernel's own per-process
+limits (open files, file size) are set by the worker itself before it loads anything.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def cage(pid: int, memory: int, processes: int, *, kind: str) -> Cage:
-    """Put a process and its descendants under limits; ``memory`` in bytes, ``kind`` from ``detect``."""
+    """Put a process and all below it under limits; ``memory`` in bytes, ``kind`` from detect."""
     if kind == "watch":
         return Watcher(pid, memory, processes)
     return Cgroup(kind, pid, memory, processes)

@@ -143,7 +143,7 @@ class JudgePlugin:
 
         done = yield
 
-        verdict, message = self._outcome or (Verdict.INFRA, "the test did not run")
+        verdict, message = self._ended()
         if expected.gate and verdict is not Verdict.PASSED and verdict.counts:
             self._closed.setdefault(expected.task, expected.id)
         seconds = round(time.monotonic() - started, 3)
@@ -152,6 +152,9 @@ class JudgePlugin:
         result = TestResult(expected.id, task_id, suite, verdict, message, seconds, output)
         self._emit("test", result)
         return done
+
+    def _ended(self) -> tuple[Verdict, str]:
+        return self._outcome or (Verdict.INFRA, "the test did not run")
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Stop a test whose task, or a task that it requires, failed a gate."""

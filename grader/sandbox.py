@@ -1,21 +1,22 @@
 """Start, limit and kill one confined worker. This docstring is the threat model.
 
 Covered, at level ``bwrap``:
-- reading anything of the host but the Python installation, the given code, the checkpoint and the submission;
+- reading anything of the host but the Python installation, the given code, the checkpoint and the
+  submission;
 - writing anything but a sized ``/tmp`` and ``/dev/shm``, which vanish with the worker;
-- the network, other processes, their memory, shared memory and signals; new namespaces; the system calls
-  that ``seccomp`` names; capabilities; the environment and command line of the judge;
+- the network, other processes, their memory, shared memory and signals; new namespaces; the system
+  calls that ``seccomp`` names; capabilities; the environment and command line of the judge;
 - memory and number of processes (``limits``), open files, size of files, output, time;
 - surviving: the namespace dies with the judge, and is killed after each task.
 
 Not covered:
-- faults of the kernel, of bubblewrap or of a GPU driver; what a shared GPU's or CPU's timing reveals;
+- faults of the kernel, of bubblewrap or of a GPU driver; what timing on a shared machine reveals;
 - what a worker does to itself after it has loaded the submission: its answers prove nothing;
 - level ``none``: no isolation at all, for a student who grades their own code.
 
-As root the view is built in two steps: a first bubblewrap, still root, binds the folders (some may lie under
-folders that only root may enter), drops to an unprivileged uid, and a second one makes the namespaces. An
-unprivileged judge needs only the second.
+As root the view is built in two steps: a first bubblewrap, still root, binds the folders (some may
+lie under folders that only root may enter), drops to an unprivileged uid, and a second one makes
+the namespaces. An unprivileged judge needs only the second.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
 from grader import limits, seccomp
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
@@ -61,6 +62,14 @@ class Setting:
     output: int  # bytes kept
     threads: int = 1
     cage: str = field(default_factory=limits.detect)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Rebuild a setting that crossed to another process of ours."""
+        checkpoints = {name: Path(path) for name, path in data["checkpoints"].items()}
+        changed = {"stage": Path(data["stage"]), "checkpoints": checkpoints}
+        fields: dict[str, Any] = {**data, **changed, "given": tuple(data["given"])}
+        return cls(**fields)
 
     def seen(self, part: str) -> str:
         """Return the path of a folder of the stage as the worker sees it."""

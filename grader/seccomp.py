@@ -1,7 +1,7 @@
 """The system calls that a worker may not make, as a classic BPF program for ``bwrap --seccomp``.
 
-A deny list: torch, CUDA and NCCL need too many calls for an allow list to be kept right. What is denied
-reaches other processes, the kernel's own machinery or new namespaces; no lab needs any of it.
+A deny list: torch, CUDA and NCCL need too many calls for an allow list to be kept right. What is
+denied reaches other processes, the kernel itself or new namespaces; no lab needs any of it.
 """
 
 import errno
@@ -76,7 +76,7 @@ REFUSE = 0x00050000 | errno.EPERM
 
 
 def program(*, cuda: bool) -> bytes | None:
-    """Return the filter for this machine, or None on an architecture that we have no numbers for."""
+    """Return the filter for this machine, None on an architecture whose numbers are not here."""
     if platform.machine() not in ARCHITECTURES:
         return None
     column, audit = ARCHITECTURES[platform.machine()]

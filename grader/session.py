@@ -50,12 +50,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
     from grader.student import Student
 
     lab = load_lab(Path(config["lab"]))
-    raw = config["setting"]
-    checkpoints = {name: Path(path) for name, path in raw["checkpoints"].items()}
-    given = tuple(raw["given"])
-    setting = Setting(
-        **{**raw, "stage": Path(raw["stage"]), "checkpoints": checkpoints, "given": given}
-    )
+    setting = Setting.from_json(config["setting"])
     pool = WarmPool(lambda: WorkerProcess(setting))
     student = Student(lab, setting, pool, config["source"])
     plugin = JudgePlugin(

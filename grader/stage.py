@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ PREFIX = "inferlab-"
 
 
 @contextmanager
-def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Iterator[Path]:
+def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Generator[Path, None, None]:
     """Make a stage for a lab, and remove it afterwards; ``submission/`` is left to be filled."""
     sweep()
     stage = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))

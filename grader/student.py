@@ -1,9 +1,9 @@
-"""The proxy that tests talk to: the submission's functions and objects, and the fixtures around them."""
+"""The proxy that tests talk to: the submission's functions and objects, and what tests need."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,9 +115,10 @@ class Student:
         *,
         keep: bool = False,
     ) -> Lent:
-        """Let the submission use one of our objects, by these names, during the call it is passed to.
+        """Let the submission use one of our objects, by these names, in the call it is passed to.
 
-        ``keep`` extends that to the rest of the test. ``Refusal`` raised in it reaches the submission.
+        ``keep`` extends that to the rest of the test. ``Refusal`` raised in it reaches the
+        submission.
         """
         return Lent(target, methods, attributes, keep)
 
@@ -126,7 +127,7 @@ class Student:
         return Watched(tensor)
 
     @contextmanager
-    def raises(self, kind: type[Exception], naming: str = "") -> Iterator[None]:
+    def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
         """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""
         try:
             yield
@@ -139,7 +140,7 @@ class Student:
         raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")
 
     @contextmanager
-    def time_limit(self, seconds: float) -> Iterator[None]:
+    def time_limit(self, seconds: float) -> Generator[None, None, None]:
         """Shorten the deadline of each call inside."""
         self._clock.limits.append(seconds)
         try:
@@ -160,7 +161,7 @@ class Student:
         return Folder(host, f"{worker.seen_folder}/{host.name}")
 
     @contextmanager
-    def guard(self) -> Iterator[None]:
+    def guard(self) -> Generator[None, None, None]:
         """Fail if the submission reaches, in the calls inside, what the lab's rules forbid."""
         rules = self._lab.rules
         config = {
@@ -176,19 +177,19 @@ class Student:
             raise Mismatch(f"the code called what this lab forbids: {names}")
 
     @contextmanager
-    def flops(self) -> Iterator[Count]:
-        """Count floating-point operations of the calls inside, by torch's counter, in the worker."""
+    def flops(self) -> Generator[Count, None, None]:
+        """Count floating-point operations of the calls inside, by torch's counter."""
         with self._counted("flops") as count:
             yield count
 
     @contextmanager
-    def largest_tensor(self) -> Iterator[Count]:
+    def largest_tensor(self) -> Generator[Count, None, None]:
         """Measure the largest tensor, in elements, that the calls inside make."""
         with self._counted("largest") as count:
             yield count
 
     @contextmanager
-    def _counted(self, probe: str) -> Iterator[Count]:
+    def _counted(self, probe: str) -> Generator[Count, None, None]:
         count = Count()
         with self._conversation().probe(probe, {}) as reading:
             yield count

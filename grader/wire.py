@@ -1,9 +1,10 @@
 """Framing and the value codec, for both sides of the socket. No pickle anywhere.
 
-A frame is a JSON header and raw buffers. Buffers above 64 KiB go through an arena: a sealed memory file that the
-judge makes, one for each direction. The two sides strictly alternate, so an arena is free again when the other
-side has answered. Whatever arrives is copied before it is looked at. This module trusts nothing that it reads:
-every count, size and depth has a cap, and what breaks a rule raises ``WireError``.
+A frame is a JSON header and raw buffers. Buffers above 64 KiB go through an arena: a sealed memory
+file that the judge makes, one for each direction. The two sides strictly alternate, so an arena is
+free again when the other side has answered. Whatever arrives is copied before it is looked at. This
+module trusts nothing that it reads: every count, size and depth has a cap, and what breaks a rule
+raises ``WireError``.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -91,6 +92,10 @@ def as_bytes(tensor: Tensor) -> Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
+def _memory(tensor: Tensor) -> memoryview:
+    return memoryview(cast(Any, tensor.numpy()))
+
+
 class Channel:
     """One end of the conversation; ``outbox`` and ``inbox`` are arenas as this end sees them."""
 
@@ -101,12 +106,12 @@ class Channel:
         self._outbox = memoryview(mapped(outbox_fd, os.fstat(outbox_fd).st_size))
 
     def send(self, header: dict[str, Any], buffers: list[Tensor], deadline: float | None) -> None:
-        """Send a message; ``buffers`` are flat uint8 tensors. ``deadline`` is on the monotonic clock."""
+        """Send a message of flat uint8 buffers; ``deadline`` is on the monotonic clock."""
         places: list[tuple[int, int]] = []
         inline: list[memoryview] = []
         used = 0
         for buffer in buffers:
-            view = memoryview(buffer.numpy())
+            view = _memory(buffer)
             if view.nbytes <= INLINE:
                 places.append((view.nbytes, -1))
                 inline.append(view)
@@ -136,8 +141,8 @@ class Channel:
             raise WireError("a message that is not JSON") from None
         if not isinstance(header, dict):
             raise WireError("a message without fields")
-        places = header.pop("buffers", None)  # pyright: ignore[reportUnknownVariableType]
-        return header, self._buffers(places, inline, deadline)  # pyright: ignore[reportUnknownArgumentType]
+        places = header.pop("buffers", None)
+        return header, self._buffers(places, inline, deadline)
 
     def _buffers(self, places: Any, inline: int, deadline: float | None) -> list[Tensor]:
         if not isinstance(places, list) or len(places) > MAX_BUFFERS:
@@ -158,7 +163,7 @@ class Channel:
     def _buffer(self, size: int, offset: int, deadline: float | None) -> Tensor:
         if offset < 0:
             copy = torch.empty(size, dtype=torch.uint8)
-            self._read(memoryview(copy.numpy()), deadline)
+            self._read(_memory(copy), deadline)
             return copy
         memory = mapped(-1, size)
         memory[:] = self._inbox[offset : offset + size]
@@ -226,21 +231,21 @@ class Packer:
         if kind is list:
             return [self.pack(item, depth + 1) for item in value]
         if isinstance(value, tuple):
-            return {"t": [self.pack(item, depth + 1) for item in value]}  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, dict) and all(type(key) is str for key in value):  # pyright: ignore[reportUnknownVariableType]
-            return {"d": [[key, self.pack(item, depth + 1)] for key, item in value.items()]}  # pyright: ignore[reportUnknownVariableType]
+            return {"t": [self.pack(item, depth + 1) for item in value]}
+        if isinstance(value, dict) and all(type(key) is str for key in value):
+            return {"d": [[key, self.pack(item, depth + 1)] for key, item in value.items()]}
         if kind is torch.dtype:
             return {"y": str(value).removeprefix("torch.")}
         if kind is torch.device:
             return {"v": str(value)}
-        if kind is Record:
+        if isinstance(value, Record):
             return {
                 "r": [value.name, [[k, self.pack(v, depth + 1)] for k, v in value.fields.items()]]
             }
         return self._special(value)
 
     def tensor(self, tensor: Tensor, *, whole: bool, device: str = "cpu") -> Any:
-        """Pack a dense CPU tensor; ``whole`` sends its storage, so that a view arrives as a view."""
+        """Pack a dense CPU tensor; ``whole`` sends its storage: a view arrives as a view."""
         if whole:
             storage = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())  # pyright: ignore[reportArgumentType]
             self.buffers.append(storage)
@@ -276,12 +281,12 @@ class Unpacker:
                 raise WireError("an integer of more than 64 bits")
             return tree
         if isinstance(tree, list):
-            return [self.unpack(item, depth + 1) for item in tree]  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(tree, dict) or len(tree) != 1:  # pyright: ignore[reportUnknownArgumentType]
+            return [self.unpack(item, depth + 1) for item in tree]
+        if not isinstance(tree, dict) or len(tree) != 1:
             raise WireError("an unknown kind of value")
-        ((tag, body),) = tree.items()  # pyright: ignore[reportUnknownVariableType]
+        ((tag, body),) = tree.items()
         try:
-            return self._tagged(tag, body, depth)  # pyright: ignore[reportUnknownArgumentType]
+            return self._tagged(tag, body, depth)
         except (TypeError, ValueError, KeyError, IndexError, RuntimeError, AttributeError):
             raise WireError("a malformed value") from None
 
@@ -330,7 +335,7 @@ class Unpacker:
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise WireError("a malformed value")
-    return value  # pyright: ignore[reportUnknownVariableType]
+    return value
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,8 @@
-"""The untrusted side: load one submission and answer the judge's calls until the process is killed.
+"""The untrusted side: load one submission, answer the judge's calls until the process is killed.
 
-It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that this
-process says proves anything. Of ours it imports only ``wire`` and ``probes``, and it may not depend on more.
+It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
+this process says proves anything. Of ours it imports only ``wire`` and ``probes``, and it may not
+depend on more.
 """
 
 import contextlib
@@ -82,9 +83,8 @@ class Worker:
                 plain = torch.Tensor.detach(value).resolve_conj().resolve_neg()
                 return packer.tensor(plain.cpu(), whole=False, device=str(value.device))
             return self._handle(value, what)
-        if dataclasses.is_dataclass(value) and self._given_class(type(value).__name__) is type(
-            value
-        ):
+        known = self._given_class(type(value).__name__)
+        if dataclasses.is_dataclass(value) and known is type(value):
             fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             return packer.pack(Record(type(value).__name__, fields))
         return self._handle(value, type(value).__name__)
