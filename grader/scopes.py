@@ -8,6 +8,7 @@ the file defines itself means nothing from outside, so it can break no rule.
 
 import ast
 import builtins
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 _MOST_MEANINGS = 16  # of one expression; hostile code must not blow up
@@ -47,6 +48,10 @@ class Binding:
     value: ast.expr | None = None
 
 
+def _order(binding: Binding) -> int:
+    return binding.place.order
+
+
 @dataclass(slots=True)
 class Scope:
     """A module, class, function or comprehension; ``start`` is where it runs in its parent."""
@@ -68,11 +73,12 @@ class Scope:
     def reaching(self, name: str, place: Place) -> list[Binding]:
         """List the bindings of a name that may hold at a place."""
         found: list[Binding] = []
-        for binding in reversed(self.bindings.get(name, [])):
-            if binding.place.order >= place.order or binding.place.excludes(place):
+        known = self.bindings.get(name, [])
+        for at in reversed(range(bisect_left(known, place.order, key=_order))):
+            if known[at].place.excludes(place):
                 continue
-            found.append(binding)
-            if binding.place.dominates(place):
+            found.append(known[at])
+            if known[at].place.dominates(place) or len(found) > _MOST_MEANINGS:
                 break
         return found
 
