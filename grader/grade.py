@@ -58,11 +58,11 @@ class Listener:
         self.started = time.monotonic()
         self._on_event = on_event
         self._file = file
-        self._announced = False
+        self.announced = False
 
     def announce(self) -> None:
         """Tell the whole manifest, then what is known already."""
-        self._announced = True
+        self.announced = True
         self.say("manifest", list(self.progress.expected))
         for result in self.progress.results:
             self.say("test", result)
@@ -76,7 +76,7 @@ class Listener:
         self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
         if self._file is not None:
             save(self.progress.report(partial=True), self._file)
-        if self._announced:
+        if self.announced:
             self.say("test", result)
 
 
@@ -259,7 +259,7 @@ def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: Lis
         finally:
             alarm.cancel()
             session.kill()
-    if code not in (0, 1) and not progress.expected:
+    if code not in (0, 1) and not hear.announced:
         raise JudgeError(
             f"the suite of lab {lab.number} could not be run", "see the messages above"
         )

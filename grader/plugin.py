@@ -96,6 +96,11 @@ class JudgePlugin:
         """Declare the marker."""
         config.addinivalue_line("markers", "task(id, weight=1.0, gate=False): part of a task")
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Say on standard error why a suite cannot be read."""
+        if report.failed:
+            print(report.longreprtext, file=sys.stderr)
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Order the tests: by task as in lab.toml, gates first; then announce them."""
@@ -201,7 +206,5 @@ def explain(error: Exception) -> str:
 
 def suite_files(lab: Lab, suite: str) -> list[Path]:
     """Return the files of a suite, "all" or "public"; a student's tree has no hidden one."""
-    files = [lab.public_suite]
-    if suite == "all" and lab.hidden_suite.is_file():
-        files.append(lab.hidden_suite)
-    return files
+    files = [lab.public_suite, *([lab.hidden_suite] if suite == "all" else [])]
+    return [file for file in files if file.is_file()]
