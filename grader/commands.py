@@ -93,8 +93,8 @@ def _keep(report: Report, path: Path | None) -> None:
 def watch(order: Order) -> int:
     """Grade the public tests now and at each save; Ctrl-C ends it."""
     lab = find_lab(order.lab, find_root())
-    code_file = Path(guide_to(lab, order.source).stub)
-    files = (code_file, code_file.with_name(lab.pseudocode.name))
+    guide = guide_to(lab, order.source)
+    files = (Path(guide.stub), Path(guide.pseudocode))
     try:
         code = grade_one(order, ())
         for _ in saves(files) if code != 130 else ():

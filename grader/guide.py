@@ -14,6 +14,7 @@ class Guide:
 
     title: str
     stub: str
+    pseudocode: str
     handout: str
     functions: Mapping[str, Sequence[str]]  # task -> names to write, in the order of the stub
     next_lab: int | None = None
@@ -22,9 +23,11 @@ class Guide:
 def guide_to(lab: Lab, source: Path | None = None) -> Guide:
     """The guide for a submission taken from ``source`` (None: the lab's own folder)."""
     later = [int(name[:2]) for name in lab_names(lab.root) if int(name[:2]) > lab.number]
+    code = _code(lab, source)
     return Guide(
         title=lab.title,
-        stub=typed(_code(lab, source)),
+        stub=typed(code),
+        pseudocode=typed(code.with_name(lab.pseudocode.name)),
         handout=typed(lab.handout),
         functions={task.id: task.functions for task in lab.tasks},
         next_lab=min(later, default=None),

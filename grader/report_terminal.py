@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.guide import Guide
+from grader.lab import PSEUDOCODE
 from grader.results import Report, TestResult
 from grader.summary import (
     SHOWN_AS,
@@ -61,7 +62,7 @@ def _heading(report: Report, guide: Guide | None) -> Text:
 def _task_table(parts: Sequence[TaskSummary]) -> Padding:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=32)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
@@ -146,7 +147,7 @@ def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None)
     else:
         goal = next((part for part in lost if not part.waiting), lost[0])
         shown.append(f"{'write' if goal.untouched else 'fix'} {_names(goal, guide)} ")
-        shown.append(f"in {_stub(guide)}, then make grade LAB={report.lab}")
+        shown.append(f"in {_place(goal, guide)}, then make grade LAB={report.lab}")
         shown.append(_listed("not started", [part for part in lost if part.untouched]))
         shown.append(_listed("waiting for another task", [p for p in lost if p.waiting]))
     return _block(shown)
@@ -176,6 +177,12 @@ def _hint_command(report: Report, part: TaskSummary) -> str:
 
 def _stub(guide: Guide | None) -> str:
     return guide.stub if guide else "the lab's file"
+
+
+def _place(part: TaskSummary, guide: Guide | None) -> str:
+    if part.task.id != PSEUDOCODE:
+        return _stub(guide)
+    return guide.pseudocode if guide else "PSEUDOCODE.md"
 
 
 def _handout(guide: Guide | None) -> str:

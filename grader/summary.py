@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from grader.lab import PSEUDOCODE
 from grader.results import Report, TaskResult, TestResult, Verdict
 from grader.text import first_line, number
 
@@ -27,6 +28,14 @@ SHOWN_AS = {
     Verdict.SKIPPED: "waiting",
     Verdict.NOT_GRADED: "not graded",
     Verdict.INFRA: "could not be judged",
+}
+
+
+# Counts stand in a narrow column.
+COUNTED_AS = SHOWN_AS | {
+    Verdict.ERROR: "raised",
+    Verdict.MEMORY: "out of memory",
+    Verdict.INFRA: "not judged",
 }
 
 
@@ -62,11 +71,11 @@ class TaskSummary:
 
     @property
     def untouched(self) -> bool:
-        """True if the task is still the stub: it raises NotImplementedError and nothing passes."""
+        """True if the task is still the stub's."""
         return (
             self.first is not None
             and "NotImplementedError" in self.first.message[:2000]
-            and not self.counts.get(Verdict.PASSED)
+            and not any(_shows_work(test) for test in self.tests)
         )
 
     @property
@@ -77,7 +86,8 @@ class TaskSummary:
     @property
     def counted(self) -> str:
         """For example "5 passed, 2 failed"."""
-        return ", ".join(f"{self.counts[v]} {SHOWN_AS[v]}" for v in SHOWN_AS if self.counts.get(v))
+        found = [verdict for verdict in COUNTED_AS if self.counts.get(verdict)]
+        return ", ".join(f"{self.counts[verdict]} {COUNTED_AS[verdict]}" for verdict in found)
 
     @property
     def not_graded_because(self) -> str:
@@ -110,17 +120,22 @@ def _summary(task: TaskResult, report: Report) -> TaskSummary:
     )
 
 
+def _shows_work(test: TestResult) -> bool:
+    """True for a pass that takes an answer; an empty stub breaks no rule and has its sections."""
+    return test.verdict is Verdict.PASSED and test.suite in ("hidden", "public")
+
+
 def is_stub(report: Report) -> bool:
     """True if the student has not begun: no test passes and no task was attempted.
 
     The pseudocode task is no sign: unanswered prompts fail, they raise nothing.
     """
     parts = summarize(report)
-    begun = [p for p in parts if p.first and not p.untouched and p.task.id != "pseudocode"]
+    begun = [p for p in parts if p.first and not p.untouched and p.task.id != PSEUDOCODE]
     return (
         any(part.untouched and part.lost for part in parts)
         and all(part.waiting for part in begun)
-        and not any(test.verdict is Verdict.PASSED for test in report.tests)
+        and not any(_shows_work(test) for test in report.tests)
     )
 
 

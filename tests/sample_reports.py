@@ -12,6 +12,7 @@ HOSTILE = (
 GUIDE = Guide(
     title="A Llama from scratch",
     stub="labs/01_llama/llama.py",
+    pseudocode="labs/01_llama/PSEUDOCODE.md",
     handout="labs/01_llama/README.md",
     functions={"norm": ("rms_norm",), "rope": ("apply_rope",)},
     next_lab=2,

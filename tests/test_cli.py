@@ -1,6 +1,7 @@
 """The command line: exit codes, what goes to which stream, and one clear line per mistake."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -261,6 +262,38 @@ def test_an_unreadable_lab_toml_names_the_file(
     (tree / "labs" / "01_llama" / "lab.toml").write_bytes(b"title = \xff")
     assert run("grade", "1") == 2
     assert "labs/01_llama/lab.toml" in complaint(capsys)[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--from", "nowhere"], "nowhere does not exist"),
+        (["--from", "a\x1b[2Jb"], r"a\x1b[2Jb does not exist"),
+        (["--from", "empty"], "empty has no llama.py"),
+        (["--from", "labs/01_llama/lab.toml/x"], "does not exist"),
+        (["--from", "notes.ipynb"], "is not a Python file"),
+        (["--from", "fifo.py"], "fifo.py"),
+    ],
+)
+def test_a_submission_that_is_none_is_one_clear_line(
+    tree: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    (tree / "empty").mkdir()
+    (tree / "notes.ipynb").write_text("{}")
+    os.mkfifo(tree / "fifo.py")
+
+    code = run("grade", "1", "--sandbox", "none", "--device", "cpu", *arguments)
+
+    assert code == 2
+    assert says in complaint(capsys)[0]
+
+
+def test_an_impossible_device_is_one_clear_line(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(()))  # no GPU in sight
+    assert run("grade", "1", "--device", "cuda") == 2
+    assert "GPU" in complaint(capsys)[0]
 
 
 # hint, status, watch

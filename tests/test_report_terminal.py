@@ -9,7 +9,7 @@ from sample_reports import GUIDE, HOSTILE, mixed, report_of, result
 
 from grader.guide import Guide
 from grader.report_terminal import make_console, render_terminal
-from grader.results import Report, Verdict
+from grader.results import Report, TestResult, Verdict
 from grader.summary import is_stub
 
 
@@ -67,6 +67,7 @@ def test_markup_and_control_characters_are_drawn_not_obeyed() -> None:
 def test_a_stub_is_welcomed_with_its_first_step() -> None:
     tests = [result(t, Verdict.ERROR, f"NotImplementedError: {t}") for t in ("norm", "rope")]
     tests += [result("speed", Verdict.SKIPPED, "norm has to pass first")]
+    tests += [TestResult("rules", "norm", "rules", Verdict.PASSED)]  # an empty stub breaks none
     report = report_of(*tests)
 
     text = plain(report)
