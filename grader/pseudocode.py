@@ -21,7 +21,7 @@ MOST_SHARED = 0.5  # share of a section's tokens that may lie in such runs
 KEPT_TEXT = 20_000  # characters of the text in the report
 
 _HEADING = re.compile(r"#{1,6}[ \t]+`?([A-Za-z_]\w*)`?")
-_MARKER = re.compile(r"\s*(?:[-*+•]|\(?\d+(?:\.\d+)*[.):]?|[a-z][.)])(?:\s+|$)")
+_MARKER = re.compile(r"\A\s*(?:[-*+•]|\(?\d+(?:\.\d+)*[.):]?|[a-z][.)])(?:\s+|$)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 # Comments and strings are left out: who writes the pseudocode into the docstring copies no Python.
@@ -121,8 +121,15 @@ def grams(tokens: list[str]) -> frozenset[tuple[str, ...]]:
 
 
 def shared(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
-    """Give the share of tokens, 0 to 1, that lie in a run which the code has too."""
-    tokens = [token for line in lines for token in _TEXT.findall(_MARKER.sub("", line, count=1))]
+    """Give the share of tokens, 0 to 1, that lie in a run which the code has too.
+
+    Read as words and as Python, the larger counts: comments in pasted code must not dilute it.
+    """
+    text = "\n".join(_MARKER.sub("", line, count=1) for line in lines)
+    return max(_covered(_TEXT.findall(text), code), _covered(python_tokens(text), code))
+
+
+def _covered(tokens: list[str], code: frozenset[tuple[str, ...]]) -> float:
     covered = [False] * len(tokens)
     for at in range(len(tokens) - GRAM + 1):
         if tuple(tokens[at : at + GRAM]) in code:
