@@ -16,7 +16,6 @@ from torch.utils._python_dispatch import (
     TorchDispatchMode,
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
-from torch.utils.flop_counter import FlopCounterMode
 
 
 class Largest(TorchDispatchMode):
@@ -143,6 +142,9 @@ class Probes:
             case "guard":
                 return Guard(config)
             case "flops":
+                # Imported here: it brings Triton, and every worker would pay for that.
+                from torch.utils.flop_counter import FlopCounterMode
+
                 return FlopCounterMode(display=False).__enter__()
             case "largest":
                 return Largest().__enter__()

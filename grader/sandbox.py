@@ -20,6 +20,8 @@ the namespaces. An unprivileged judge needs only the second.
 """
 
 import contextlib
+import fcntl
+import json
 import os
 import shutil
 import signal
@@ -33,14 +35,17 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from grader import limits, seccomp
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
-from grader.wire import Channel, Closed, Late, WireError, make_arena
+
+if TYPE_CHECKING:
+    from grader.wire import Channel
 
 NOBODY = 65534
 START_SECONDS = 120.0
+ARENA = 1 << 30  # bytes of a message's large buffers; pages are taken only when touched
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
@@ -115,23 +120,19 @@ def probe() -> str:
 
 
 class WorkerProcess:
-    """A running worker, from the judge's side; ``channel`` talks to it."""
+    """A running worker, from the judge's side; ``channel`` talks to it once it is ready."""
+
+    channel: "Channel"
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self.folder = Path(tempfile.mkdtemp(prefix="folder-", dir=setting.stage))
         self.folder.chmod(0o755)
         self.seen_folder = "/folder" if setting.level == "bwrap" else str(self.folder)
-        ours, theirs = socket.socketpair()
-        arenas = make_arena(), make_arena()
-        handed = [theirs.fileno(), *arenas]
-        try:
-            self._process = self._start(handed)
-            self.channel = Channel(ours, inbox_fd=arenas[1], outbox_fd=arenas[0])
-        finally:
-            theirs.close()
-            for fd in arenas:
-                os.close(fd)
+        self._socket, theirs = socket.socketpair()
+        self._arenas = make_arena(), make_arena()  # to the worker, from the worker
+        with theirs:
+            self._process = self._start([theirs.fileno(), *self._arenas])
         self._cage: limits.Cage | None = None
         self._output = bytearray()
         assert self._process.stdout is not None
@@ -141,23 +142,19 @@ class WorkerProcess:
         self._reader.start()
         self._killed = False
         self._reason = ""
-        self.channel.send(
-            {
-                "op": "config",
-                "device": setting.device,
-                "threads": setting.threads,
-                "given_path": setting.seen("given"),
-                "given": setting.given,
-                "rlimits": setting.rlimits,
-            },
-            [],
-            None,
-        )
 
     def _start(self, handed: list[int]) -> subprocess.Popen[bytes]:
         setting = self._setting
-        # The worker's arguments: socket, its inbox, its outbox, where our two modules are.
-        python = [sys.executable, "-I", "-B", "-c", BOOT, *map(str, handed), setting.seen("judge")]
+        # The worker's arguments: socket, its inbox, its outbox, what to prepare, where our code is.
+        config = {
+            "device": setting.device,
+            "threads": setting.threads,
+            "given_path": setting.seen("given"),
+            "given": setting.given,
+            "rlimits": setting.rlimits,
+        }
+        args = [*map(str, handed), json.dumps(config), setting.seen("judge")]
+        python = [sys.executable, "-I", "-B", "-c", BOOT, *args]
         if setting.level == "none":
             return subprocess.Popen(
                 python,
@@ -190,17 +187,21 @@ class WorkerProcess:
 
     def wait_ready(self) -> None:
         """Wait until the worker has imported all that is given, then put it under its limits."""
+        # Imported here: a worker starts while the judge itself still imports torch.
+        from grader.wire import Channel, Late, WireError
+
+        self.channel = Channel(self._socket, self._arenas[1], self._arenas[0])
+        for fd in self._arenas:
+            os.close(fd)
         try:
             self.channel.receive(time.monotonic() + START_SECONDS)
         except (Late, WireError) as error:
             self.kill()
             text = self.output()[-400:].strip()
             raise SandboxError(f"a worker did not start: {text or error}") from None
+        setting = self._setting
         self._cage = limits.cage(
-            self._process.pid,
-            self._setting.memory,
-            self._setting.processes,
-            kind=self._setting.cage,
+            self._process.pid, setting.memory, setting.processes, kind=setting.cage
         )
         self._output.clear()
 
@@ -253,7 +254,7 @@ class WorkerProcess:
                     os.kill(pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
-        self.channel.close()
+        self._socket.close()
         self._reader.join(timeout=5)
         if self._process.stdout and not self._reader.is_alive():
             self._process.stdout.close()
@@ -392,11 +393,17 @@ def _walls(device: str, passed: list[int]) -> list[str]:
     return args
 
 
+def make_arena(size: int = ARENA) -> int:
+    """Return the descriptor of a memory file that nobody can grow, shrink or unseal."""
+    fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
 def _memory_file(data: bytes) -> int:
     fd = os.memfd_create("args")
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
-
-
-__all__ = ["Closed", "Setting", "WorkerProcess", "choose_level", "probe"]

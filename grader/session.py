@@ -13,6 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from grader.lab import PSEUDOCODE, load_lab
+from grader.pool import WarmPool
+from grader.sandbox import Setting, WorkerProcess
+
 PR_SET_PDEATHSIG = 1
 
 
@@ -41,17 +45,19 @@ def main() -> None:
 
 def run(config: dict[str, Any], emit: Any) -> int:
     """Run the suites and return pytest's exit code."""
-    import pytest
-
-    from grader.lab import load_lab
-    from grader.plugin import JudgePlugin, suite_files
-    from grader.pool import WarmPool
-    from grader.sandbox import Setting, WorkerProcess
-    from grader.student import Student
-
     lab = load_lab(Path(config["lab"]))
     setting = Setting.from_json(config["setting"])
-    pool = WarmPool(lambda: WorkerProcess(setting))
+    # The first workers start before this process imports torch itself.
+    pool = WarmPool(lambda: WorkerProcess(setting), size=2)
+    pool.expect(len({task.id for task in lab.tasks} - {*config["closed"]} - {PSEUDOCODE}))
+
+    import pytest
+    import torch
+
+    from grader.plugin import JudgePlugin, suite_files
+    from grader.student import Student
+
+    torch.set_num_threads(1)
     student = Student(lab, setting, pool, config["source"])
     plugin = JudgePlugin(
         lab,

@@ -8,7 +8,6 @@ raises ``WireError``.
 """
 
 import contextlib
-import fcntl
 import json
 import mmap
 import os
@@ -29,7 +28,6 @@ MAX_DEPTH = 40
 MAX_BUFFERS = 20_000
 MAX_DIMS = 16
 INLINE = 64 << 10  # bytes; larger buffers go through the arena
-ARENA = 1 << 30  # bytes; pages are taken only when touched
 PREFIX = struct.Struct("!II")  # length of the header, bytes of inline buffers
 
 DTYPES = {
@@ -67,15 +65,6 @@ class Record:
             return self.fields[name]
         except KeyError:
             raise AttributeError(name) from None
-
-
-def make_arena(size: int = ARENA) -> int:
-    """Return the descriptor of a memory file that nobody can grow, shrink or unseal."""
-    fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, size)
-    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-    return fd
 
 
 def mapped(fd: int, size: int) -> mmap.mmap:

@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import resource
 import socket
@@ -295,7 +296,7 @@ def main() -> None:
     channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]))
     for fd in sys.argv[1:4]:
         os.set_inheritable(int(fd), False)
-    config, _ = channel.receive(None)
+    config = json.loads(sys.argv[4])
     torch.set_num_threads(config["threads"])
     worker = Worker(channel, config["device"])
     sys.path.insert(0, config["given_path"])
