@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.errors import InferlabError
 from grader.lab import all_labs, find_root
-from grader.summary import INSTALL_BUBBLEWRAP
+from grader.notices import INSTALL_BUBBLEWRAP
 from grader.text import first_line, visible_line
 
 PROBE_SECONDS = 120

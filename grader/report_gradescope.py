@@ -6,8 +6,9 @@ The format is that of gradescope-autograders.readthedocs.io/en/latest/specs. Eve
 
 from typing import Any
 
+from grader.notices import notices
 from grader.results import Report
-from grader.summary import SHOWN_AS, TaskSummary, notices, score_line, summarize
+from grader.summary import SHOWN_AS, TaskSummary, score_line, summarize
 from grader.text import encodable, number, visible, visible_line
 
 

@@ -10,9 +10,10 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from grader.notices import notices
 from grader.report_style import STYLE
 from grader.results import Report, TestResult, Verdict
-from grader.summary import AT_FAULT, SHOWN_AS, TaskSummary, notices, score_line, summarize
+from grader.summary import AT_FAULT, SHOWN_AS, TaskSummary, ahead, score_line, summarize
 from grader.text import encodable, number, visible, visible_line
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -28,7 +29,8 @@ def render_html(report: Report) -> str:
         f'<p class="score">{_line(score_line(report))}</p>',
         *_notices(report),
         _tasks(parts),
-        *(_failure(report, part) for part in parts if part.lost and part.first),
+        *(_failure(report, part) for part in parts if part.begun),
+        *(f"<p>{_line(line)}</p>" for line in ahead(parts)),
         *_figures(report.extras.get("figures")),
         "<h2>All tests</h2>",
         *(_tests(part) for part in parts),

@@ -7,8 +7,9 @@ identifiers are escaped, so they can neither format nor mention nor link anythin
 import html
 import re
 
+from grader.notices import notices
 from grader.results import Report
-from grader.summary import SHOWN_AS, TaskSummary, notices, score_line, summarize
+from grader.summary import SHOWN_AS, TaskSummary, ahead, score_line, summarize
 from grader.text import number, visible, visible_line
 
 MESSAGE = 2000
@@ -26,8 +27,10 @@ def render_markdown(report: Report) -> str:
     lines += ["| task | points | tests |", "| --- | ---: | --- |"]
     lines += [_row(part) for part in parts]
     for part in parts:
-        if part.lost and part.first:
+        if part.begun:
             lines += _failure(report, part)
+    for line in ahead(parts):
+        lines += ["", _plain(line)]
     return "\n".join([*lines, "", *_provenance(report), ""])
 
 

@@ -14,16 +14,9 @@ from rich.text import Text
 
 from grader.guide import Guide
 from grader.lab import PSEUDOCODE
+from grader.notices import Level, notices
 from grader.results import Report, TestResult
-from grader.summary import (
-    SHOWN_AS,
-    Level,
-    TaskSummary,
-    is_stub,
-    notices,
-    score_line,
-    summarize,
-)
+from grader.summary import SHOWN_AS, TaskSummary, ahead, is_stub, score_line, summarize
 from grader.text import number, visible, visible_line
 
 BAR = 10
@@ -45,11 +38,10 @@ def render_terminal(report: Report, guide: Guide | None = None) -> Group:
     blocks: list[RenderableType] = [_heading(report, guide), _task_table(parts), _score(report)]
     blocks += [_notice(notice.level, notice.text, notice.hint) for notice in notices(report)]
     lost = [part for part in parts if part.lost]
-    begun = [part for part in lost if not part.untouched and not part.waiting]
     if is_stub(report):
         blocks.append(_welcome(report, lost[0], guide))
     else:
-        blocks += [_failure(report, part) for part in begun]
+        blocks += [_failure(report, part) for part in lost if part.begun]
         blocks.append(_next_step(report, lost, guide))
     return Group(*blocks)
 
@@ -109,8 +101,7 @@ def _block(content: RenderableType) -> Padding:
 
 def _failure(report: Report, part: TaskSummary) -> Padding:
     test = part.first
-    if test is None:
-        return _notice(Level.NOTE, f"{part.task.id}: some tests have no result.", "")
+    assert test is not None
     shown = Text(visible_line(part.task.id), style="bold red")
     shown.append(f" · {visible_line(test.id)} · {SHOWN_AS[test.verdict]}", style="not bold dim")
     body = Padding(Text(visible(test.message.strip() or "no message", MESSAGE)), (0, 0, 0, 2))
@@ -148,14 +139,8 @@ def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None)
         goal = next((part for part in lost if not part.waiting), lost[0])
         shown.append(f"{'write' if goal.untouched else 'fix'} {_names(goal, guide)} ")
         shown.append(f"in {_place(goal, guide)}, then make grade LAB={report.lab}")
-        shown.append(_listed("not started", [part for part in lost if part.untouched]))
-        shown.append(_listed("waiting for another task", [p for p in lost if p.waiting]))
+        shown.append("".join(f"\n{line}" for line in ahead(lost)))
     return _block(shown)
-
-
-def _listed(label: str, parts: Sequence[TaskSummary]) -> str:
-    names = ", ".join(visible_line(part.task.id) for part in parts)
-    return f"\n{label}: {names}" if names else ""
 
 
 def _after_success(report: Report, guide: Guide | None) -> str:

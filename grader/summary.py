@@ -1,19 +1,13 @@
-"""What every form of a report says: counts per task, the first failure of each, and notices."""
+"""What every form of a report says of a task: counts, and the first failure."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from grader.lab import PSEUDOCODE
 from grader.results import Report, TaskResult, TestResult, Verdict
-from grader.text import first_line, number
+from grader.text import first_line, number, visible_line
 
-ISOLATED = "bwrap"
-INSTALL_BUBBLEWRAP = (
-    "install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap "
-    "(Fedora) or pacman -S bubblewrap (Arch); `lab doctor` then tries it"
-)
 AT_FAULT = frozenset(
     {Verdict.FAILED, Verdict.ERROR, Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASHED}
 )
@@ -37,22 +31,6 @@ COUNTED_AS = SHOWN_AS | {
     Verdict.MEMORY: "out of memory",
     Verdict.INFRA: "not judged",
 }
-
-
-class Level(StrEnum):
-    """How loudly a notice is shown."""
-
-    NOTE = "note"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something that a reader must know before believing the points."""
-
-    level: Level
-    text: str
-    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +60,11 @@ class TaskSummary:
     def waiting(self) -> bool:
         """True if nothing of the task ran, because another task has to pass first."""
         return self.first is not None and self.first.verdict is Verdict.SKIPPED
+
+    @property
+    def begun(self) -> bool:
+        """True if points were lost by what the student wrote: the failure to explain."""
+        return self.lost and self.first is not None and not self.untouched and not self.waiting
 
     @property
     def counted(self) -> str:
@@ -120,6 +103,14 @@ def _summary(task: TaskResult, report: Report) -> TaskSummary:
     )
 
 
+def ahead(parts: Sequence[TaskSummary]) -> tuple[str, ...]:
+    """One line naming the tasks not started, one naming those that wait; each only if any."""
+    fresh = [visible_line(part.task.id) for part in parts if part.lost and part.untouched]
+    waiting = [visible_line(part.task.id) for part in parts if part.lost and part.waiting]
+    lines = {"not started": fresh, "waiting for another task": waiting}
+    return tuple(f"{label}: {', '.join(names)}" for label, names in lines.items() if names)
+
+
 def _shows_work(test: TestResult) -> bool:
     """True for a pass that takes an answer; an empty stub breaks no rule and has its sections."""
     return test.verdict is Verdict.PASSED and test.suite in ("hidden", "public")
@@ -145,58 +136,3 @@ def score_line(report: Report) -> str:
     if report.graded == report.total:
         return f"{score} of {total} points"
     return f"{score} of {graded} points graded here ({total} in all)"
-
-
-def notices(report: Report) -> tuple[Notice, ...]:
-    """Partial, infra, not isolated and not graded, in this order; empty for a plain grading."""
-    found = [_partial(report), _infra(report), _not_isolated(report), *_not_graded(report)]
-    return tuple(notice for notice in found if notice is not None)
-
-
-def _partial(report: Report) -> Notice | None:
-    if not report.partial:
-        return None
-    return Notice(
-        Level.WARNING,
-        f"Partial report: the grading was cut off after {len(report.tests)} tests; "
-        "the points are not final.",
-        "grade again to get the rest",
-    )
-
-
-def _infra(report: Report) -> Notice | None:
-    broken = sum(test.verdict is Verdict.INFRA for test in report.tests)
-    if not broken:
-        return None
-    return Notice(
-        Level.WARNING,
-        f"{broken} of {len(report.tests)} tests could not be judged (infra): a fault of the "
-        "judge or of this machine, which costs no points.",
-        "run `lab doctor`, then grade again",
-    )
-
-
-def _not_isolated(report: Report) -> Notice | None:
-    if report.provenance.get("sandbox") == ISOLATED:
-        return None
-    why = str(report.provenance.get("not_isolated", ""))
-    if "asked for" in why:
-        hint = "leave out --sandbox none to have it confined"
-    elif "does not" in why:
-        hint = "run `lab doctor`: it says what bubblewrap lacks here"
-    else:
-        hint = INSTALL_BUBBLEWRAP
-    text = "Not isolated: the submission ran without a sandbox, with the rights of this account"
-    return Notice(Level.WARNING, f"{text}{f' ({why})' if why else ''}.", hint)
-
-
-def _not_graded(report: Report) -> list[Notice]:
-    return [
-        Notice(
-            Level.NOTE,
-            f"{part.task.id}: {number(part.task.points)} points not graded here: "
-            f"{part.not_graded_because}.",
-        )
-        for part in summarize(report)
-        if not part.task.graded
-    ]

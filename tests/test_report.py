@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 from sample_reports import HOSTILE, hostile_everywhere, mixed, report_of, result
 
+from grader.notices import notices
 from grader.report import Form, render
 from grader.results import Report, Verdict
-from grader.summary import notices
 from grader.text import encodable
 
 OUR_TAGS = set(
@@ -73,6 +73,22 @@ def test_partial_and_infra_are_marked_in_every_form() -> None:
     assert json.loads(render(report, Form.JSON))["partial"] is True
     properties = ET.fromstring(render(report, Form.JUNIT)).findall(".//property")
     assert {"name": "partial", "value": "true"} in [p.attrib for p in properties]
+
+
+@pytest.mark.parametrize("form", [Form.HTML, Form.MARKDOWN])
+def test_what_was_not_started_is_named_not_explained(form: Form) -> None:
+    report = report_of(
+        result("norm", Verdict.ERROR, "NotImplementedError: norm: rms_norm"),
+        result("rope", Verdict.FAILED, "the angle is wrong"),
+        result("speed", Verdict.SKIPPED, "rope has to pass first"),
+    )
+
+    text = render(report, form).decode().split("All tests")[0].replace("\\", "")
+
+    assert "not started: norm" in text
+    assert "waiting for another task: speed" in text
+    assert "the angle is wrong" in text
+    assert "NotImplementedError" not in text
 
 
 # Hostile text through every form
