@@ -50,10 +50,8 @@ class Weigher:
         for name, value in {"tokens": tokens, "positions": positions, "mask": mask}.items():
             expect(value, Tensor, f"{name}, as the model gets it,")
         check(tokens.dtype == positions.dtype == torch.int64, "tokens, positions: not int64")
-        check(
-            tokens.dim() == 2 and tokens.shape == positions.shape,
-            "tokens, positions: not both [B, T]",
-        )
+        check(tokens.dim() == 2, "the model was given tokens that are not [B, T]")
+        check(positions.shape == tokens.shape, "positions and tokens differ in shape")
         batch, width = tokens.shape
         check(mask.dtype == torch.bool, "the model was given a mask that is not bool")
         check(list(mask.shape) == [batch, 1, width, width], "the mask is not [B, 1, T, T]")
