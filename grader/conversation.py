@@ -171,6 +171,11 @@ class Conversation:
             }
 
     def _timeout(self, header: dict[str, Any]) -> SubmissionFault:
+        now = time.monotonic()
+        if now >= self._clock.grading:
+            return StudentTimeout("the grading ran past its time limit")
+        if now >= self._clock.test:
+            return StudentTimeout("the calls of this test together ran past its time limit")
         target = header.get("target") or [header.get("name") or header["op"]]
         limit = min([self._clock.call_seconds, *self._clock.limits])
         return StudentTimeout(f"{target[-1]} did not end within its time limit of {limit:g} s")
@@ -275,7 +280,7 @@ class Conversation:
             case "x":
                 tensor, device = body
                 # Where the tensor was, as the worker says; compare looks at it.
-                tensor.seen_on = device.split(":")[0]
+                tensor.seen_on = device[:20].split(":")[0]
                 return tensor
             case "r":
                 return Record(body[0][:MAX_NAME], body[1])

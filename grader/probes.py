@@ -119,11 +119,6 @@ def resolve(dotted: str) -> Any:
     return None
 
 
-def unobserved() -> contextlib.AbstractContextManager[Any]:
-    """Return a context in which no probe counts: our own copying is not the submission's cost."""
-    return _disable_current_modes()
-
-
 class Probes:
     """The probes that are running."""
 
@@ -136,6 +131,10 @@ class Probes:
             self._running[name] = self._start(name, config)
             return None
         return self._stop(name, self._running.pop(name))
+
+    def unobserved(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which no probe counts: our copying is not the submission's cost."""
+        return _disable_current_modes() if self._running else contextlib.nullcontext()
 
     def _start(self, name: str, config: dict[str, Any]) -> Any:
         match name:

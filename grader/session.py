@@ -10,10 +10,11 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from grader.lab import PSEUDOCODE, load_lab
+from grader.lab import PSEUDOCODE, Lab, load_lab
 from grader.pool import WarmPool
 from grader.sandbox import Setting, WorkerProcess
 
@@ -51,34 +52,51 @@ def run(config: dict[str, Any], emit: Any) -> int:
     pool = WarmPool(lambda: WorkerProcess(setting), size=2)
     pool.expect(len({task.id for task in lab.tasks} - {*config["closed"]} - {PSEUDOCODE}))
 
-    import pytest
     import torch
 
-    from grader.plugin import JudgePlugin, suite_files
     from grader.student import Student
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
     student = Student(lab, setting, pool, config["source"])
-    plugin = JudgePlugin(
-        lab,
-        student,
-        device=setting.device,
-        seed=config["seed"],
-        closed=config["closed"],
-        emit=emit,
-    )
     try:
-        return int(
-            pytest.main(
-                [
-                    *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),
-                    *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:logging"),
-                    *("--assert=plain", "--import-mode=importlib"),
-                    *map(str, suite_files(lab, config["suite"])),
-                ],
-                plugins=[plugin],
-            )
+        return run_pytest(
+            lab,
+            student,
+            device=setting.device,
+            seed=config["seed"],
+            suite=config["suite"],
+            closed=config["closed"],
+            emit=emit,
         )
     finally:
         student.retire_()
         pool.close()
+
+
+def run_pytest(
+    lab: Lab,
+    student: Any,
+    *,
+    device: str,
+    seed: int,
+    suite: str,
+    closed: dict[str, str],
+    emit: Callable[[str, Any], None],
+) -> int:
+    """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
+    import pytest
+
+    from grader.plugin import JudgePlugin, suite_files
+
+    plugin = JudgePlugin(lab, student, device=device, seed=seed, closed=closed, emit=emit)
+    return int(
+        pytest.main(
+            [
+                *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),
+                *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:logging"),
+                *("--assert=plain", "--import-mode=importlib"),
+                *map(str, suite_files(lab, suite)),
+            ],
+            plugins=[plugin],
+        )
+    )

@@ -136,7 +136,7 @@ class Worker:
         reply: dict[str, Any]
         try:
             value = self._perform(header, buffers)
-            with probes.unobserved():
+            with self.probes.unobserved():
                 tree, out = self.pack(value)
             reply = {"op": "value", "value": tree}
         except BaseException as error:
@@ -152,7 +152,7 @@ class Worker:
             case "load":
                 return self.load(header["file"])
             case "call":
-                with probes.unobserved():
+                with self.probes.unobserved():
                     args, kwargs = self.unpack(header["value"], buffers)
                 target = self._target(header["target"])
                 del buffers
@@ -185,7 +185,7 @@ class Worker:
         """Ask the judge's object; requests that arrive before its answer are served first."""
         if threading.get_ident() != self._thread:
             raise Raised("this object may be used by the main thread only")
-        with probes.unobserved():
+        with self.probes.unobserved():
             tree, buffers = self.pack(None if args is None else (tuple(args), kwargs))
         self.channel.send(
             {"op": "ask", "object": number, "name": name, "value": tree}, buffers, None
@@ -193,7 +193,7 @@ class Worker:
         while True:
             header, buffers = self.channel.receive(None)
             if header["op"] == "answer":
-                with probes.unobserved():
+                with self.probes.unobserved():
                     return self.unpack(header["value"], buffers)
             if header["op"] == "refuse":
                 kind = {"ValueError": ValueError, "IndexError": IndexError, "TypeError": TypeError}
