@@ -1,0 +1,169 @@
+"""The proof of a lab (DESIGN, section 6): its suite passes right answers and fails wrong ones.
+
+Each grading is a session of its own, so they run side by side in threads. The order of the
+findings depends on the files alone, never on what ended first.
+"""
+
+import fnmatch
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from grader.check_files import check_files, fails_line, shown, solution, variants, wrong_answers
+from grader.check_reports import Graded, Role, judge
+from grader.controls import make_controls
+from grader.errors import InferlabError
+from grader.findings import CheckReport, Finding, OnProgress
+from grader.lab import Lab
+from grader.results import Expected, Report
+
+
+class Grade(Protocol):
+    """The judge's ``grade``, as far as the proof needs it."""
+
+    def __call__(
+        self,
+        lab: Lab,
+        source: Path,
+        *,
+        device: str,
+        seed: int,
+        sandbox: str,
+        on_event: Callable[[str, Any], None],
+    ) -> Report: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One grading to be made; ``label`` is what ``only`` selects by."""
+
+    lab: Lab
+    role: Role
+    label: str
+    file: str
+    source: Path
+    seed: int
+    fails: frozenset[str] = frozenset()
+
+
+def check_labs(
+    labs: Sequence[Lab],
+    *,
+    jobs: int = 2,
+    seeds: int = 2,
+    device: str = "auto",
+    sandbox: str = "auto",
+    only: Sequence[str] = (),
+    on_progress: OnProgress | None = None,
+    grade: Grade | None = None,
+) -> CheckReport:
+    """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``solution``, ``stub``,
+    ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
+    """
+    with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
+        trials = [
+            trial
+            for lab in labs
+            for trial in plan(lab, seeds, Path(folder) / lab.name)
+            if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
+        ]
+        runner = _Runner(grade or _judge(), device, sandbox)
+        graded = _run(trials, runner, jobs, on_progress)
+    findings: list[Finding] = []
+    for lab in labs:
+        findings += [] if only else check_files(lab)
+        for item in graded:
+            findings += judge(item) if item.lab is lab else ()
+    return CheckReport(tuple(findings))
+
+
+def plan(lab: Lab, seeds: int, folder: Path) -> Iterator[Trial]:
+    """List the gradings of a lab: right answers under each seed, all else under the first."""
+    stub = shown(lab, lab.stub)
+    if lab.stub.is_file():
+        yield Trial(lab, Role.STUB, "stub", stub, lab.folder, 1)
+    for seed in range(1, seeds + 1):
+        if solution(lab).is_file():
+            name = shown(lab, solution(lab))
+            yield Trial(lab, Role.SOLUTION, "solution", name, lab.solutions, seed)
+        for file in variants(lab):
+            label = f"variants/{file.name}"
+            yield Trial(lab, Role.VARIANT, label, shown(lab, file), file, seed)
+    for file in wrong_answers(lab):
+        fails, problem = fails_line(lab, file)
+        if not problem:  # else a finding of the docstring says so
+            label = f"wrong/{file.name}"
+            yield Trial(lab, Role.WRONG, label, shown(lab, file), file, 1, fails)
+    for name, file in _write_controls(lab, folder).items():
+        yield Trial(lab, Role.CONTROL, f"controls/{name}", f"control {name}", file, 1)
+
+
+def _write_controls(lab: Lab, folder: Path) -> dict[str, Path]:
+    try:
+        controls = make_controls(lab.stub.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return {}  # check_files says what is wrong with the stub
+    folder.mkdir(parents=True)
+    written: dict[str, Path] = {}
+    for name, source in controls.items():
+        written[name] = folder / f"{name}.py"
+        written[name].write_text(source, encoding="utf-8")
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    grade: Grade
+    device: str
+    sandbox: str
+
+    def __call__(self, trial: Trial) -> Graded:
+        manifest: list[Expected] = []
+
+        def hear(event: str, data: Any) -> None:
+            if event == "manifest":
+                manifest[:] = data
+
+        report: Report | None = None
+        failure = ""
+        try:
+            report = self.grade(
+                trial.lab,
+                trial.source,
+                device=self.device,
+                seed=trial.seed,
+                sandbox=self.sandbox,
+                on_event=hear,
+            )
+        except InferlabError as error:
+            failure = f"{error.message} ({error.hint})" if error.hint else error.message
+        return Graded(
+            *(trial.lab, trial.role, trial.file, trial.seed, trial.fails),
+            *(tuple(manifest), report, failure),
+        )
+
+
+def _judge() -> Grade:
+    from grader.grade import grade
+
+    return grade
+
+
+def _run(
+    trials: list[Trial], runner: _Runner, jobs: int, on_progress: OnProgress | None
+) -> list[Graded]:
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures = {pool.submit(runner, trial): trial for trial in trials}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
+                if on_progress is not None:
+                    trial = futures[future]
+                    on_progress(done, len(trials), f"{trial.lab.name} {trial.label}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]

@@ -1,0 +1,61 @@
+"""What ``lab check`` found, as frozen data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+OnProgress = Callable[[int, int, str], None]  # gradings done, gradings in all, what ended last
+
+
+class Outcome(StrEnum):
+    """How one rule of one file came out."""
+
+    OK = "ok"
+    FAILED = "failed"
+    WARNING = "warning"  # shown, never an error
+    NOT_CHECKED = "not checked"  # this machine lacks what the check needs
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule held against one file; ``details`` are lines such as a failed test's message."""
+
+    lab: str  # "01_llama"
+    rule: str
+    file: str  # "solutions/01_llama/wrong/x.py"
+    outcome: Outcome
+    expected: str = ""
+    got: str = ""
+    details: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Say it for people: the file and rule, then what was expected and what came."""
+        head = f"{self.file}: {self.rule}: {self.outcome}"
+        pairs = (("expected", self.expected), ("got", self.got))
+        return [head, *(f"  {name}: {text}" for name, text in pairs if text), *self.details]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """All findings, in the order of labs, rules and files."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The findings that a lab's author must mend."""
+        return tuple(item for item in self.findings if item.outcome is Outcome.FAILED)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if every lab is proven, else 1."""
+        return 1 if self.failed else 0
+
+
+def verdict(
+    lab: str, rule: str, file: str, problem: str, expected: str = "", details: tuple[str, ...] = ()
+) -> Finding:
+    """Make a finding: OK without a problem, else FAILED with the problem as what was got."""
+    if not problem:
+        return Finding(lab, rule, file, Outcome.OK)
+    return Finding(lab, rule, file, Outcome.FAILED, expected, problem, details)

@@ -1,0 +1,589 @@
+"""`lab check` on a small lab whose judge is a dozen lines: each rule is broken once, on purpose."""
+
+import ast
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.check import check_labs
+from grader.check_files import fails_line
+from grader.controls import BODIES, make_controls
+from grader.errors import JudgeError
+from grader.findings import CheckReport, Outcome
+from grader.lab import Lab, load_lab
+from grader.results import Expected, Report, TaskResult, TestResult, Verdict
+
+TOML = """
+title = "Numbers"
+summary = "Two functions."
+given = ["common"]
+imports = ["torch"]
+
+[[tasks]]
+id = "double"
+title = "Double"
+points = 60
+functions = ["double"]
+hint = "Add."
+
+[[tasks]]
+id = "halve"
+title = "Halve"
+points = 35
+functions = ["Halver"]
+hint = "Divide."
+
+[[tasks]]
+id = "pseudocode"
+title = "Pseudocode"
+points = 5
+hint = "Write."
+"""
+STUB = '''"""Stub."""
+
+
+def double(x: int) -> int:
+    """Twice x."""
+    raise NotImplementedError("double: double")
+
+
+class Halver:
+    """Halves."""
+
+    def __init__(self, digits: int = 2) -> None:
+        raise NotImplementedError("halve: Halver")
+
+    def halve(self, x: float) -> float:
+        """Half of x."""
+        raise NotImplementedError("halve: halve")
+'''
+SOLUTION = '''"""Answer."""
+
+
+def double(x: int) -> int:
+    """Twice x."""
+    return x + x
+
+
+class Halver:
+    """Halves."""
+
+    def __init__(self, digits: int = 2) -> None:
+        self.digits = digits
+
+    def halve(self, x: float) -> float:
+        """Half of x."""
+        return round(x / 2, self.digits)
+'''
+WRONG = SOLUTION.replace('"""Answer."""', '"""Adds one.\n\nFails: double\n"""').replace(
+    "x + x", "x + 1"
+)
+PROMPTS = "## double\n\n> Say it.\n\n## halve\n\n> Say it.\n"
+FILES = {
+    "labs/common.py": "",
+    "labs/01_numbers/lab.toml": TOML,
+    "labs/01_numbers/numbers.py": STUB,
+    "labs/01_numbers/PSEUDOCODE.md": PROMPTS,
+    "labs/01_numbers/README.md": "double, Halver",
+    "labs/01_numbers/test_numbers.py": "",
+    "grader/suites/test_01_numbers.py": "",
+    "solutions/01_numbers/numbers.py": SOLUTION,
+    "solutions/01_numbers/PSEUDOCODE.md": PROMPTS + "\nAn answer in words\n",
+    "solutions/01_numbers/ANSWERS.md": "42",
+    "solutions/01_numbers/variants/shift.py": SOLUTION.replace("x + x", "x << 1"),
+    "solutions/01_numbers/wrong/adds_one.py": WRONG,
+}
+MANIFEST = (
+    *(Expected(f"rules[{name}]", name, "rules", 0, True) for name in ("double", "halve")),
+    Expected("test_double", "double", "hidden", gate=True),
+    Expected("test_public", "double", "public"),
+    Expected("test_halve", "halve", "hidden", gate=True),
+    Expected("pseudocode[file]", "pseudocode", "pseudocode", 0, True),
+)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    for name, text in FILES.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return load_lab(tmp_path / "labs" / "01_numbers")
+
+
+class Judge:
+    """Grades the two functions by running them: good enough for submissions of ours."""
+
+    def __init__(self, manifest: tuple[Expected, ...] = MANIFEST, **provenance: Any) -> None:
+        self.manifest = manifest
+        self.provenance = {"seconds": 1.0} | provenance
+        self.graded: list[str] = []
+        self.ungraded: tuple[str, ...] = ()
+
+    def __call__(
+        self,
+        lab: Lab,
+        source: Path,
+        *,
+        device: str,
+        seed: int,
+        sandbox: str,
+        on_event: Callable[[str, Any], None],
+    ) -> Report:
+        self.graded.append(f"{source.name} {seed} {device} {sandbox}")
+        on_event("manifest", list(self.manifest))
+        code = source / lab.code_name if source.is_dir() else source
+        verdicts = {
+            "double": self._try(code, lambda names: type(names["double"](7)) is int)
+            and self._try(code, lambda names: names["double"](seed + 20) == 2 * seed + 40),
+            "halve": self._try(code, lambda names: names["Halver"]().halve(3.0) == 1.5),
+            "pseudocode": source.is_dir() and "words" in (source / "PSEUDOCODE.md").read_text(),
+        }
+        return self._report(lab, verdicts, source.is_dir())
+
+    def _report(self, lab: Lab, right: dict[str, bool], folder: bool) -> Report:
+        out = self.ungraded if folder else (*self.ungraded, "pseudocode")
+        tests = tuple(
+            TestResult(
+                *(test.id, test.task, test.suite),
+                Verdict.NOT_GRADED
+                if test.task in out
+                else Verdict.PASSED
+                if right[test.task] or test.suite == "rules"
+                else Verdict.FAILED,
+                f"{test.task} is wrong",
+            )
+            for test in self.manifest
+        )
+        tasks = tuple(
+            TaskResult(
+                *(task.id, task.title, task.points),
+                task.points * (right[task.id] and task.id not in out),
+                task.id not in out,
+            )
+            for task in lab.tasks
+        )
+        return Report(1, "numbers", tasks, tests, dict(self.provenance))
+
+    def _try(self, code: Path, test: Callable[[dict[str, Any]], bool]) -> bool:
+        names: dict[str, Any] = {}
+        try:
+            exec(code.read_text(), names)
+            return bool(test(names))
+        except Exception:
+            return False
+
+
+def prove(lab: Lab, judge: Any = None, **options: Any) -> CheckReport:
+    return check_labs([lab], grade=judge or Judge(), **options)
+
+
+def failures(report: CheckReport) -> list[str]:
+    return [f"{item.file}: {item.rule}: {item.got}" for item in report.failed]
+
+
+def edit(lab: Lab, name: str, old: str, new: str) -> None:
+    file = lab.root / name
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_a_sound_lab_is_proven(lab: Lab) -> None:
+    judge = Judge()
+
+    report = prove(lab, judge, device="cpu", sandbox="none", seeds=3)
+
+    assert failures(report) == []
+    assert report.exit_code == 0
+    assert sorted(judge.graded) == sorted(
+        ["01_numbers 1 cpu none"] * 2
+        + ["01_numbers 2 cpu none", "01_numbers 3 cpu none"]
+        + [f"shift.py {seed} cpu none" for seed in (1, 2, 3)]
+        + ["adds_one.py 1 cpu none"]
+        + [f"{name}.py 1 cpu none" for name in BODIES]
+    )
+
+
+BROKEN = {
+    "unfinished stub": (
+        "labs/01_numbers/numbers.py",
+        'NotImplementedError("double: double")',
+        'NotImplementedError("double")',
+        "labs/01_numbers/numbers.py: stub raises, naming the task: line 4: double does not",
+    ),
+    "stub that answers": (
+        "labs/01_numbers/numbers.py",
+        'raise NotImplementedError("halve: halve")',
+        "return x / 2",
+        "labs/01_numbers/numbers.py: stub raises, naming the task: line 15: halve does not",
+    ),
+    "stub without a function": (
+        "labs/01_numbers/numbers.py",
+        "def double(",
+        "def treble(",
+        "labs/01_numbers/numbers.py: stub raises, naming the task: double is missing",
+    ),
+    "stub that does not import": (
+        "labs/01_numbers/numbers.py",
+        '"""Stub."""\n',
+        '"""Stub."""\n\nimport no_such_module\n',
+        "labs/01_numbers/numbers.py: stub imports: ModuleNotFoundError: No module named "
+        "'no_such_module'",
+    ),
+    "stub that is no Python": (
+        "labs/01_numbers/numbers.py",
+        "class Halver:",
+        "class Halver",
+        "labs/01_numbers/numbers.py: stub can be read: is no Python: expected ':'",
+    ),
+    "badly formatted": (
+        "solutions/01_numbers/numbers.py",
+        "return x + x",
+        "return x+x",
+        "solutions/01_numbers/numbers.py: is formatted: ruff format would change it",
+    ),
+    "another default": (
+        "solutions/01_numbers/variants/shift.py",
+        "digits: int = 2",
+        "digits: int = 3",
+        "solutions/01_numbers/variants/shift.py: signatures are the stub's: "
+        "Halver.__init__(self, digits=3), not Halver.__init__(self, digits=2)",
+    ),
+    "another name": (
+        "solutions/01_numbers/wrong/adds_one.py",
+        "def halve(self, x: float)",
+        "def halve(self, y: float)",
+        "solutions/01_numbers/wrong/adds_one.py: signatures are the stub's: "
+        "Halver.halve(self, y), not Halver.halve(self, x)",
+    ),
+    "wrong solution": (
+        "solutions/01_numbers/numbers.py",
+        "return x + x",
+        "return x + 1",
+        "solutions/01_numbers/numbers.py: earns everything (seed 1): "
+        "40 of 100 points, 2 tests did not pass",
+    ),
+    "no pseudocode": (
+        "solutions/01_numbers/PSEUDOCODE.md",
+        "words",
+        "…",
+        "solutions/01_numbers/numbers.py: earns everything (seed 2): "
+        "95 of 100 points, 1 tests did not pass",
+    ),
+    "variant right under one seed only": (
+        "solutions/01_numbers/variants/shift.py",
+        "x << 1",
+        "x << 1 if x < 22 else 0",
+        "solutions/01_numbers/variants/shift.py: earns everything (seed 2): "
+        "35 of 95 points, 2 tests did not pass",
+    ),
+    "wrong answer that is right": (
+        "solutions/01_numbers/wrong/adds_one.py",
+        "x + 1",
+        "2 * x",
+        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should: loses nothing",
+    ),
+    "wrong answer that loses more": (
+        "solutions/01_numbers/wrong/adds_one.py",
+        "round(x / 2",
+        "round(x / 3",
+        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should: loses double, halve",
+    ),
+    "no Fails line": (
+        "solutions/01_numbers/wrong/adds_one.py",
+        "Fails: double",
+        "It fails double.",
+        "solutions/01_numbers/wrong/adds_one.py: docstring says what fails: "
+        "the docstring's last line is not `Fails: task, task`",
+    ),
+    "unknown task": (
+        "solutions/01_numbers/wrong/adds_one.py",
+        "Fails: double",
+        "Fails: double, treble",
+        "solutions/01_numbers/wrong/adds_one.py: docstring says what fails: "
+        "`Fails:` names no task of the lab: treble",
+    ),
+    "handout": (
+        "labs/01_numbers/README.md",
+        "Halver",
+        "halver",
+        "labs/01_numbers/README.md: handout names every function in a page or two: "
+        "does not name Halver",
+    ),
+    "long handout": (
+        "labs/01_numbers/README.md",
+        "double",
+        "double\n" * 151,
+        "labs/01_numbers/README.md: handout names every function in a page or two: "
+        "has 152 lines, more than 150",
+    ),
+    "no prompt": (
+        "labs/01_numbers/PSEUDOCODE.md",
+        "## halve",
+        "## half",
+        "labs/01_numbers/PSEUDOCODE.md: every task has a pseudocode prompt: no prompt for halve",
+    ),
+    "answered prompt": (
+        "labs/01_numbers/PSEUDOCODE.md",
+        "## halve",
+        "Add it to itself.\n\n## halve",
+        "labs/01_numbers/PSEUDOCODE.md: every task has a pseudocode prompt: "
+        "double is answered already",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "old", "new", "found"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_found_and_named(
+    lab: Lab, name: str, old: str, new: str, found: str
+) -> None:
+    edit(lab, name, old, new)
+
+    report = prove(lab)
+
+    assert any(line.startswith(found) for line in failures(report)), failures(report)
+    assert report.exit_code == 1
+
+
+def test_a_missing_and_a_stray_file_are_named(lab: Lab) -> None:
+    (lab.solutions / "ANSWERS.md").unlink()
+    (lab.root / "labs" / "common.py").unlink()
+    (lab.folder / "notes.txt").write_text("")
+    (lab.solutions / "wrong" / "old.bak").write_text("")
+    (lab.solutions / "__pycache__").mkdir()
+
+    assert failures(prove(lab)) == [
+        "labs/01_numbers: files are complete: missing: labs/common.py, "
+        "solutions/01_numbers/ANSWERS.md",
+        "labs/01_numbers: no stray files: stray: labs/01_numbers/notes.txt, "
+        "solutions/01_numbers/wrong/old.bak",
+    ]
+
+
+def test_a_lab_without_solutions_is_incomplete_but_does_not_stop_the_check(lab: Lab) -> None:
+    shutil.rmtree(lab.solutions)
+
+    found = failures(prove(lab))
+
+    assert len(found) == 1
+    assert "solutions/01_numbers/wrong/*.py" in found[0]
+
+
+def test_points_that_a_stub_earns_are_found(lab: Lab) -> None:
+    unfinished = 'raise NotImplementedError("double: double")'
+    edit(lab, "labs/01_numbers/numbers.py", unfinished, "return x * 2")
+
+    found = failures(prove(lab))
+
+    assert "labs/01_numbers/numbers.py: stub earns 0: 60 points" in found
+    assert (
+        "labs/01_numbers/numbers.py: no test passes on the stub: test_double, test_public" in found
+    )
+
+
+def test_a_control_that_earns_points_is_found(lab: Lab) -> None:
+    class Blind(Judge):
+        def _try(self, code: Path, test: Callable[[dict[str, Any]], bool]) -> bool:
+            return "an empty list" in code.read_text() or super()._try(code, test)
+
+    report = prove(lab, Blind(), only=["controls/*"])
+
+    assert failures(report) == [
+        "control empty: negative control earns nothing: earns double 60, halve 35"
+    ]
+    assert report.failed[0].details == (
+        "  test_double passed",
+        "  test_public passed",
+        "  test_halve passed",
+    )
+
+
+def test_a_failed_finding_tells_file_expectation_result_and_messages(lab: Lab) -> None:
+    edit(lab, "solutions/01_numbers/wrong/adds_one.py", "round(x / 2", "round(x / 3")
+
+    (finding,) = prove(lab, only=["wrong/adds*"]).failed
+
+    assert finding.lines() == [
+        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should: failed",
+        "  expected: loses double",
+        "  got: loses double, halve",
+        "  hidden test_halve (halve): failed",
+        "    halve is wrong",
+    ]
+
+
+def test_a_task_without_a_gate_is_found(lab: Lab) -> None:
+    manifest = tuple(test for test in MANIFEST if test.id not in ("test_halve", "test_public"))
+
+    found = failures(prove(lab, Judge(manifest), only=["solution"]))
+
+    assert "grader/suites/test_01_numbers.py: every task has a gate: none for halve" in found
+    assert "labs/01_numbers/test_numbers.py: there are public tests: none" in found
+
+
+def test_what_the_machine_cannot_grade_is_not_held_against_anyone(lab: Lab) -> None:
+    judge = Judge()
+    judge.ungraded = ("double",)
+
+    report = prove(lab, judge)
+
+    assert failures(report) == []
+    unchecked = [item for item in report.findings if item.outcome is Outcome.NOT_CHECKED]
+    assert [(item.file, item.got) for item in unchecked] == [
+        ("solutions/01_numbers/numbers.py", "not on this machine: double"),
+        ("solutions/01_numbers/wrong/adds_one.py", "this machine cannot grade double"),
+    ]
+
+
+def test_a_slow_solution_is_a_warning(lab: Lab) -> None:
+    report = prove(lab, Judge(seconds=31.0), only=["solution"], seeds=1)
+
+    assert report.exit_code == 0
+    assert [item.got for item in report.findings if item.outcome is Outcome.WARNING] == [
+        "31 s under seed 1"
+    ]
+
+
+def test_a_broken_judge_is_no_proof(lab: Lab) -> None:
+    class Broken(Judge):
+        def _report(self, lab: Lab, right: dict[str, bool], folder: bool) -> Report:
+            report = super()._report(lab, right, folder)
+            tests = (TestResult("test_double", "double", "hidden", Verdict.INFRA, "oops"),)
+            return Report(1, "numbers", report.tasks, tests, report.provenance)
+
+    report = prove(lab, Broken(), only=["wrong/*", "controls/none"])
+
+    assert failures(report) == [
+        "solutions/01_numbers/wrong/adds_one.py: the judge stays whole: 1 tests broke in the judge",
+        "control none: the judge stays whole: 1 tests broke in the judge",
+    ]
+    assert report.failed[0].details[1] == "    oops"
+
+
+def test_one_grading_that_cannot_be_made_does_not_stop_the_others(lab: Lab) -> None:
+    class Failing(Judge):
+        def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
+            if source.name == "shift.py":
+                raise JudgeError("the suite could not be run", "look above")
+            return super().__call__(lab, source, **options)
+
+    report = prove(lab, Failing(), seeds=1)
+
+    assert failures(report) == [
+        "solutions/01_numbers/variants/shift.py: can be graded: "
+        "the suite could not be run (look above)"
+    ]
+
+
+def test_the_order_does_not_depend_on_what_ends_first(lab: Lab) -> None:
+    first = threading.Event()
+
+    class Late(Judge):
+        def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
+            if source == lab.folder:
+                first.wait(10)
+            try:
+                return super().__call__(lab, source, **options)
+            finally:
+                first.set()
+
+    usual, late = prove(lab, jobs=1), prove(lab, Late(), jobs=4)
+
+    assert usual == late
+
+
+def test_progress_counts_every_grading(lab: Lab) -> None:
+    heard: list[tuple[int, int, str]] = []
+
+    prove(lab, only=["wrong/*", "stub"], on_progress=lambda *event: heard.append(event), jobs=1)
+
+    assert heard == [(1, 2, "01_numbers stub"), (2, 2, "01_numbers wrong/adds_one.py")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "graded"),
+    [
+        ("stub", ["01_numbers 1"]),
+        ("solution", ["01_numbers 1", "01_numbers 2"]),
+        ("wrong/adds*", ["adds_one.py 1"]),
+        ("controls/nan", ["nan.py 1"]),
+        ("wrong/none*", []),
+    ],
+)
+def test_only_selects_what_is_graded(lab: Lab, pattern: str, graded: list[str]) -> None:
+    judge = Judge()
+
+    report = prove(lab, judge, only=[pattern])
+
+    assert sorted(item.removesuffix(" auto auto") for item in judge.graded) == graded
+    assert failures(report) == []
+
+
+def test_the_fails_line_is_read_with_its_tasks(lab: Lab, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text('"""Wrong.\n\nMore words.\n\nFails: double,  halve\n"""\n')
+
+    assert fails_line(lab, file) == (frozenset({"double", "halve"}), "")
+
+
+def controls() -> dict[str, dict[str, Any]]:
+    stub = (
+        "import torch\n"
+        "def norm(x, weight, eps=1): raise NotImplementedError\n"
+        "def _private(x): pass\n"
+        "class Model(torch.nn.Module):\n"
+        " def __init__(self, config): pass\n"
+        " def forward(self, tokens): pass\n"
+        " @classmethod\n def from_float(cls, linear): pass\n"
+        " @property\n def length(self): pass\n"
+        " @staticmethod\n def shape(rows): pass\n"
+    )
+    made: dict[str, dict[str, Any]] = {}
+    for name, source in make_controls(stub).items():
+        made[name] = {}
+        exec(compile(source, name, "exec"), made[name])
+    return made
+
+
+def test_controls_take_any_call_and_give_their_answer() -> None:
+    import torch
+
+    made = controls()
+    x = torch.ones(2, 5)
+
+    assert made["none"]["norm"](x, weight=x) is None
+    assert (made["zero"]["norm"](), made["empty"]["norm"](x)) == (0, [])
+    assert made["text"]["norm"]() == "text"
+    assert made["first"]["norm"](x, 1) is x
+    assert made["zeros"]["norm"](1, weight=x).tolist() == torch.zeros(2, 5).tolist()
+    assert made["nan"]["norm"](x).isnan().all()
+    assert list(made["generator"]["norm"](1, 2)) == [1, 2]
+    with pytest.raises(ValueError, match=r"config.*eps.*tokens.*weight"):
+        made["raises"]["norm"](x)
+
+
+@pytest.mark.parametrize("name", ["none", "zero", "empty", "text"])
+def test_classes_of_a_control_answer_like_its_functions(name: str) -> None:
+    names = controls()[name]
+    answer = names["norm"]()
+
+    model = names["Model"](1, 2, c=3)
+
+    assert model(4) == model.forward(4) == model.length == model.shape(1) == answer
+    assert model.anything == answer
+    assert type(names["Model"].from_float(1)) is names["Model"]
+    with pytest.raises(AttributeError):
+        model._private  # noqa: B018
+
+
+def test_no_two_controls_are_the_same() -> None:
+    sources = make_controls(STUB)
+
+    assert sorted(sources) == sorted(BODIES)
+    assert len({re.sub(r'""".*?"""', "", source) for source in sources.values()}) == len(sources)
+    assert all(ast.parse(source) for source in sources.values())
