@@ -110,9 +110,17 @@ def check(
     jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = 2,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="random seeds per answer")] = 2,
     device: DeviceOption = Device.AUTO,
+    sandbox: SandboxOption = Sandbox.AUTO,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN", help="stub, solution, 'variants/*', 'wrong/*', 'controls/*'"
+        ),
+    ] = None,
 ) -> None:
-    """Prove labs: the stub earns 0, right answers everything, wrong ones lose what they should."""
-    raise typer.Exit(commands.check(labs or [], jobs=jobs, seeds=seeds, device=device))
+    """Prove labs: right answers earn everything, wrong ones lose what they should."""
+    proof = commands.Proof(tuple(labs or ()), jobs, seeds, device, sandbox, tuple(only or ()))
+    raise typer.Exit(commands.check(proof))
 
 
 @app.command()

@@ -1,8 +1,9 @@
 """What each command does between its options and its exit code."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -10,15 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.errors import UsageError
+from grader.findings import Finding, Outcome
 from grader.guide import guide_to, typed
 from grader.history import Standing, last_file, next_to_do, standing
 from grader.lab import Lab, all_labs, find_lab, find_root
-from grader.progress import GradingProgress
+from grader.progress import CheckProgress, GradingProgress
 from grader.report import STDOUT, Form, Output, render, write, write_file
 from grader.report_terminal import make_console, render_terminal
 from grader.results import Report
 from grader.summary import score_line
-from grader.text import number, visible, visible_line
+from grader.text import number, visible
 from grader.watch import saves
 
 
@@ -155,9 +157,53 @@ def doctor() -> int:
     return doctor.main()
 
 
-def check(labs: Sequence[str], *, jobs: int, seeds: int, device: str) -> int:
-    """Prove labs, all of them if none is named."""
-    raise NotImplementedError
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What to prove and how; ``only`` are patterns such as ``wrong/*``."""
+
+    labs: tuple[str, ...]  # none: all
+    jobs: int
+    seeds: int
+    device: str
+    sandbox: str
+    only: tuple[str, ...]
+
+
+def check(proof: Proof) -> int:
+    """Prove labs: print what does not hold, and one line per lab."""
+    root = find_root()
+    labs = [find_lab(text, root) for text in proof.labs] or all_labs(root)
+    for lab in labs:
+        if not lab.solutions.is_dir():
+            raise UsageError(
+                f"{lab.name} has no solutions to check with", "use the instructors' repository"
+            )
+    from grader.check import check_labs
+
+    with CheckProgress(sys.stderr) as progress:
+        report = check_labs(
+            labs,
+            jobs=proof.jobs,
+            seeds=proof.seeds,
+            device=proof.device,
+            sandbox=proof.sandbox,
+            only=proof.only,
+            on_progress=progress.on_progress,
+        )
+    if not report.findings:
+        raise UsageError("nothing was checked", "see what --only must match in lab check --help")
+    for lab in labs:
+        _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
+    return report.exit_code
+
+
+def _print_findings(lab: Lab, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        if finding.outcome is not Outcome.OK:
+            print("\n".join(visible(line) for line in finding.lines()))
+    counts = Counter(finding.outcome for finding in findings)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    print(f"{lab.name}: {told or 'nothing to check'}")
 
 
 def bench() -> int:
@@ -166,10 +212,7 @@ def bench() -> int:
         from grader.bench import run_bench
     except ModuleNotFoundError:
         raise UsageError("this tree has no benchmark", "the full repository has it") from None
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for row in map(asdict, run_bench()):
-        for name in row if not table.columns else ():
-            table.add_column(Text(name))
-        table.add_row(*(Text(visible_line(str(value))) for value in row.values()))
-    make_console(sys.stdout).print(table)
+    for row in run_bench():
+        # One at a time: each takes a while to measure.
+        print(f"{row.measure:<44} {row.median:>14}  {row.range:>22}  {row.target}", flush=True)
     return 0

@@ -1,14 +1,14 @@
 """What a person sees while a lab is graded: tests done of all, and the task at work.
 
-It writes to standard error, and draws only where that is a terminal; elsewhere (a log, a pipe)
-one line says that the grading began.
+Both classes draw only where their stream (standard error) is a terminal; elsewhere, in a log or
+a pipe, plain lines say what goes on.
 """
 
-from types import TracebackType
 from typing import Any, TextIO, cast
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.progress import Task as Bar
+from rich.text import Text
 
 from grader.report_terminal import make_console
 from grader.results import Expected, TestResult, Verdict
@@ -42,12 +42,7 @@ class GradingProgress:
             self._console.print(f"grading {self._title} …")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._live:
             self._progress.stop()
 
@@ -78,3 +73,29 @@ class GradingProgress:
             description=visible_line(result.task, 40),
             lost=f"{lost} not passed" if lost else "",
         )
+
+
+class CheckProgress:
+    """What a person sees while labs are proven: a line that changes, or in a log a line each."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = make_console(stream)
+        self._live = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._status = self._console.status(Text("getting ready"))
+
+    def __enter__(self) -> "CheckProgress":
+        if self._live:
+            self._status.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live:
+            self._status.stop()
+
+    def on_progress(self, done: int, total: int, label: str) -> None:
+        """Take what ``check_labs`` tells after each grading."""
+        line = Text(f"[{done}/{total}] {visible_line(label)}")
+        if self._live:
+            self._status.update(line)
+        else:
+            self._console.print(line)

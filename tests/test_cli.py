@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import grader.check
 from grader import cli, commands
 from grader.errors import CannotGrade
+from grader.findings import CheckReport, Finding, Outcome
 from grader.results import Expected, Report, TaskResult, TestResult, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -361,6 +363,65 @@ def test_watch_grades_public_tests_at_each_save(
         "labs/01_llama/llama.py",
         "labs/01_llama/PSEUDOCODE.md",
     ]
+
+
+# check
+
+
+def proof(tree: Path, monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> list[dict[str, Any]]:
+    """Put these findings in place of a proof that takes minutes; returns the calls."""
+    calls: list[dict[str, Any]] = []
+
+    def check_labs(labs: Any, **options: Any) -> CheckReport:
+        calls.append({"labs": [lab.name for lab in labs], **options})
+        options["on_progress"](1, 2, "01_llama stub")
+        return CheckReport(findings)
+
+    for name in ("01_llama", "02_batching"):
+        (tree / "solutions" / name).mkdir(parents=True)
+    monkeypatch.setattr(grader.check, "check_labs", check_labs)
+    return calls
+
+
+def test_check_prints_what_does_not_hold(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = Finding("01_llama", "stub earns nothing", "labs/01_llama/llama.py", Outcome.OK)
+    bad = Finding("01_llama", "loses rope", "wrong/x.py", Outcome.FAILED, "rope", "\x1b[2J", ("d",))
+    calls = proof(tree, monkeypatch, good, bad)
+
+    assert run("check", "1", "--jobs", "3", "--seeds", "1", "--only", "stub") == 1
+
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "wrong/x.py: loses rope: failed",
+        "  expected: rope",
+        r"  got: \x1b[2J",
+        "d",
+        "01_llama: 1 ok, 1 failed",
+    ]
+    assert err == "[1/2] 01_llama stub\n"
+    (call,) = calls
+    assert (call["labs"], call["jobs"], call["seeds"]) == (["01_llama"], 3, 1)
+    assert call["only"] == ("stub",)
+
+
+def test_check_without_a_lab_checks_all(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = proof(tree, monkeypatch, Finding("01_llama", "a rule", "a file", Outcome.OK))
+    assert run("check") == 0
+    assert calls[0]["labs"] == ["01_llama", "02_batching"]
+
+
+def test_check_that_checks_nothing_is_a_mistake(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof(tree, monkeypatch)
+    assert run("check", "--only", "nonsense") == 2
+
+
+def test_check_needs_the_solutions(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "1") == 2
+    assert "no solutions" in complaint(capsys)[0]
 
 
 # The program
