@@ -102,10 +102,10 @@ def train_tokenizer(train: list[Source]) -> Tokenizer:
 
 def encode(tokenizer: Tokenizer, sources: list[Source]) -> Tensor:  # int64 [N]
     """Return BOS, the tokens and EOS of each file, one after the other."""
-    end = tokenizer.token_to_id(EOS)
+    end = [tokenizer.get_vocab()[EOS]]
     ids: list[int] = []
     for encoding in tokenizer.encode_batch([source.text for source in sources]):
-        ids += [*encoding.ids, end]
+        ids += encoding.ids + end
     return torch.tensor(ids)
 
 

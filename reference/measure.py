@@ -63,11 +63,12 @@ def acceptance_on_own_text(target: Any, draft: Any, tokens: Tensor) -> float:
     """Return the share of the target's greedy tokens that the draft's argmax guesses."""
     starts = torch.arange(PROMPTS) * (len(tokens) // PROMPTS)
     prompts = tokens[starts[:, None] + torch.arange(PROMPT_TOKENS)]
-    # No end of sequence: each prompt is continued by the same number of tokens.
-    length = PROMPT_TOKENS + CONTINUED_TOKENS
-    text = prompts
-    while text.shape[1] < length:
-        text = torch.cat((text, target(text).logits[:, -1:].argmax(-1)), dim=1)
+    text = new = prompts
+    cache = None
+    for _ in range(CONTINUED_TOKENS):  # past an end of sequence too: every row counts the same
+        output = target(new, past_key_values=cache, use_cache=True)
+        new, cache = output.logits[:, -1:].argmax(-1), output.past_key_values
+        text = torch.cat((text, new), dim=1)
     guesses = draft(text[:, :-1]).logits[:, PROMPT_TOKENS - 1 :].argmax(-1)
     return (guesses == text[:, PROMPT_TOKENS:]).float().mean().item()
 

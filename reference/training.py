@@ -23,6 +23,7 @@ class Recipe:
     batch: int  # windows of ``context`` tokens
     context: int
     peak: float  # learning rate
+    dropout: float  # on what each layer adds to the residual stream
     seed: int
     device: str
     compiled: bool
@@ -49,6 +50,7 @@ def train(
     text, validation = text.to(recipe.device), validation.to(recipe.device)
     run = torch.compile(model) if recipe.compiled else model
     guide = torch.compile(teacher) if recipe.compiled and teacher is not None else teacher
+    _add_dropout(model, recipe.dropout)
     optimizer = _optimizer(model, recipe.peak)
     generator = torch.Generator(recipe.device).manual_seed(recipe.seed)
     best, started = math.inf, time.perf_counter()
@@ -73,6 +75,14 @@ def train(
             f" validation {now:.4f}, best {best:.4f}, {time.perf_counter() - started:.0f} s",
             flush=True,
         )
+
+
+def _add_dropout(model: Any, share: float) -> None:
+    """Drop what each layer adds: transformers' Llama has no such option, and the text is small."""
+    for layer in model.model.layers:
+        for module in (layer.self_attn.o_proj, layer.mlp.down_proj):
+            module.register_forward_hook(lambda m, _, y: F.dropout(y, share, m.training))
+    model.train()
 
 
 def _draw(text: Tensor, recipe: Recipe, generator: torch.Generator) -> Tensor:
@@ -101,9 +111,11 @@ def _validate(model: Any, tokens: Tensor, recipe: Recipe) -> float:
     count = (len(tokens) - 1) // recipe.context
     windows = tokens[: count * recipe.context + 1].unfold(0, recipe.context + 1, recipe.context)
     total = 0.0
+    model.eval()
     for part in windows.split(recipe.batch):
         with _autocast(recipe.device):
             total += _loss(model, None, part).item() * len(part)
+    model.train()
     return total / count
 
 
