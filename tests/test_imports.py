@@ -1,0 +1,176 @@
+"""Who may import whom (DESIGN, section 2), and that nothing is declared twice."""
+
+import ast
+import itertools
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.lab import Lab, all_labs
+
+ROOT = Path(__file__).resolve().parent.parent
+LABS = all_labs(ROOT)
+OURS = frozenset({"grader", "labs", "reference", "solutions", "tests"})
+PACKAGES = frozenset({"torch", "triton"})
+# The given code reads checkpoints and tokenizers, so that the student does not have to.
+GIVEN_PACKAGES = PACKAGES | {"numpy", "safetensors", "tokenizers", "transformers"}
+# An oracle may read a checkpoint, and what trains the checkpoints is no oracle.
+ORACLE_PACKAGES = PACKAGES | {"safetensors"}
+TRAINING = frozenset({"corpus", "measure", "pretrain", "training"})
+TRAINING_PACKAGES = ORACLE_PACKAGES | {"tokenizers", "transformers", "typer"}
+READERS = ("syntax", "uses", "scopes")  # run without site-packages
+NO_NAMES = frozenset({"base.py", "helpers.py", "manager.py", "util.py", "utils.py"})
+
+
+def python_files(*folders: str) -> list[Path]:
+    """Our Python files in some folders, without those of hostile and wrong submissions."""
+    found = itertools.chain.from_iterable((ROOT / name).rglob("*.py") for name in folders)
+    return sorted(file for file in found if "wrong" not in file.parts)
+
+
+def imports(file: Path) -> set[str]:
+    """Every module that a file imports, anywhere in it; what it takes from a package too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.partition(".")[0] not in sys.stdlib_module_names}
+
+
+def tops(file: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(file)}
+
+
+def of(file: Path, package: str) -> set[str]:
+    """The modules of one of our packages that a file imports."""
+    found = {name.split(".")[1] for name in imports(file) if name.startswith(f"{package}.")}
+    return found & {path.stem for path in (ROOT / package).iterdir()}
+
+
+def shown(files: list[Path]) -> list[str]:
+    return [str(file.relative_to(ROOT)) for file in files]
+
+
+def parametrize(files: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("file", files, ids=shown(files))
+
+
+@parametrize([file for file in python_files("grader") if file.parent.name != "suites"])
+def test_the_judge_never_imports_what_it_judges_with_or_judges(file: Path) -> None:
+    assert tops(file) & OURS <= {"grader"}
+
+
+@parametrize(python_files("grader/suites"))
+def test_a_hidden_suite_imports_the_judge_and_the_oracles_only(file: Path) -> None:
+    assert tops(file) & OURS <= {"grader", "reference"}
+
+
+@parametrize(sorted(lab.public_suite for lab in LABS if lab.public_suite.is_file()))
+def test_a_public_suite_imports_the_judge_only(file: Path) -> None:
+    assert tops(file) & OURS <= {"grader"}
+
+
+@parametrize(python_files("reference"))
+def test_an_oracle_stands_on_torch_alone(file: Path) -> None:
+    packages = TRAINING_PACKAGES if file.stem in TRAINING else ORACLE_PACKAGES
+
+    assert tops(file) <= packages | {"reference"}
+    assert file.stem in TRAINING or not of(file, "reference") & TRAINING
+
+
+@parametrize(sorted((ROOT / "labs").glob("*.py")))
+def test_given_code_imports_other_given_code_only(file: Path) -> None:
+    given = {path.stem for path in (ROOT / "labs").glob("*.py")}
+
+    assert tops(file) <= GIVEN_PACKAGES | {"labs"}
+    assert {name.split(".")[1] for name in imports(file) if name.startswith("labs.")} <= given
+
+
+def submissions() -> Iterator[tuple[Lab, Path]]:
+    for lab in LABS:
+        yield lab, lab.stub
+        for file in sorted(lab.solutions.rglob("*.py")):
+            yield lab, file
+
+
+@pytest.mark.parametrize(
+    ("lab", "file"), [pytest.param(*pair, id=shown([pair[1]])[0]) for pair in submissions()]
+)
+def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
+    found = tops(file)
+
+    assert found & OURS <= {"labs"}
+    assert of(file, "labs") <= set(lab.given)
+    # A wrong answer may be wrong by an import.
+    assert "wrong" in file.parts or found <= {*lab.imports, "labs"}
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("worker", {"wire", "probes"}), ("wire", set()), ("probes", set())]
+)
+def test_the_worker_brings_little_of_ours(name: str, ours: set[str]) -> None:
+    assert of(ROOT / "grader" / f"{name}.py", "grader") <= ours
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) -> None:
+    file = ROOT / "grader" / f"{name}.py"
+
+    assert tops(file) <= {"grader"}
+    assert of(file, "grader") <= set(READERS)
+
+
+def test_no_module_of_the_judge_imports_itself_by_way_of_others() -> None:
+    # Imports inside functions count too: they would hide a cycle, not mend it.
+    files = sorted((ROOT / "grader").glob("*.py"))
+    below = {file.stem: of(file, "grader") - {file.stem} for file in files}
+
+    def cycle(name: str, path: tuple[str, ...]) -> tuple[str, ...]:
+        if name in path:
+            return (*path[path.index(name) :], name)
+        if name in clear:
+            return ()
+        for other in sorted(below.get(name, ())):
+            found = cycle(other, (*path, name))
+            if found:
+                return found
+        clear.add(name)
+        return ()
+
+    clear: set[str] = set()
+    assert [cycle(name, ()) for name in below if cycle(name, ())] == []
+
+
+def strings(file: Path) -> Iterator[str]:
+    """The string literals of a file that are no docstrings."""
+    tree = ast.parse(file.read_bytes())
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
+            yield node.value
+
+
+@parametrize([file for file in python_files("grader") if file.parent.name != "suites"])
+def test_the_judge_knows_no_lab_by_name(file: Path) -> None:
+    found = [text for text in strings(file) for lab in LABS if lab.name in text]
+
+    assert found == []
+
+
+def test_the_names_of_a_lab_follow_from_its_folder() -> None:
+    for lab in LABS:
+        assert re.fullmatch(r"\d\d_[a-z0-9_]+", lab.name)
+        assert lab.stub.is_file()
+        assert lab.pseudocode.is_file()
+
+
+def test_no_file_is_named_for_nothing() -> None:
+    files = python_files("grader", "labs", "solutions", "reference", "tests")
+
+    assert [file for file in shown(files) if Path(file).name in NO_NAMES] == []
