@@ -446,7 +446,8 @@ def test_weights_may_be_bfloat16(student, draw):
 @task("model")
 def test_calls_do_not_depend_on_each_other(student, draw):
     """forward keeps nothing from one call to the next, and does not modify its tokens."""
-    model, first, second = random_model(draw.normal), *(draw.integers(0, 53, b, 6) for b in (3, 2))
+    model = random_model(draw.normal)
+    first, second = draw.integers(0, 53, 3, 6), draw.integers(0, 53, 3, 6)
     llama, seen = build(student, model), student.watch(second)
 
     llama(first)
@@ -478,7 +479,7 @@ def test_the_model_is_your_own(student, draw):
 
 # --- engine ----------------------------------------------------------------------------------
 
-CLEAR = 0.05  # a lead over the second best logit that no sensible rounding of a small model turns
+CLEAR = 0.2  # a lead of the best logit that 16-bit rounding (0.03 rms here) does not turn
 LETTERS = "abcde"
 WORDS = "def class return self import os for in range print( not None x = 1\n : [0] raise".split(
     " "
@@ -500,7 +501,7 @@ def small_model(student: Any, draw: Any) -> Model:
     """A random model in the target's vocabulary; its greedy tokens depend on the whole history."""
     vocab = target_tokenizer(student).get_vocab_size()
     # transformers, which may load the weights, wants the width to be a multiple of the heads.
-    return random_model(draw.normal, vocab_size=vocab, hidden_size=30, num_layers=1)
+    return random_model(draw.normal, vocab_size=vocab, hidden_size=30)
 
 
 def clear_tokens(model: Model, prompt: list[int], steps: int) -> list[int] | None:
