@@ -13,8 +13,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from grader.cursor import MODULE
 from grader.scopes import Resolver
-from grader.uses import MODULE, Function, Walk
+from grader.uses import Function, Walk
 
 MEMORY = 1 << 30
 CPU_SECONDS = 8  # a file of 1000 lines takes a tenth of one

@@ -1,6 +1,7 @@
 """Who may import whom (DESIGN, section 2), and that nothing is declared twice."""
 
 import ast
+import functools
 import itertools
 import re
 import sys
@@ -21,7 +22,7 @@ GIVEN_PACKAGES = PACKAGES | {"numpy", "safetensors", "tokenizers", "transformers
 ORACLE_PACKAGES = PACKAGES | {"safetensors"}
 TRAINING = frozenset({"corpus", "measure", "pretrain", "training"})
 TRAINING_PACKAGES = ORACLE_PACKAGES | {"tokenizers", "transformers", "typer"}
-READERS = ("syntax", "uses", "scopes")  # run without site-packages
+READERS = ("syntax", "uses", "cursor", "scopes")  # run without site-packages
 NO_NAMES = frozenset({"base.py", "helpers.py", "manager.py", "util.py", "utils.py"})
 
 
@@ -31,6 +32,7 @@ def python_files(*folders: str) -> list[Path]:
     return sorted(file for file in found if "wrong" not in file.parts)
 
 
+@functools.cache
 def imports(file: Path) -> set[str]:
     """Every module that a file imports, anywhere in it; what it takes from a package too."""
     found: set[str] = set()
