@@ -1,4 +1,4 @@
-"""The oracles of lab 02: worked examples, and a scripted model that forgets and forgives nothing."""
+"""The oracles of lab 02: examples, and a scripted model that forgets and forgives nothing."""
 
 import pytest
 import torch

@@ -70,7 +70,7 @@ def test_valid_marks_the_real_tokens(student, draw):
 
 
 @task("pad", weight=2)
-@pytest.mark.parametrize("pad_id", [0, 17])
+@pytest.mark.parametrize("pad_id", [0, 17], ids=["id zero", "another id"])
 def test_pad_id_inside_a_prompt_is_a_real_token(student, pad_id):
     """What is real follows from the lengths: pad_id may occur anywhere in a prompt."""
     prompts = [[pad_id, 5, pad_id], [9], [pad_id, pad_id, 4, 6, pad_id], [pad_id]]
@@ -192,7 +192,11 @@ def wasted(student: Any, lengths: list[int]) -> float:
 
 
 @task("waste", gate=True)
-@pytest.mark.parametrize("lengths", [[3, 5, 2], [4, 4, 4], [9], [0, 6, 1, 6, 2]], ids=str)
+@pytest.mark.parametrize(
+    "lengths",
+    [[3, 5, 2], [4, 4, 4], [9], [0, 6, 1, 6, 2]],
+    ids=["three lengths", "equal lengths", "one length", "a zero among them"],
+)
 def test_share_of_padding(student, lengths):
     """The waste is the padding cells over all cells, which are B times the longest length."""
     got = wasted(student, lengths)
@@ -211,7 +215,7 @@ def test_share_of_padding_in_a_long_batch(student, draw):
 
 
 @task("waste")
-@pytest.mark.parametrize("lengths", [[], [0], [0, 0, 0]], ids=str)
+@pytest.mark.parametrize("lengths", [[], [0], [0, 0, 0]], ids=["no lengths", "one zero", "zeros"])
 def test_nothing_to_pad_wastes_nothing(student, lengths):
     """Without any token there is no padding: the share is 0.0."""
     got = wasted(student, lengths)
@@ -220,7 +224,11 @@ def test_nothing_to_pad_wastes_nothing(student, lengths):
 
 
 @task("waste")
-@pytest.mark.parametrize("lengths", [[5, -1, 2], [-3], [0, -2], [-4, 4]], ids=str)
+@pytest.mark.parametrize(
+    "lengths",
+    [[5, -1, 2], [-3], [0, -2], [-4, 4]],
+    ids=["among others", "alone", "zero", "balanced"],
+)
 def test_negative_length_is_refused(student, lengths):
     """A negative length is a ValueError that names lengths, whatever stands beside it."""
     with student.raises(ValueError, naming="length"):
@@ -534,6 +542,7 @@ def small_checkpoint(student: Any, draw: Any) -> tuple[Folder, Truth]:
     raw = json.loads((source / "config.json").read_text()) | SIZES
     (folder.host / "config.json").write_text(json.dumps(raw))
     save_file(random_weights(draw, raw["vocab_size"]), folder.host / "model.safetensors")
+    (folder.host / "model.safetensors").chmod(0o644)  # the worker is another user
     set_eos(folder, [], [])
     return folder, Truth(folder.host)
 
