@@ -1,0 +1,15 @@
+"""Returns zeros.
+
+Expect:
+    scale: failed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: 30 of 30 values of the result are off
+"""
+
+import torch
+
+
+def scale(x, factor):
+    return torch.zeros_like(x)

@@ -1,0 +1,15 @@
+"""Aborts.
+
+Expect:
+    scale: crashed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: SIGABRT
+"""
+
+import os
+
+
+def scale(x, factor):
+    os.abort()

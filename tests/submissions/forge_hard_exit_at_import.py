@@ -1,0 +1,13 @@
+"""Ends its process while it is imported.
+
+Expect:
+    scale: crashed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: ended itself with status 0
+"""
+
+import os
+
+os._exit(0)

@@ -1,0 +1,18 @@
+"""Never ends, and catches everything.
+
+Expect:
+    scale: timeout skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: did not end within its time limit of 2 s
+"""
+
+
+def scale(x, factor):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass

@@ -1,0 +1,17 @@
+"""Takes all the memory it can get.
+
+Expect:
+    scale: memory skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: more than the 600 MiB
+"""
+
+import torch
+
+
+def scale(x, factor):
+    kept = []
+    while True:
+        kept.append(torch.ones(4 << 20))

@@ -1,0 +1,13 @@
+"""Calls itself without end.
+
+Expect:
+    scale: error skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: RecursionError
+"""
+
+
+def scale(x, factor):
+    return scale(x, factor)

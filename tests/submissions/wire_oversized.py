@@ -1,0 +1,28 @@
+"""Announces a message of 4 GiB.
+
+Expect:
+    scale: crashed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+"""
+
+import json
+import os
+import struct
+import sys
+
+
+def say(header, inline=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    data = struct.pack("!II", len(text) if length is None else length, len(inline)) + text + inline
+    while data:
+        try:
+            data = data[os.write(int(sys.argv[1]), data) :]
+        except BlockingIOError:
+            pass
+
+
+def scale(x, factor):
+    say(b"{}", length=0xFFFFFFFF)
+    return x * factor

@@ -1,0 +1,13 @@
+"""Takes too few arguments.
+
+Expect:
+    scale: error skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: TypeError
+"""
+
+
+def scale(x):
+    return x

@@ -1,0 +1,15 @@
+"""Returns complex numbers with the right real part.
+
+Expect:
+    scale: failed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: has dtype complex64, expected float32
+"""
+
+import torch
+
+
+def scale(x, factor):
+    return torch.complex(x * factor, x)

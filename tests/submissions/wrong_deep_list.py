@@ -1,0 +1,15 @@
+"""Returns a list that is nested without end.
+
+Expect:
+    scale: error skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: nested too deeply
+"""
+
+
+def scale(x, factor):
+    items = []
+    items.append(items)
+    return items

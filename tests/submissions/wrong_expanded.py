@@ -1,0 +1,13 @@
+"""Returns one column, expanded.
+
+Expect:
+    scale: failed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: values of the result are off
+"""
+
+
+def scale(x, factor):
+    return (x * factor)[..., :1].expand(x.shape)

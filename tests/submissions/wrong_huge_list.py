@@ -1,0 +1,13 @@
+"""Returns a list of millions.
+
+Expect:
+    scale: error skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: holds too many items
+"""
+
+
+def scale(x, factor):
+    return [1] * 3_000_000

@@ -1,0 +1,13 @@
+"""Defines nothing of what is asked.
+
+Expect:
+    scale: error skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: echo.py defines no scale
+"""
+
+
+def Scale(x, factor):
+    return x * factor

@@ -1,0 +1,13 @@
+"""Returns a sparse tensor.
+
+Expect:
+    scale: failed skipped
+    store: skipped
+    loop: skipped
+    score: 0
+    says: should be a tensor, not a sparse_coo tensor
+"""
+
+
+def scale(x, factor):
+    return (x * factor).to_sparse()
