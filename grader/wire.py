@@ -252,7 +252,8 @@ class Unpacker:
     def __init__(
         self, buffers: list[Tensor], special: Callable[[str, Any], Any], *, views: bool = False
     ) -> None:
-        self._buffers = buffers
+        # Each makes one tensor: a copy for every mention would fill the judge's memory.
+        self._unused = dict(enumerate(buffers))
         self._special = special
         # A view may claim a million rows of one byte: only the judge may send one.
         self._views = views
@@ -308,7 +309,7 @@ class Unpacker:
         if type(index) is not int or index < 0:
             raise WireError("a tensor without a buffer")
         sizes = _sizes(shape)
-        raw = self._buffers[index]
+        raw = self._unused.pop(index)
         flat = (raw != 0) if dtype == "bool" else raw.view(DTYPES[dtype])
         if layout is None:
             # reshape refuses a shape that does not fit; "-1" cannot occur.
