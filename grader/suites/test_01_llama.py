@@ -642,13 +642,12 @@ def test_max_new_tokens_is_the_number_of_tokens(student, draw, limit):
 
 
 @task("engine")
-@pytest.mark.parametrize("limit", [0, 3])
-def test_an_empty_prompt_is_refused(student, draw, limit):
-    """generate([]) raises ValueError that names the prompt, whatever max_new_tokens is."""
+def test_an_empty_prompt_is_refused(student, draw):
+    """generate([]) raises ValueError that names the prompt."""
     engine = open_engine(student, student.checkpoint("target"))
 
     with student.raises(ValueError, naming="prompt"):
-        engine.generate([], limit)
+        engine.generate([], 3)
 
 
 @task("engine")
@@ -677,10 +676,12 @@ def test_execute_returns_the_new_text_of_each_prompt(student, draw):
     model, tokenizer = small_model(student, draw), target_tokenizer(student)
     stories: dict[str, str] = {}
     while len(stories) < 3:
-        text = "".join(draw.choice(WORDS) for _ in range(len(stories) + 2))
-        tokens = clear_tokens(model, tokenizer.encode(text).ids, 4)
-        if tokens and tokenizer.decode(tokens).isascii():
-            stories[text] = tokenizer.decode(tokens)
+        prompt = "".join(draw.choice(WORDS) for _ in range(len(stories) + 2))
+        tokens = clear_tokens(model, tokenizer.encode(prompt).ids, 4)
+        text = tokenizer.decode(tokens or [])
+        # One text at least has white space at an end: it belongs to the text.
+        if tokens and text.isascii() and (len(stories) < 2 or text != text.strip()):
+            stories[prompt] = text
     engine = open_engine(student, save(student, model))
 
     got = engine.execute(list(stories), max_new_tokens=4)
@@ -688,7 +689,7 @@ def test_execute_returns_the_new_text_of_each_prompt(student, draw):
     assert_texts(got, list(stories.values()))
 
 
-def dice(student: Any) -> Folder:
+def dice(student: Any, eos: str = "") -> Folder:
     """A checkpoint that gives the letters logits 0, 0.5, 1... after any history, all else -100."""
     tokenizer, sizes = target_tokenizer(student), {"hidden_size": 4, "num_heads": 2}
     sizes |= {"num_kv_heads": 1, "head_dim": 2, "intermediate_size": 6, "num_layers": 1}
@@ -701,7 +702,7 @@ def dice(student: Any) -> Folder:
     head = weights["lm_head.weight"].fill_(-25)
     for rank, letter in enumerate(LETTERS):
         head[tokenizer.token_to_id(letter)] = rank / 8  # four times this is the logit
-    return save(student, model)
+    return save(student, model, tokenizer.token_to_id(eos) if eos else None)
 
 
 def rolls(got: Any, prompts: int, length: int) -> str:
@@ -722,17 +723,17 @@ def test_execute_is_greedy_and_makes_128_tokens_by_default(student, draw):
 
 
 @task("engine", weight=2)
-@pytest.mark.parametrize("temperature", [0.5, 2.0])
+@pytest.mark.parametrize("temperature", [0.5, 3.0])
 def test_temperature_draws_from_the_softened_distribution(student, draw, temperature):
     """Tokens are drawn from softmax(logits / temperature): sharper below 1, flatter above."""
-    # 800 draws; a chi-square with p < 1e-6 fails, so one right answer in a million does.
+    # 400 draws; a chi-square with p < 1e-6 fails, so one right answer in a million does.
     engine = open_engine(student, dice(student))
 
-    got = engine.execute(["x"] * 80, max_new_tokens=10, temperature=temperature)
+    got = engine.execute(["x"] * 40, max_new_tokens=10, temperature=temperature)
 
-    letters = rolls(got, 80, 10)
+    letters = rolls(got, 40, 10)
     weights = [math.exp(rank / 2 / temperature) for rank in range(len(LETTERS))]
-    expected = [800 * weight / sum(weights) for weight in weights]
+    expected = [400 * weight / sum(weights) for weight in weights]
     counts = [letters.count(letter) for letter in LETTERS]
     chi2 = sum((n - e) ** 2 / e for n, e in zip(counts, expected, strict=True))
     half = torch.tensor([(len(LETTERS) - 1) / 2, chi2 / 2], dtype=torch.float64)
@@ -748,6 +749,17 @@ def test_a_low_temperature_is_nearly_greedy(student, draw):
     got = engine.execute(["x", "yz"], max_new_tokens=6, temperature=0.005)
 
     check(set(rolls(got, 2, 6)) == {LETTERS[-1]}, "a token of negligible probability was chosen")
+
+
+@task("engine")
+@pytest.mark.parametrize("temperature", [0.0, 0.005])
+def test_an_eos_ends_a_text(student, draw, temperature):
+    """In execute an EOS ends the text, drawn or not, and leaves no trace in it."""
+    engine = open_engine(student, dice(student, eos=LETTERS[-1]))
+
+    got = engine.execute(["x", "yz"], max_new_tokens=6, temperature=temperature)
+
+    assert_texts(got, ["", ""])
 
 
 @task("engine")
