@@ -18,6 +18,7 @@ WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
 MAX_REPLY = 64 << 20
 _ROOT = os.fspath(Path(__file__).resolve().parent.parent)
 _BOOT = f"import sys; sys.path.append({_ROOT!r}); from grader.syntax import main; main()"
+_KEPT = ("LD_LIBRARY_PATH",)  # some interpreters do not start without it
 _NO_CODE = 1  # exit status of a reader that failed by an exception
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ def read_code(code: bytes) -> Facts:
             input=code,
             capture_output=True,
             timeout=WALL_SECONDS,
-            env={},
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
         )
     except subprocess.TimeoutExpired:
         raise JudgeError("reading the submission took too long on this machine") from None

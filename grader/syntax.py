@@ -25,9 +25,11 @@ _KINDS = ("staticmethod", "classmethod", "property", "cached_property")
 
 def main() -> None:
     """Read code from standard input, write facts to standard output."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS))
+    for kind, most in (*limits, (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
     source = sys.stdin.buffer.read()
     try:
         facts = read(source)

@@ -1,5 +1,6 @@
 """PSEUDOCODE.md: what earns the points, what does not, and that any bytes are survived."""
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.lab import Lab, Limits, Task
+from grader.lab import PSEUDOCODE, Lab, Limits, Task, all_labs
 from grader.pseudocode import KEPT_TEXT, PseudocodeGrade, grade_pseudocode, pseudocode_tests
 from grader.results import Verdict
 from grader.submission import Submission
 
+LABS = [pytest.param(lab, id=lab.name) for lab in all_labs(Path(__file__).resolve().parent.parent)]
 PROMPTS = """# Pseudocode
 
 Answer below.
@@ -251,6 +253,34 @@ def test_code_of_any_kind_is_compared(lab: Lab, code: str) -> None:
     graded = grade_pseudocode(lab, submit(answer(NORM), code))
 
     assert {result.verdict for result in graded.results} == {Verdict.PASSED}
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_model_pseudocode_of_the_curriculum_passes(lab: Lab) -> None:
+    code = (lab.solutions / lab.code_name).read_text()
+    text = (lab.solutions / "PSEUDOCODE.md").read_text()
+
+    results = grade_pseudocode(lab, submit(text, code)).results
+
+    assert [result for result in results if result.verdict != "passed"] == []
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_model_code_pasted_into_any_section_fails(lab: Lab) -> None:
+    code = (lab.solutions / lab.code_name).read_text()
+    lines = code.splitlines()
+    for task in lab.tasks:
+        if task.id == PSEUDOCODE:
+            continue
+        found = [n for n in ast.parse(code).body if getattr(n, "name", "") in task.functions]
+        pasted = "\n".join("\n".join(lines[n.lineno - 1 : n.end_lineno]) for n in found)
+        named = "\n".join(f"- it has {name}" for name in task.names)
+
+        results = grade_pseudocode(lab, submit(f"## {task.id}\n{pasted}\n{named}\n", code)).results
+
+        messages = {result.id: result.message for result in results}
+        assert found
+        assert messages[f"pseudocode[{task.id}]"].startswith("this is mostly the Python"), task.id
 
 
 @settings(max_examples=100, deadline=None)

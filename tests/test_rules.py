@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.lab import Lab, Limits, Rule, Task
+from grader.check_files import solution, variants
+from grader.lab import Lab, Limits, Rule, Task, all_labs
 from grader.results import Verdict
 from grader.rules import StaticReport, rule_results, rule_tests, static_check
 from grader.static import read_code
@@ -18,6 +19,7 @@ RULES = (
     Rule("write the norm", forbid=("torch.nn.functional.rms_norm", "torch.Tensor.softmax")),
     Rule("only from_pretrained", package="transformers", only=("from_pretrained",)),
 )
+LABS = all_labs(Path(__file__).resolve().parent.parent)
 TASKS = (
     Task("norm", "t", 20, "h", functions=("rms_norm",)),
     Task("attention", "t", 30, "h", functions=("attention",)),
@@ -236,6 +238,21 @@ def test_honest_code_breaks_no_rule(code: str) -> None:
 
     assert report.fault is None
     assert [str(violation) for violation in report.violations] == []
+
+
+@pytest.mark.parametrize(
+    ("lab", "file"),
+    [
+        pytest.param(lab, file, id=f"{lab.name}-{file.parent.name}-{file.stem}")
+        for lab in LABS
+        for file in (lab.stub, solution(lab), *variants(lab))
+    ],
+)
+def test_no_right_answer_of_the_curriculum_breaks_a_rule(lab: Lab, file: Path) -> None:
+    report = static_check(lab, submit(file.read_bytes()))
+
+    assert report.fault is None
+    assert report.violations == ()
 
 
 OF_TRANSFORMERS = {
