@@ -250,6 +250,9 @@ class Walk(ast.NodeVisitor):
 
     visit_MatchStar = visit_MatchAs
 
+    def visit_TypeAlias(self, node: ast.AST) -> None:
+        """Skip ``type X = ...`` (Python 3.12): an annotation under a name."""
+
     # Imports.
 
     def visit_Import(self, node: ast.Import) -> None:
