@@ -71,11 +71,15 @@ class Listener:
         if self._on_event is not None:
             self._on_event(event, data)
 
-    def result(self, result: TestResult) -> None:
-        self.progress.results.append(result)
+    def keep(self) -> None:
+        """Save what is known, marked as partial."""
         self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
         if self._file is not None:
             save(self.progress.report(partial=True), self._file)
+
+    def result(self, result: TestResult) -> None:
+        self.progress.results.append(result)
+        self.keep()
         if self.announced:
             self.say("test", result)
 
@@ -107,6 +111,7 @@ def grade(
         provenance = _provenance(submission, seed, setting, why_not)
         progress = Progress(lab, provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file)
+        hear.keep()  # from here on a file of an earlier run cannot pass for this one
         closed = _judge_files(lab, submission, progress, hear)
         config = {
             "lab": str(lab.folder),
@@ -245,6 +250,7 @@ def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: Lis
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=config["setting"]["stage"],
+        start_new_session=True,  # an interrupt is ours to handle
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
     ) as session:
         assert session.stdin is not None
