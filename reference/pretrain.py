@@ -30,7 +30,7 @@ from reference.corpus import (
     read_library,
     train_tokenizer,
 )
-from reference.measure import CONTEXT, measure, show
+from reference.measure import CONTEXT, load_model, measure, show
 from reference.training import Recipe, train
 
 # Width, feed-forward width, layers, query heads, key/value heads; head width is 32 in both.
@@ -72,8 +72,7 @@ def train_both(out: Path, library: Path, recipe: Recipe, draft_steps: int) -> No
     model = new_model("target", recipe.seed).to(recipe.device)
     train(model, text, validation, recipe, out / "target")
     # The teacher is what was saved: the best so far, rounded to bfloat16.
-    saved: nn.Module = LlamaForCausalLM.from_pretrained(out / "target", dtype=torch.float32)
-    teacher = saved.to(recipe.device).eval()
+    teacher = load_model(out / "target").to(recipe.device)
     student = new_model("draft", recipe.seed + 1).to(recipe.device)
     # A sixth of the size: it learns faster and cannot overfit.
     recipe = replace(recipe, steps=draft_steps, peak=2 * recipe.peak, dropout=0.0)
