@@ -334,12 +334,16 @@ def _view(binds: list[tuple[Path, str]], device: str) -> list[str]:
         folders += ["/sys", "/usr/local/nvidia", "/usr/local/cuda", "/opt/cuda"]
         folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
     args: list[str] = []
+    bound: list[str] = []
     for folder in dict.fromkeys(folders):
         path = Path(folder)
+        if any(path.is_relative_to(above) for above in bound):
+            continue
         if path.is_symlink() and path.resolve().is_relative_to("/usr"):
             args += ["--symlink", os.readlink(folder), folder]
         elif path.exists():
             args += [*_parents(folder), "--ro-bind", folder, folder]
+            bound.append(folder)
     for file in SYSTEM_FILES:
         args += ["--ro-bind-try", file, file]
     # The project is covered where it lies inside one of these folders, and so is an installed copy.
