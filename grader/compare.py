@@ -206,6 +206,10 @@ def _difference(got: Any, want: Any, what: str) -> str:
         pairs = enumerate(zip(got, items, strict=True))
         problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
         return next((problem for problem in problems if problem), "")
+    if isinstance(want, Record):
+        if got.name != want.name:
+            return f"{what} should be {describe(want)}, not {describe(got)}"
+        return _difference(got.fields, want.fields, what)
     if isinstance(want, dict):
         wanted = cast(dict[str, Any], want)
         if set(got) != set(wanted):
