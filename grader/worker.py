@@ -129,7 +129,17 @@ class Worker:
     def serve(self) -> None:
         """Answer requests for ever; the judge ends it by killing the process."""
         while True:
-            self.answer(*self.channel.receive(None))
+            self.answer(*self.receive())
+
+    def receive(self) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        """Return the judge's next message."""
+        with self.probes.unobserved():
+            return self.channel.receive(None)
+
+    def send(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> None:
+        """Send a message to the judge."""
+        with self.probes.unobserved():
+            self.channel.send(header, buffers, None)
 
     def answer(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> None:
         """Answer one request."""
@@ -142,10 +152,10 @@ class Worker:
         except BaseException as error:
             reply, out = {"op": "error", **self.describe(error)}, []
         try:
-            self.channel.send({**reply, "id": header["id"]}, out, None)
+            self.send({**reply, "id": header["id"]}, out)
         except ValueError as error:  # the value is larger than a message may be
             reply = {"op": "error", **self.describe(error), "id": header["id"]}
-            self.channel.send(reply, [], None)
+            self.send(reply, [])
 
     def _perform(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
         match header["op"]:
@@ -162,9 +172,10 @@ class Worker:
             case "probe":
                 return self.probes.run(header["name"], header["action"], header["config"])
             case "watched":
-                storages = [whole_storage(tensor) for tensor in self.watched]
-                self.watched.clear()
-                return storages
+                first = len(self.watched) - header["count"]  # calls nest: the latest are meant
+                watched, self.watched = self.watched[first:], self.watched[:first]
+                with self.probes.unobserved():
+                    return [whole_storage(tensor) for tensor in watched]
             case op:
                 raise ValueError(f"unknown request {op}")
 
@@ -187,11 +198,9 @@ class Worker:
             raise Raised("this object may be used by the main thread only")
         with self.probes.unobserved():
             tree, buffers = self.pack(None if args is None else (tuple(args), kwargs))
-        self.channel.send(
-            {"op": "ask", "object": number, "name": name, "value": tree}, buffers, None
-        )
+        self.send({"op": "ask", "object": number, "name": name, "value": tree}, buffers)
         while True:
-            header, buffers = self.channel.receive(None)
+            header, buffers = self.receive()
             if header["op"] == "answer":
                 with self.probes.unobserved():
                     return self.unpack(header["value"], buffers)
