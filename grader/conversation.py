@@ -106,6 +106,7 @@ class Conversation:
         self._lines = source.splitlines()
         self._lent: dict[int, tuple[int, Lent]] = {}  # number -> (depth of its call, object)
         self._lent_count = 0
+        self._watching: list[Watched] = []  # in the order in which the worker gets them
         self._depth = 0
         self._sequence = 0
         self._deadline = 0.0  # of the outermost call
@@ -115,10 +116,13 @@ class Conversation:
     def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function or object of the submission; tensors must come back where they went."""
         given = any(isinstance(item, Tensor | Watched) for item in (*args, *kwargs.values()))
-        watched = [item for item in (*args, *kwargs.values()) if isinstance(item, Watched)]
-        value = self.request({"op": "call", "target": target}, (args, kwargs))
-        if watched:
-            self._look_again(watched)
+        outer, self._watching = self._watching, []
+        try:
+            value = self.request({"op": "call", "target": target}, (args, kwargs))
+        finally:
+            watched, self._watching = self._watching, outer
+            if watched and not self.over:
+                self._look_again(watched)
         if given:
             self._assert_device(value, str(target[-1]))
         return value
@@ -132,7 +136,7 @@ class Conversation:
                 raise Mismatch(f"{name} got tensors on {self._device} and returned one on {seen}")
 
     def _look_again(self, watched: list[Watched]) -> None:
-        storages = self.request({"op": "watched"})
+        storages = self.request({"op": "watched", "count": len(watched)})
         known = isinstance(storages, list) and len(cast(list[Any], storages)) == len(watched)
         if not known:
             raise self.end(StudentCrashed("the code broke the judge's protocol"))
@@ -258,6 +262,7 @@ class Conversation:
         if isinstance(value, Tensor):
             return packer.tensor(value.detach(), whole=True)
         if isinstance(value, Watched):
+            self._watching.append(value)
             return {"w": packer.tensor(value.tensor.detach(), whole=True)}
         if isinstance(value, Proxy):
             return {"h": value._number}  # pyright: ignore[reportPrivateUsage]
@@ -274,6 +279,10 @@ class Conversation:
         self._lent_count += 1
         self._lent[self._lent_count] = (self._depth, lent)
         return self._lent_count
+
+    def forget_lent(self) -> None:
+        """End every loan: what was lent in one test is out of reach in the next."""
+        self._lent.clear()
 
     def _resolve(self, tag: str, body: Any) -> Any:
         match tag:
@@ -297,12 +306,14 @@ class Conversation:
 
     def _error(self, reply: dict[str, Any]) -> SubmissionFault:
         kind, message, bases = reply.get("kind"), reply.get("message"), reply.get("bases")
-        if not isinstance(kind, str) or not isinstance(message, str) or not isinstance(bases, list):
-            raise WireError("a malformed error")
         frames = reply.get("frames")
-        if not isinstance(frames, list) or len(cast(list[Any], frames)) > 50:
+        if not isinstance(kind, str) or not isinstance(message, str):
             raise WireError("a malformed error")
-        names = tuple(str(base)[:MAX_NAME] for base in cast(list[Any], bases)[:50])
+        if not isinstance(bases, list) or not isinstance(frames, list):
+            raise WireError("a malformed error")
+        if len(cast(list[Any], frames)) > 50:
+            raise WireError("a malformed error")
+        names = tuple(base[:MAX_NAME] for base in cast(list[Any], bases)[:50] if type(base) is str)
         if OUT_OF_MEMORY & {kind, *names}:
             return self.end(StudentMemory(message[:300] or "out of memory"))
         seen = tuple(self._frame(frame) for frame in cast(list[Any], frames))

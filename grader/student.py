@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ class Student:
             self._pool.expect(workers_to_come + (not alive))
         self._clock.test, self._clock.grading = test_deadline, grading_deadline
         self._clock.limits.clear()
+        if self._talk is not None:
+            self._talk.forget_lent()
 
     def printed_(self) -> str:
         """Return what the submission has printed since the last time, and forget it."""
@@ -81,7 +84,10 @@ class Student:
         if self._load_fault is not None:
             raise self._load_fault
         if self._talk is None or self._talk.over:
+            started = time.monotonic()
             worker = self._pool.take()
+            # How long a worker takes to start is ours, not the submission's.
+            self._clock.test += time.monotonic() - started
             self._talk = Conversation(worker, self._setting.device, self._clock, self._source)
             file = f"{self._setting.seen('submission')}/{self._lab.topic}.py"
             try:
