@@ -143,6 +143,7 @@ class Llama(nn.Module):
         super().__init__()
         self.config = config
         self.num_layers = config.num_layers
+        rope_frequencies(config, torch.device("cpu"))  # refuses a scaling now, not in mid-run
         with torch.device("meta"):  # shapes only: the memory is that of the weights
             self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
             self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))

@@ -90,11 +90,14 @@ def bigram_nats(train: Tensor, tokens: Tensor, vocab: int) -> float:
 def sample(target: Any, tokenizer: Any, prompt: str, length: int = 100) -> str:
     """Continue a prompt at temperature 0.7, always in the same way."""
     generator = torch.Generator().manual_seed(7)
-    ids = torch.tensor([tokenizer.encode(prompt)])
+    ids = new = torch.tensor([tokenizer.encode(prompt)])
+    cache = None
     for _ in range(length):
-        weights = (target(ids).logits[0, -1] / 0.7).softmax(-1)
-        ids = torch.cat((ids, torch.multinomial(weights, 1, generator=generator)[None]), dim=1)
-        if ids[0, -1] == tokenizer.eos_token_id:
+        output = target(new, past_key_values=cache, use_cache=True)
+        weights, cache = (output.logits[0, -1:] / 0.7).softmax(-1), output.past_key_values
+        new = torch.multinomial(weights, 1, generator=generator)
+        ids = torch.cat((ids, new), dim=1)
+        if new.item() == tokenizer.eos_token_id:
             break
     return tokenizer.decode(ids[0], skip_special_tokens=True)
 
