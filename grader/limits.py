@@ -6,6 +6,7 @@ limits (open files, file size) are set by the worker itself before it loads anyt
 
 import contextlib
 import os
+import secrets
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Protocol
 
 ROOT = Path("/sys/fs/cgroup")
 POLL_SECONDS = 0.02
+PREFIX = "inferlab-"  # of a group's name; the process id of its judge follows
 
 
 class Cage(Protocol):
@@ -58,11 +60,8 @@ def detect() -> str:
 class Cgroup:
     """One control group for each worker; creating it raises OSError where we may not."""
 
-    _counter = 0
-
     def __init__(self, kind: str, pid: int | None, memory: int, processes: int) -> None:
-        Cgroup._counter += 1
-        name = f"inferlab-{os.getpid()}-{Cgroup._counter}"
+        name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._kind = kind
         if kind == "cgroup2":
             parent = _unified()
@@ -112,6 +111,17 @@ class Cgroup:
                     time.sleep(0.01)
                 else:
                     break
+
+
+def sweep() -> None:
+    """Remove the groups of judges that were killed."""
+    for find in (_unified, lambda: _controller("memory"), lambda: _controller("pids")):
+        with contextlib.suppress(OSError, StopIteration):
+            for folder in find().glob(f"{PREFIX}*-*"):
+                if not Path("/proc", folder.name.split("-")[1]).exists():
+                    # One that still holds processes cannot be removed, and is not.
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
 
 
 def _unified() -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from grader import limits
 from grader.lab import Lab
 
 MODULES = ("wire.py", "worker.py", "probes.py")  # of ours, all that a worker imports
@@ -40,7 +41,8 @@ def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Generator[Path
 
 
 def sweep() -> None:
-    """Remove the stages of judges that were killed."""
+    """Remove what judges that were killed have left: their stages and control groups."""
+    limits.sweep()
     for stage in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         with contextlib.suppress(ValueError, PermissionError):
             try:
