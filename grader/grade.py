@@ -278,6 +278,8 @@ def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: Lis
 def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | None:
     """Read the session's events to the end; return pytest's exit code, None if it never said."""
     for line in lines:
+        if not line.endswith(b"\n"):
+            return None  # the session was killed while it wrote
         event, data = json.loads(line)
         match event:
             case "manifest":

@@ -130,7 +130,8 @@ class WorkerProcess:
         self.folder.chmod(0o755)
         self.seen_folder = "/folder" if setting.level == "bwrap" else str(self.folder)
         self._socket, theirs = socket.socketpair()
-        self._arenas = make_arena(), make_arena()  # to the worker, from the worker
+        # To the worker and from it; closed once they are mapped.
+        self._arenas: tuple[int, ...] = (make_arena(), make_arena())
         with theirs:
             self._process = self._start([theirs.fileno(), *self._arenas])
         self._cage: limits.Cage | None = None
@@ -191,8 +192,7 @@ class WorkerProcess:
         from grader.wire import Channel, Late, WireError
 
         self.channel = Channel(self._socket, self._arenas[1], self._arenas[0])
-        for fd in self._arenas:
-            os.close(fd)
+        self._close_arenas()
         try:
             self.channel.receive(time.monotonic() + START_SECONDS)
         except (Late, WireError) as error:
@@ -204,6 +204,11 @@ class WorkerProcess:
             self._process.pid, setting.memory, setting.processes, kind=setting.cage
         )
         self._output.clear()
+
+    def _close_arenas(self) -> None:
+        for fd in self._arenas:
+            os.close(fd)
+        self._arenas = ()
 
     def _drain(self, pipe: IO[bytes]) -> None:
         # Everything is read, so that a chatty submission never blocks; only the start is kept.
@@ -255,6 +260,7 @@ class WorkerProcess:
         self._process.kill()
         self._process.wait()
         self._socket.close()
+        self._close_arenas()
         self._reader.join(timeout=5)
         if self._process.stdout and not self._reader.is_alive():
             self._process.stdout.close()
