@@ -1,0 +1,145 @@
+"""Counters and the guard that run beside a submission."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from grader.probes import Probes, resolve
+
+SDPA = "torch.nn.functional.scaled_dot_product_attention"
+RULES = {
+    "names": [SDPA, "torch.nn.MultiheadAttention", "torch.nn.functional.rms_norm"],
+    "aten": ["_scaled_dot_product_*", "native_layer_norm*"],
+    "packages": ["transformers"],
+}
+Q = torch.ones(1, 1, 3, 4)
+
+
+@pytest.fixture
+def probes() -> Probes:
+    return Probes()
+
+
+@contextlib.contextmanager
+def reading(probes: Probes, name: str, config: Any = None) -> Iterator[list[Any]]:
+    found: list[Any] = []
+    probes.run(name, "start", config or {})
+    try:
+        yield found
+    finally:
+        found.append(probes.run(name, "stop", {}))
+
+
+def test_largest_storage_counts_not_the_view(probes: Probes) -> None:
+    with reading(probes, "largest") as got:
+        (torch.ones(6, 5) + 1)[0]
+        torch.ones(7)
+
+    assert got == [30]
+
+
+def test_largest_sees_tuples_and_lists(probes: Probes) -> None:
+    with reading(probes, "largest") as got:
+        torch.ones(3, 4).topk(2)
+        torch.ones(20).split(7)
+
+    assert got == [20]
+
+
+def test_expanded_tensor_is_as_large_as_its_storage(probes: Probes) -> None:
+    with reading(probes, "largest") as got:
+        torch.ones(3, 1).expand(3, 1000)
+
+    assert got == [3]
+
+
+def test_flops_of_a_matmul(probes: Probes) -> None:
+    with reading(probes, "flops") as got:
+        torch.ones(2, 3) @ torch.ones(3, 5)
+        torch.ones(4, 2, 3).bmm(torch.ones(4, 3, 5))
+
+    assert got == [2 * 2 * 3 * 5 * (1 + 4)]
+
+
+def test_what_is_unobserved_does_not_count(probes: Probes) -> None:
+    with reading(probes, "largest") as largest, reading(probes, "flops") as flops:
+        with probes.unobserved():
+            torch.ones(90) + 1
+            torch.ones(9, 9) @ torch.ones(9, 9)
+        torch.ones(2)
+
+    assert (largest, flops) == ([2], [0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: nn.functional.scaled_dot_product_attention(Q, Q, Q),
+        lambda: getattr(nn.functional, "scaled_dot_" + "product_attention")(Q, Q, Q),
+        lambda: torch._C._nn.scaled_dot_product_attention(Q, Q, Q),
+        lambda: torch.ops.aten.scaled_dot_product_attention(Q, Q, Q),
+        lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(Q, Q, Q),
+        lambda: nn.functional.rms_norm(Q, (4,)),
+        lambda: nn.LayerNorm(4)(Q),
+        lambda: nn.MultiheadAttention(4, 1)(Q[0], Q[0], Q[0]),
+        lambda: type("Mine", (nn.MultiheadAttention,), {})(4, 1)(Q[0], Q[0], Q[0]),
+    ],
+    ids=["plain", "getattr", "binding", "operator", "low", "rms", "aten", "module", "subclass"],
+)
+def test_guard_sees_a_forbidden_call_however_it_is_reached(probes: Probes, call: Any) -> None:
+    with reading(probes, "guard", RULES) as got:
+        call()
+
+    assert got[0], "not seen"
+
+
+def test_guard_lets_honest_code_pass(probes: Probes) -> None:
+    with reading(probes, "guard", RULES) as got:
+        scores = Q @ Q.transpose(-1, -2) * Q.shape[-1] ** -0.5
+        (scores.softmax(-1) @ Q) * torch.rsqrt(Q.square().mean(-1, keepdim=True) + 1e-5)
+        nn.Linear(4, 3)(Q)
+        nn.functional.silu(Q)
+
+    assert got == [[]]
+
+
+def test_guard_sees_a_module_of_a_forbidden_package(probes: Probes) -> None:
+    kind = type("LlamaMLP", (nn.Linear,), {"__module__": "transformers.models.llama"})
+
+    with reading(probes, "guard", RULES) as got:
+        kind(4, 2)(Q)
+
+    assert got == [["transformers.models.llama.LlamaMLP"]]
+
+
+def test_guard_is_gone_after_its_block(probes: Probes) -> None:
+    with reading(probes, "guard", RULES) as got:
+        pass
+    nn.functional.rms_norm(Q, (4,))
+
+    assert got == [[]]
+    assert not torch.nn.modules.module._global_forward_pre_hooks
+
+
+def test_each_hit_is_told_once(probes: Probes) -> None:
+    with reading(probes, "guard", RULES) as got:
+        for _ in range(50):
+            nn.functional.rms_norm(Q, (4,))
+
+    assert len(got[0]) == len(set(got[0])) <= 20
+
+
+def test_names_resolve_to_what_they_stand_for() -> None:
+    assert resolve(SDPA) is nn.functional.scaled_dot_product_attention
+    assert resolve("torch.nn.MultiheadAttention") is nn.MultiheadAttention
+    assert resolve("torch.nothing.of.the.kind") is None
+    assert resolve("unheard_of.thing") is None
+
+
+def test_unknown_probe_is_our_own_mistake(probes: Probes) -> None:
+    with pytest.raises(ValueError, match="unknown probe"):
+        probes.run("mind", "start", {})
