@@ -480,6 +480,7 @@ TEXTS = (
     "try:\n    import json\nexcept Import",
     "    def __repr__(self):\n        return ",
     "if __name__ == ",
+    "if __name__ == '__main",
     "    def __enter__(self):\n        return self\n\n    def __exit__(self, ",
     "with open(filename, 'rb') as ",
     "    while True:\n        try:\n            line = self.read",
@@ -530,7 +531,7 @@ class Truth:
         history = torch.tensor([prompt + tokens])
         rounded = llama.logits(self.config, self.stored, history).double()
         error = (rounded - llama.logits(self.config, self.weights, history)).abs().max().item()
-        close = (i for i, margin in enumerate(margins) if margin < 1e-3 + 6 * error)
+        close = (i for i, margin in enumerate(margins) if margin < 1e-3 + 4 * error)
         return tokens[: next(close, steps)]
 
 
@@ -588,8 +589,12 @@ def before(tokens: list[int], eos_ids: Sequence[int]) -> list[int]:
 
 
 def clear_texts(draw: Any, truth: Truth, count: int, steps: int) -> dict[str, list[int]]:
-    """Return ``count`` texts and their greedy tokens, all beyond doubt for equally many steps."""
-    found = {text: truth.greedy(text, steps) for text in draw.shuffled(TEXTS)[: count + 3]}
+    """Return ``count`` texts and their greedy tokens, beyond doubt for equally many steps."""
+    found: dict[str, list[int]] = {}
+    for text in draw.shuffled(TEXTS):
+        found[text] = truth.greedy(text, steps)
+        if [len(tokens) for tokens in found.values()].count(steps) == count:
+            break
     best = sorted(found, key=lambda text: -len(found[text]))[:count]
     steps = min(len(found[text]) for text in best)
     return {text: found[text][:steps] for text in found if text in best}
@@ -619,7 +624,7 @@ def test_padding_does_not_show_in_a_trained_model(student, draw):
     """On the target checkpoint too, each answer is the one that its prompt gets alone."""
     folder = student.checkpoint("target")
     truth = Truth(folder.host)
-    texts = clear_texts(draw, truth, 4, 6)
+    texts = clear_texts(draw, truth, 3, 4)
     steps = len(next(iter(texts.values())))
 
     got = student.BatchEngine(folder.path).execute([*texts], max_new_tokens=steps)
