@@ -6,8 +6,9 @@ correctness is never counted here.
 
 import contextlib
 import fnmatch
-import importlib
+import functools
 import sys
+import types
 from typing import Any
 
 import torch
@@ -18,14 +19,22 @@ from torch.utils._python_dispatch import (
 )
 
 
-class Largest(TorchDispatchMode):
+class Dispatch(TorchDispatchMode):
+    """A mode whose first operator does not import torch's compiler, which takes seconds."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+class Largest(Dispatch):
     """The number of elements in the largest storage that an operator returned."""
 
     def __init__(self) -> None:
         super().__init__()
         self.elements = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         for item in out if isinstance(out, tuple | list) else (out,):
             if isinstance(item, torch.Tensor) and item.layout == torch.strided:
@@ -34,7 +43,7 @@ class Largest(TorchDispatchMode):
         return out
 
 
-class ForbiddenOperators(TorchDispatchMode):
+class ForbiddenOperators(Dispatch):
     """Notes each aten operator whose name matches a pattern."""
 
     def __init__(self, patterns: list[str], hits: list[str]) -> None:
@@ -42,7 +51,7 @@ class ForbiddenOperators(TorchDispatchMode):
         self.patterns = patterns
         self.hits = hits
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         note_operator(func, self.patterns, self.hits)
         return func(*args, **(kwargs or {}))
 
@@ -56,7 +65,7 @@ class ForbiddenFunctions(TorchFunctionMode):
         self.patterns = patterns
         self.hits = hits
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         with contextlib.suppress(TypeError):  # not every callable can be hashed
             if func in self.functions:
                 self.hits.append(self.functions[func])
@@ -86,8 +95,24 @@ class Guard:
         self._stack = contextlib.ExitStack()
         hook = torch.nn.modules.module.register_module_forward_pre_hook(self._on_forward)
         self._stack.callback(hook.remove)
+        for name in config["names"]:
+            self._patch(name)
         self._stack.enter_context(ForbiddenOperators(config["aten"], self.hits))
         self._stack.enter_context(ForbiddenFunctions(functions, config["aten"], self.hits))
+
+    def _patch(self, name: str) -> None:
+        """Replace a function written in Python, which torch's own modes may not see."""
+        place, _, attribute = name.rpartition(".")
+        owner, function = resolve(place), resolve(name)
+        if isinstance(function, types.FunctionType) and owner is not None:
+
+            @functools.wraps(function)
+            def noting(*args: Any, **kwargs: Any) -> Any:
+                self.hits.append(name)
+                return function(*args, **kwargs)
+
+            setattr(owner, attribute, noting)
+            self._stack.callback(setattr, owner, attribute, function)
 
     def _on_forward(self, module: torch.nn.Module, _args: Any) -> None:
         kind = type(module)
@@ -108,9 +133,6 @@ def resolve(dotted: str) -> Any:
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
-        if module is None and parts[0] == "torch":
-            with contextlib.suppress(ImportError):
-                module = importlib.import_module(".".join(parts[:cut]))
         if module is not None:
             thing: Any = module
             for part in parts[cut:]:
