@@ -156,7 +156,7 @@ class Watcher:
     def __init__(self, pid: int, memory: int, processes: int) -> None:
         self._pid = pid
         # What is there before the submission is loaded is ours.
-        self._memory = memory + self._resident()
+        self._memory = memory + self._proportional()
         self._processes = processes
         self._reason = ""
         self._stop = threading.Event()
@@ -169,10 +169,20 @@ class Watcher:
                 pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    def _proportional(self) -> int:
+        """Return bytes in use, with pages that processes share counted once."""
+        total = 0
+        for pid in descendants(self._pid):
+            with contextlib.suppress(OSError, ValueError, StopIteration):
+                lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+                total += int(next(line for line in lines if line.startswith("Pss:")).split()[1])
+        return total << 10 or self._resident()
+
     def _watch(self) -> None:
         while not self._stop.wait(POLL_SECONDS):
             members = descendants(self._pid)
-            if self._resident() > self._memory:
+            # Adding up is quick and counts shared pages again; only when it alarms we look closer.
+            if self._resident() > self._memory and self._proportional() > self._memory:
                 self._reason = "memory"
             elif len(members) > self._processes:
                 self._reason = "processes"

@@ -23,6 +23,7 @@ import contextlib
 import fcntl
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -155,7 +156,7 @@ class WorkerProcess:
             "rlimits": setting.rlimits,
         }
         args = [*map(str, handed), json.dumps(config), setting.seen("judge")]
-        python = [sys.executable, "-I", "-B", "-c", BOOT, *args]
+        python = [sys.executable, "-I", "-B", "-u", "-c", BOOT, *args]
         if setting.level == "none":
             return subprocess.Popen(
                 python,
@@ -219,6 +220,12 @@ class WorkerProcess:
 
     def output(self) -> str:
         """Return what was printed so far, at most the limit."""
+        pipe = self._process.stdout
+        for _ in range(20):
+            # What was printed before a reply may still be on its way to the thread that reads it.
+            if self._killed or pipe is None or not select.select([pipe], [], [], 0)[0]:
+                break
+            time.sleep(0.001)
         return bytes(self._output).decode("utf-8", errors="replace")
 
     def forget_output(self) -> None:
