@@ -237,11 +237,12 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
 
 
 def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
-    """Fail if any byte of the argument's storage differs from what was sent."""
-    storage = watched.tensor.untyped_storage()
-    before = torch.empty(0, dtype=torch.uint8).set_(storage)  # pyright: ignore[reportArgumentType]
-    after = watched.after
-    check(
-        isinstance(after, Tensor) and after.dtype == torch.uint8 and torch.equal(before, after),
-        f"{what} was modified, or memory beside it",
-    )
+    """Fail if a list, or any byte of a tensor's storage, differs from what was sent."""
+    before, after = watched.value, watched.after
+    if not isinstance(before, Tensor):
+        check(not _difference(after, before, what), f"{what} was modified")
+        return
+    storage = before.untyped_storage()
+    bytes_before = torch.empty(0, dtype=torch.uint8).set_(storage)  # pyright: ignore[reportArgumentType]
+    same = isinstance(after, Tensor) and after.dtype == torch.uint8
+    check(same and torch.equal(bytes_before, after), f"{what} was modified, or memory beside it")

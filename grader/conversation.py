@@ -48,10 +48,10 @@ class Lent:
 
 @dataclass(slots=True, eq=False)
 class Watched:
-    """A tensor whose storage the judge looks at again after the call."""
+    """An argument, a tensor or a list of plain values, that is looked at again after the call."""
 
-    tensor: Tensor
-    after: Tensor | None = None  # uint8, every byte of the storage
+    value: Tensor | list[Any]
+    after: Any = None  # of a tensor: every byte of its storage, as uint8
 
 
 class Proxy:
@@ -115,7 +115,9 @@ class Conversation:
 
     def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function or object of the submission; tensors must come back where they went."""
-        given = any(isinstance(item, Tensor | Watched) for item in (*args, *kwargs.values()))
+        items = [*args, *kwargs.values()]
+        items += [item.value for item in items if isinstance(item, Watched)]
+        given = any(isinstance(item, Tensor) for item in items)
         outer, self._watching = self._watching, []
         try:
             value = self.request({"op": "call", "target": target}, (args, kwargs))
@@ -263,7 +265,7 @@ class Conversation:
             return packer.tensor(value.detach(), whole=True)
         if isinstance(value, Watched):
             self._watching.append(value)
-            return {"w": packer.tensor(value.tensor.detach(), whole=True)}
+            return {"w": packer.pack(value.value)}
         if isinstance(value, Proxy):
             return {"h": value._number}  # pyright: ignore[reportPrivateUsage]
         if isinstance(value, Lent):

@@ -22,7 +22,7 @@ from grader.lab import Lab
 from grader.probes import Probes
 from grader.student import Count, Folder
 from grader.wire import Record
-from grader.worker import MODULE, methods_of, whole_storage
+from grader.worker import MODULE, content, methods_of
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 
@@ -115,7 +115,7 @@ class DirectStudent:
             bases = tuple(cls.__name__ for cls in type(error).__mro__)
             raise StudentError(type(error).__name__, str(error), bases) from error
         for item in watched:
-            item.after = whole_storage(item.tensor)
+            item.after = content(item.value)
         return self.outward(result)
 
     def inward(self, value: Any) -> Any:
@@ -124,7 +124,7 @@ class DirectStudent:
             case Lent():
                 return LentCaller(self, value)
             case Watched():
-                return value.tensor
+                return self.inward(value.value)
             case DirectProxy():
                 return value._value  # pyright: ignore[reportPrivateUsage]
             case Record():
@@ -171,9 +171,9 @@ class DirectStudent:
         """Let the submission use one of the test's objects."""
         return Lent(target, methods, attributes, keep)
 
-    def watch(self, tensor: torch.Tensor) -> Watched:
+    def watch(self, value: torch.Tensor | list[Any]) -> Watched:
         """Return a stand-in for an argument."""
-        return Watched(tensor)
+        return Watched(value)
 
     @contextlib.contextmanager
     def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:

@@ -128,9 +128,9 @@ class Student:
         """
         return Lent(target, methods, attributes, keep)
 
-    def watch(self, tensor: Tensor) -> Watched:
+    def watch(self, value: Tensor | list[Any]) -> Watched:
         """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call."""
-        return Watched(tensor)
+        return Watched(value)
 
     @contextmanager
     def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:

@@ -67,7 +67,7 @@ class Worker:
         self.given: dict[str, ModuleType] = {}
         self.objects: dict[int, Any] = {}
         self.handles: dict[int, Any] = {}
-        self.watched: list[torch.Tensor] = []
+        self.watched: list[Any] = []  # tensors, and lists of plain values
         self.probes = probes.Probes()
         self._thread = threading.get_ident()
 
@@ -175,7 +175,7 @@ class Worker:
                 first = len(self.watched) - header["count"]  # calls nest: the latest are meant
                 watched, self.watched = self.watched[first:], self.watched[:first]
                 with self.probes.unobserved():
-                    return [whole_storage(tensor) for tensor in watched]
+                    return [content(item) for item in watched]
             case op:
                 raise ValueError(f"unknown request {op}")
 
@@ -271,6 +271,11 @@ def place(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
         return tensor
     storage = whole_storage(tensor).to(device).view(tensor.dtype)
     return storage.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def content(item: Any) -> Any:
+    """Return what a watched argument holds: every byte under a tensor, else the value itself."""
+    return whole_storage(item) if isinstance(item, torch.Tensor) else item
 
 
 def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
