@@ -651,6 +651,18 @@ def test_an_empty_prompt_is_refused(student, draw):
 
 
 @task("engine")
+def test_generate_leaves_the_prompt_alone(student, draw):
+    """The list that holds the prompt is not modified."""
+    model = small_model(student, draw)
+    prompt = student.watch(draw.tokens(model.fields["vocab_size"], 4))
+    engine = open_engine(student, save(student, model))
+
+    expect(engine.generate(prompt, 3), list[int], "the result of generate")
+
+    assert_unmodified(prompt, "prompt")
+
+
+@task("engine")
 def test_calls_of_generate_do_not_depend_on_each_other(student, draw):
     """An engine keeps nothing of one prompt for the next."""
     model = small_model(student, draw)
