@@ -49,14 +49,15 @@ class Weigher:
     def __call__(self, tokens: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
         for name, value in {"tokens": tokens, "positions": positions, "mask": mask}.items():
             expect(value, Tensor, f"{name}, as the model gets it,")
-        check(tokens.dtype == positions.dtype == torch.int64, "tokens, positions: not int64")
+        integers = {tokens.dtype, positions.dtype} <= {torch.int32, torch.int64}
+        check(integers, "the model was given tokens or positions that are not integers")
         check(tokens.dim() == 2, "the model was given tokens that are not [B, T]")
         check(positions.shape == tokens.shape, "positions and tokens differ in shape")
         batch, width = tokens.shape
         check(mask.dtype == torch.bool, "the model was given a mask that is not bool")
         check(list(mask.shape) == [batch, 1, width, width], "the mask is not [B, 1, T, T]")
         self.shapes.append([batch, width])
-        weighed = tokens * (positions + 1)
+        weighed = tokens.long() * (positions + 1)
         return one_hot((mask[:, 0] * weighed[:, None, :]).sum(-1) % 10, 10).float()
 
 
