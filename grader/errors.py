@@ -1,18 +1,18 @@
 """Every exception of the judge.
 
-    InferlabError
-    ├── UsageError            the command line or a file is wrong          -> exit 2
-    │   └── LabError          a lab's own files break the contract
-    ├── CannotGrade           our machine, never the student               -> exit 3
-    │   ├── SandboxError      a confined worker could not be started
-    │   └── JudgeError        the trusted side broke
-    └── SubmissionFault       the submission's doing; carries the verdict
-        ├── Mismatch          a value breaks the contract                  -> failed
-        ├── StudentError      the submission raised                        -> error
-        ├── StudentTimeout    a deadline passed                            -> timeout
-        ├── StudentMemory     a memory limit was hit                       -> memory
-        └── StudentCrashed    the worker died or broke the protocol        -> crashed
-    NotGraded                 this machine cannot judge the test           -> not_graded
+InferlabError
+├── UsageError            the command line or a file is wrong          -> exit 2
+│   └── LabError          a lab's own files break the contract
+├── CannotGrade           our machine, never the student               -> exit 3
+│   ├── SandboxError      a confined worker could not be started
+│   └── JudgeError        the trusted side broke
+└── SubmissionFault       the submission's doing; carries the verdict
+    ├── Mismatch          a value breaks the contract                  -> failed
+    ├── StudentError      the submission raised                        -> error
+    ├── StudentTimeout    a deadline passed                            -> timeout
+    ├── StudentMemory     a memory limit was hit                       -> memory
+    └── StudentCrashed    the worker died or broke the protocol        -> crashed
+NotGraded                 this machine cannot judge the test           -> not_graded
 """
 
 from dataclasses import dataclass

@@ -99,7 +99,7 @@ class Report:
         return 0 if verdicts <= {Verdict.PASSED, Verdict.NOT_GRADED} else 1
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON-ready data: the contract's keys first, then ``partial`` and ``extras``."""
+        """The report as JSON-ready data: the contract's keys, then ``partial`` and ``extras``."""
         return {
             "schema": SCHEMA,
             "lab": self.lab,
