@@ -133,8 +133,9 @@ class Conversation:
         """Fail if a function of tensors leaves their device."""
         items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
         for item in items:
-            seen = getattr(item, "seen_on", self._device)
-            if isinstance(item, Tensor) and seen != self._device:
+            # Of tensors only: to ask a proxy for an attribute is to call the submission.
+            seen = getattr(item, "seen_on", self._device) if isinstance(item, Tensor) else ""
+            if seen and seen != self._device:
                 raise Mismatch(f"{name} got tensors on {self._device} and returned one on {seen}")
 
     def _look_again(self, watched: list[Watched]) -> None:
