@@ -208,6 +208,13 @@ def test_object_answers_methods_attributes_and_calls(talk: Conversation) -> None
     assert "Box" in repr(box)
 
 
+def test_function_of_tensors_may_return_an_object(talk: Conversation) -> None:
+    box = call(talk, "Box", torch.ones(2))
+
+    assert isinstance(box, Proxy)
+    assert torch.equal(box.get(), torch.ones(2))
+
+
 def test_object_forwards_no_operators(talk: Conversation) -> None:
     box = call(talk, "Box", 4)
 
