@@ -7,6 +7,7 @@ depend on more.
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -102,13 +103,18 @@ class Worker:
         found = (getattr(module, name, None) for module in self.given.values())
         return next((cls for cls in found if dataclasses.is_dataclass(cls)), None)
 
-    def unpack(self, tree: Any, buffers: list[torch.Tensor]) -> Any:
-        return Unpacker(buffers, self._resolve, views=True).unpack(tree)
+    def unpack(
+        self, tree: Any, buffers: list[torch.Tensor], device: torch.device | None = None
+    ) -> Any:
+        """Rebuild a value; its tensors land on ``device``, the worker's own if None."""
+        where = device or self.device
+        resolve = functools.partial(self._resolve, where)
+        return Unpacker(buffers, resolve, views=True).unpack(tree)
 
-    def _resolve(self, tag: str, body: Any) -> Any:
+    def _resolve(self, device: torch.device, tag: str, body: Any) -> Any:
         match tag:
             case "x":
-                return place(body[0], self.device)
+                return place(body[0], device)
             case "w":  # remembered, so that the judge can look at its storage after the call
                 self.watched.append(body)
                 return body
@@ -202,8 +208,13 @@ class Worker:
         while True:
             header, buffers = self.receive()
             if header["op"] == "answer":
+                # As a model would, the judge's object answers where its arguments were.
+                given = (
+                    a for a in (*(args or ()), *kwargs.values()) if isinstance(a, torch.Tensor)
+                )
+                where = next((tensor.device for tensor in given), None)
                 with self.probes.unobserved():
-                    return self.unpack(header["value"], buffers)
+                    return self.unpack(header["value"], buffers, where)
             if header["op"] == "refuse":
                 kind = {"ValueError": ValueError, "IndexError": IndexError, "TypeError": TypeError}
                 raise kind.get(header["kind"], Raised)(header["message"])

@@ -18,7 +18,7 @@ from torch import Tensor
 from grader.compare import assert_equal, assert_unmodified, check, expect
 from grader.errors import Mismatch
 from grader.plugin import task
-from grader.student import Folder
+from grader.student import Folder, Proxy
 from reference import batching as oracle
 from reference import llama
 from reference.scripted import MaskedModel, Misuse
@@ -100,6 +100,16 @@ def test_left_pad_refuses_an_empty_prompt(student, prompts):
     """An empty prompt is a ValueError that names prompts."""
     with student.raises(ValueError, naming="prompt"):
         student.left_pad(prompts, 2)
+
+
+@task("pad")
+def test_left_pad_leaves_the_prompts_alone(student, draw):
+    """The lists of the prompts are not modified."""
+    prompts = student.watch(prompts_of(draw, (4, 1, 3)))
+
+    expect(student.left_pad(prompts, 2), Triple)
+
+    assert_unmodified(prompts, "prompts")
 
 
 # --- mask ------------------------------------------------------------------------------------
@@ -235,6 +245,16 @@ def test_negative_length_is_refused(student, lengths):
         student.padding_waste(lengths)
 
 
+@task("waste")
+def test_padding_waste_leaves_the_lengths_alone(student):
+    """The list of the lengths is not modified."""
+    lengths = student.watch([4, 9, 2])
+
+    expect(student.padding_waste(lengths), float, "the share")
+
+    assert_unmodified(lengths, "lengths")
+
+
 # --- generate --------------------------------------------------------------------------------
 
 
@@ -275,7 +295,13 @@ def batch_of(
     return Batch(prompts, eos_ids, pad_id, MaskedModel(VOCAB, draw.seed, eos_ids, endings))
 
 
-def run(student: Any, batch: Batch, max_new_tokens: int, pad_id: int | None = None) -> Any:
+def run(
+    student: Any,
+    batch: Batch,
+    max_new_tokens: int,
+    pad_id: int | None = None,
+    prompts: Any = None,
+) -> Any:
     """Generate with the batch's model; a call that no model could answer fails the test."""
     model = batch.model
 
@@ -286,7 +312,8 @@ def run(student: Any, batch: Batch, max_new_tokens: int, pad_id: int | None = No
             raise Mismatch(f"the model was called wrongly: {misuse}") from None
 
     pad = batch.pad_id if pad_id is None else pad_id
-    got = student.generate(student.lend(lent), batch.prompts, max_new_tokens, batch.eos_ids, pad)
+    given = batch.prompts if prompts is None else prompts
+    got = student.generate(student.lend(lent), given, max_new_tokens, batch.eos_ids, pad)
     return expect(got, list[list[int]])
 
 
@@ -459,6 +486,17 @@ def test_empty_batch_gives_an_empty_list(student, draw):
 
 
 @task("generate")
+def test_generate_leaves_the_prompts_alone(student, draw):
+    """The lists of the prompts are not modified."""
+    batch = batch_of(draw, (3, 5, 1))
+    prompts = student.watch([*batch.prompts])
+
+    run(student, batch, 3, prompts=prompts)
+
+    assert_unmodified(prompts, "prompts")
+
+
+@task("generate")
 def test_generate_refuses_an_empty_prompt(student, draw):
     """An empty prompt is a ValueError that names prompts."""
     batch = batch_of(draw, (3, 1, 2))
@@ -600,6 +638,10 @@ def clear_texts(draw: Any, truth: Truth, count: int, steps: int) -> dict[str, li
     return {text: found[text][:steps] for text in found if text in best}
 
 
+def open_engine(student: Any, folder: Folder) -> Proxy:
+    return expect(student.BatchEngine(folder.path), Proxy, "BatchEngine(...)")
+
+
 def assert_texts(got: Any, want: list[str]) -> None:
     expect(got, list[str])
     check(len(got) == len(want), f"{len(got)} answers came back for {len(want)} prompts")
@@ -614,7 +656,7 @@ def test_answers_are_those_of_each_prompt_alone(student, draw):
     texts = clear_texts(draw, truth, 5, 7)
     steps = len(next(iter(texts.values())))
 
-    got = student.BatchEngine(folder.path).execute([*texts], max_new_tokens=steps)
+    got = open_engine(student, folder).execute([*texts], max_new_tokens=steps)
 
     assert_texts(got, [truth.decode(tokens) for tokens in texts.values()])
 
@@ -627,7 +669,7 @@ def test_padding_does_not_show_in_a_trained_model(student, draw):
     texts = clear_texts(draw, truth, 3, 4)
     steps = len(next(iter(texts.values())))
 
-    got = student.BatchEngine(folder.path).execute([*texts], max_new_tokens=steps)
+    got = open_engine(student, folder).execute([*texts], max_new_tokens=steps)
 
     eos = truth.raw["eos_token_id"]
     ends = [before(tokens, eos if isinstance(eos, list) else [eos]) for tokens in texts.values()]
@@ -643,7 +685,7 @@ def test_every_eos_id_of_the_checkpoint_ends_its_row(student, draw):
     eos = [paths[0][-2], paths[1][1], paths[2][-3]]
     set_eos(folder, eos[:2], eos[2:])
 
-    got = student.BatchEngine(folder.path).execute([*texts], max_new_tokens=len(paths[0]))
+    got = open_engine(student, folder).execute([*texts], max_new_tokens=len(paths[0]))
 
     assert_texts(got, [truth.decode(before(path, eos)) for path in paths])
 
@@ -653,7 +695,7 @@ def test_default_is_128_new_tokens(student, draw):
     """Without max_new_tokens an answer has at most 128 new tokens."""
     folder, truth = small_checkpoint(student, draw)
     text = next(iter(clear_texts(draw, truth, 1, 4)))
-    engine = student.BatchEngine(folder.path)
+    engine = open_engine(student, folder)
 
     got, asked, fewer = (
         expect(engine.execute([text], *limit), list[str], "the answers")
@@ -668,7 +710,7 @@ def test_default_is_128_new_tokens(student, draw):
 def test_no_prompts_and_no_tokens(student, draw):
     """No prompts give no answers; max_new_tokens=0 gives an empty text for each prompt."""
     folder, _ = small_checkpoint(student, draw)
-    engine = student.BatchEngine(folder.path)
+    engine = open_engine(student, folder)
 
     assert_equal(engine.execute([]), [], "the answer to no prompts")
     got = engine.execute(["def f(", "x"], max_new_tokens=0)
@@ -680,7 +722,7 @@ def test_no_prompts_and_no_tokens(student, draw):
 def test_prompts_share_each_forward_pass(student, draw):
     """execute puts its prompts through the model together, not one after the other."""
     folder, truth = small_checkpoint(student, draw)
-    engine = student.BatchEngine(folder.path)
+    engine = open_engine(student, folder)
     longest = max(len(truth.encode(text)) for text in TEXTS)
 
     with student.largest_tensor() as largest:
