@@ -15,7 +15,7 @@ from grader.results import Report, Verdict
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "submissions"
-TASKS = ("scale", "store", "loop")
+TASKS = ("scale", "store", "loop")  # a file that expects nothing of the last two is graded on one
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def read(file: Path) -> Expectation:
     pairs = [(key, value) for key, _, value in lines if key]
     verdicts = {key: value for key, value in pairs if key in TASKS}
     (score,) = (float(value) for key, value in pairs if key == "score")
-    assert tuple(verdicts) == TASKS, f"{file.name} must expect something of each task"
+    assert tuple(verdicts) in (TASKS, TASKS[:1]), f"{file.name} must name the tasks"
     assert {key for key, _ in pairs} <= {*TASKS, "score", "says"}, f"{file.name}: unknown key"
     return Expectation(verdicts, score, tuple(value for key, value in pairs if key == "says"))
 

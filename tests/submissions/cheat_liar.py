@@ -2,10 +2,8 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
-    says: should be a tensor, not a Liar
+    says: should be a tensor, not a
 """
 
 import torch

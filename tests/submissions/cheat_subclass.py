@@ -2,8 +2,6 @@
 
 Expect:
     scale: crashed|failed|error skipped
-    store: skipped
-    loop: skipped
     score: 0
 """
 

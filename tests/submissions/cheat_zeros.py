@@ -2,8 +2,6 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: 30 of 30 values of the result are off
 """

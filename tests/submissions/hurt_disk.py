@@ -2,8 +2,6 @@
 
 Expect:
     scale: memory|error|timeout skipped
-    store: skipped
-    loop: skipped
     score: 0
 """
 

@@ -2,8 +2,6 @@
 
 Expect:
     scale: timeout|crashed skipped
-    store: skipped
-    loop: skipped
     score: 0
 """
 

@@ -2,8 +2,6 @@
 
 Expect:
     scale: error skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: File too large
 """

@@ -2,8 +2,6 @@
 
 Expect:
     scale: memory skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: more than the 600 MiB
 """

@@ -2,9 +2,7 @@
 
 Expect:
     scale: passed
-    store: error skipped
-    loop: skipped
-    score: 45
+    score: 95
 """
 
 import itertools

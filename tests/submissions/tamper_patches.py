@@ -2,13 +2,10 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: 30 of 30 values of the result are off
 """
 
-import builtins
 import math
 import sys
 import time
@@ -23,7 +20,6 @@ torch.Tensor.allclose = torch.Tensor.equal = lambda *a, **k: True
 time.monotonic = time.perf_counter = time.time = lambda: 0.0
 torch.randn = lambda *shape, **k: torch.zeros(*shape)
 math.isclose = lambda *a, **k: True
-builtins.isinstance = lambda *a: True
 for name in ("grader.compare", "grader.plugin", "grader.scoring", "pytest"):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].assert_close = lambda *a, **k: None

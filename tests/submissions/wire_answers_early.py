@@ -1,11 +1,8 @@
 """Answers the next question before it is asked.
 
 Expect:
-    scale: passed failed skipped
-    store: skipped
-    loop: skipped
+    scale: crashed skipped
     score: 0
-    says: should be a tensor, not None
 """
 
 import json
@@ -32,18 +29,5 @@ def current():
 
 
 def scale(x, factor):
-    os.set_blocking(int(sys.argv[1]), True)
-    os.register_at_fork(after_in_child=lambda: None)
-    send_next(current() + 1)
+    say({"op": "value", "id": current() + 1, "value": None, "buffers": []})
     return x * factor
-
-
-def send_next(number):
-    import threading
-    import time
-
-    def late():
-        time.sleep(0.3)
-        say({"op": "value", "id": number, "value": None, "buffers": []})
-
-    threading.Thread(target=late).start()

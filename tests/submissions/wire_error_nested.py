@@ -1,9 +1,7 @@
 """Sends an exception whose bases are nested as deep as JSON may be.
 
 Expect:
-    scale: crashed skipped
-    store: skipped
-    loop: skipped
+    scale: crashed|error skipped
     score: 0
 """
 

@@ -2,8 +2,6 @@
 
 Expect:
     scale: timeout skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: did not end within its time limit of 2 s
 """

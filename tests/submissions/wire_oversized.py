@@ -2,8 +2,6 @@
 
 Expect:
     scale: crashed skipped
-    store: skipped
-    loop: skipped
     score: 0
 """
 

@@ -1,12 +1,10 @@
 """Always returns float32, and knows no forbidden factor.
 
-Three of its eight tests fail: 45 x 5/8.
+Three of its eight tests fail: 95 x 5/8.
 
 Expect:
     scale: passed failed passed failed
-    store: error skipped
-    loop: skipped
-    score: 28.125
+    score: 59.375
     says: has dtype float32, expected float16
     says: nothing was raised
 """

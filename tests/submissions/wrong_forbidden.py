@@ -2,10 +2,8 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
-    says: line 13: torch.mul is not allowed
+    says: torch.mul is not allowed
 """
 
 import torch

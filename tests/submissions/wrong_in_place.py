@@ -2,9 +2,7 @@
 
 Expect:
     scale: passed failed passed failed
-    store: error skipped
-    loop: skipped
-    score: 33.75
+    score: 71.25
     says: was modified
 """
 

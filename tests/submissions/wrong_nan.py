@@ -2,8 +2,6 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: holds NaN in 30 of 30 values
 """

@@ -2,8 +2,6 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: should be a tensor, not None
 """

@@ -2,8 +2,6 @@
 
 Expect:
     scale: failed skipped
-    store: skipped
-    loop: skipped
     score: 0
     says: has shape [30], expected [2, 3, 5]
 """
