@@ -25,6 +25,7 @@ from grader.wire import Late, Packer, Record, Unpacker, WireError
 
 MAX_NESTING = 50
 MAX_NAME = 200
+PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
 
 
@@ -89,10 +90,10 @@ class Clock:
     grading: float = math.inf
     limits: list[float] = field(default_factory=list)
 
-    def deadline(self) -> float:
+    def deadline(self, least: float = 0.0) -> float:
         """Return when a call that starts now must have ended."""
-        now = time.monotonic()
-        return min(now + min([self.call_seconds, *self.limits]), self.test, self.grading)
+        seconds = max(min([self.call_seconds, *self.limits]), least)
+        return min(time.monotonic() + seconds, self.test, self.grading)
 
 
 class Conversation:
@@ -151,7 +152,7 @@ class Conversation:
         if self.over:
             raise StudentCrashed("the code was stopped earlier in this test")
         if self._depth == 0:
-            self._deadline = self._clock.deadline()
+            self._deadline = self._clock.deadline(PROBE_SECONDS if header["op"] == "probe" else 0.0)
         self._depth += 1
         self._sequence += 1
         number = self._sequence
