@@ -1,0 +1,172 @@
+"""The proxy that suites talk to: deadlines, expected exceptions, given code, one worker a task."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from expectation import HERE
+from threaded import SOURCE, Thread, serve_source
+
+from grader.errors import Mismatch, StudentCrashed, StudentError, StudentTimeout
+from grader.lab import load_lab
+from grader.sandbox import Setting
+from grader.student import Student
+
+LAB = load_lab(HERE / "course" / "labs" / "90_echo")
+
+
+class Pool:
+    """A pool whose workers are threads of ours; each takes a while to start."""
+
+    def __init__(self) -> None:
+        self.taken: list[Thread] = []
+        self.seconds = 0.0
+        self.expected = 0
+
+    def expect(self, count: int) -> None:
+        self.expected = count
+
+    def take(self) -> Thread:
+        time.sleep(self.seconds)
+        worker = Thread(serve_source)
+        worker.output = lambda: "printed\n"  # type: ignore[attr-defined]
+        worker.forget_output = lambda: None  # type: ignore[attr-defined]
+        self.taken.append(worker)
+        return worker
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool()
+    yield made
+    for worker in made.taken:
+        worker.join()
+
+
+@pytest.fixture
+def student(tmp_path: Path, pool: Pool) -> Student:
+    (tmp_path / "submission").mkdir()
+    (tmp_path / "submission" / "echo.py").write_text(SOURCE)
+    setting = Setting(tmp_path, {}, (), "cpu", "none", 1 << 30, 10, {}, 1 << 10, cage="watch")
+    return Student(LAB, setting, pool, SOURCE)  # type: ignore[arg-type]
+
+
+def begin(student: Student, seconds: float = 30.0) -> None:
+    now = time.monotonic()
+    student.begin_(now + seconds, now + 100, 0)
+
+
+def test_slow_start_of_a_worker_is_not_the_submissions_time(student: Student, pool: Pool) -> None:
+    pool.seconds = 1.0
+    begin(student, seconds=0.5)
+
+    assert student.same(1) == 1
+
+
+def test_all_calls_of_a_test_share_its_time(student: Student) -> None:
+    begin(student, seconds=0.6)
+
+    student.nap(0.4)
+    with pytest.raises(StudentTimeout, match="of this test together"):
+        student.nap(0.4)
+
+
+def test_shorter_limit_ends_with_its_block(student: Student) -> None:
+    begin(student)
+    with student.time_limit(30), pytest.raises(StudentTimeout, match=r"limit of 0\.1 s"):
+        with student.time_limit(0.1):
+            student.nap(0.5)
+    begin(student)
+    student.nap(0.2)
+
+
+def test_worker_is_kept_within_a_task_and_replaced_after_a_fault(
+    student: Student, pool: Pool
+) -> None:
+    begin(student)
+    student.same(1)
+    begin(student)
+    student.same(2)
+    assert len(pool.taken) == 1
+
+    with pytest.raises(StudentTimeout), student.time_limit(0.1):
+        student.nap(0.5)
+    with pytest.raises(StudentCrashed, match="stopped earlier"):
+        student._talk.request({"op": "get", "object": 1, "name": "x"})  # type: ignore[union-attr]
+    begin(student)
+    assert student.same(3) == 3
+    assert len(pool.taken) == 2
+
+    student.retire_()
+    assert pool.taken[-1].killed
+    assert student.same(4) == 4
+    assert len(pool.taken) == 3
+
+
+def test_loan_ends_with_its_test(student: Student) -> None:
+    seen: list[Any] = []
+    begin(student)
+    student.keep(student.lend(seen.append, keep=True))
+    student.use_kept()
+    begin(student)
+
+    with pytest.raises(StudentError, match="only during the call"):
+        student.use_kept()
+    assert seen == [5]
+
+
+def test_raises_takes_the_kind_its_children_and_the_word(student: Student) -> None:
+    begin(student)
+    with student.raises(ValueError, naming="WIDTH"):
+        student.bad()
+    with student.raises(Exception):
+        student.bad()
+    with (
+        pytest.raises(Mismatch, match="should name height"),
+        student.raises(ValueError, naming="height"),
+    ):
+        student.bad()
+    with pytest.raises(Mismatch, match="nothing was raised"), student.raises(ValueError):
+        student.same(1)
+    with pytest.raises((Mismatch, StudentError)), student.raises(KeyError):
+        student.bad()
+
+
+def test_import_that_fails_fails_every_test_with_one_worker(
+    student: Student, pool: Pool, tmp_path: Path
+) -> None:
+    (tmp_path / "submission" / "echo.py").write_text("import no_such_module\n")
+    for _ in range(3):
+        begin(student)
+        with pytest.raises(StudentError, match="no_such_module"):
+            student.same(1)
+
+    assert len(pool.taken) == 1
+
+
+def test_probes_count_calls_in_their_block(student: Student) -> None:
+    begin(student)
+    with student.largest_tensor() as largest:
+        student.multiply(torch.ones(3, 50), torch.ones(50, 7))
+    with student.flops() as flops:
+        student.multiply(torch.ones(3, 5), torch.ones(5, 7))
+    with student.guard():
+        student.multiply(torch.ones(2, 2), torch.ones(2, 2))
+
+    assert (largest.elements, flops.total) == (21, 210)
+
+
+def test_guard_names_what_was_called(student: Student) -> None:
+    begin(student)
+    with pytest.raises(Mismatch, match=r"forbids: .*torch\.mul"), student.guard():
+        student.forbidden(torch.ones(2))
+
+
+def test_output_is_taken_once(student: Student) -> None:
+    assert student.printed_() == ""
+    begin(student)
+    student.same(1)
+    assert student.printed_() == "printed\n"
