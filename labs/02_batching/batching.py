@@ -36,7 +36,10 @@ def left_pad(
 def causal_mask(
     valid: Tensor,  # bool [B, T], any pattern
 ) -> Tensor:  # bool [B, 1, T, T], True where query (row) may attend to key (column)
-    """Let a real token see the real tokens up to itself, and padding itself and nothing else."""
+    """Let a real token see the real tokens up to itself, and padding itself and nothing else.
+
+    The mask is on the device of ``valid``.
+    """
     raise NotImplementedError("mask: causal_mask")
 
 

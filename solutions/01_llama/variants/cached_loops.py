@@ -73,7 +73,7 @@ class Llama(nn.Module):
         c = self.config
         batch, new = tokens.shape
         start = past[0][0].shape[2] if past and past[0] is not None else 0
-        positions = torch.arange(start, start + new).repeat(batch, 1)
+        positions = torch.arange(start, start + new, device=tokens.device).repeat(batch, 1)
         x = self.model_embed_tokens_weight[tokens]
         for i in range(c.num_layers):
             y = rms_norm(x, self._get(i, "input_layernorm"), c.rms_norm_eps)

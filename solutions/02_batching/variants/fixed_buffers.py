@@ -28,7 +28,7 @@ def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Ten
 
 def causal_mask(valid: Tensor) -> Tensor:
     batch, width = valid.shape
-    mask = torch.zeros(batch, 1, width, width, dtype=torch.bool)
+    mask = valid.new_zeros(batch, 1, width, width)
     for query in range(width):
         seen = mask[:, 0, query]
         seen[:, : query + 1] = valid[:, : query + 1] & valid[:, query, None]

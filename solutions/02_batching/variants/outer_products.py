@@ -31,7 +31,7 @@ def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Ten
 def causal_mask(valid: Tensor) -> Tensor:
     real = valid.float()
     width = valid.shape[-1]
-    triangle = torch.ones(width, width).tril()
+    triangle = real.new_ones(width, width).tril()
     pairs = torch.einsum("bq,bk,qk->bqk", real, real, triangle)
     alone = torch.diag_embed(1 - real)
     return (pairs + alone)[:, None] > 0.5

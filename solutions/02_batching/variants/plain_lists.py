@@ -34,7 +34,7 @@ def causal_mask(valid: Tensor) -> Tensor:
                 for q in width
             ]
         )
-    return torch.tensor(rows).unsqueeze(1)
+    return torch.tensor(rows, device=valid.device).unsqueeze(1)
 
 
 def padding_waste(lengths: list[int]) -> float:

@@ -25,13 +25,14 @@ def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Ten
 
 def causal_mask(valid: Tensor) -> Tensor:
     width = valid.shape[1]
+    itself = torch.eye(width, device=valid.device).bool()
     conditions = (
-        torch.ones(width, width, dtype=torch.bool).tril().logical_xor(torch.eye(width).bool()),
+        torch.ones_like(itself).tril().logical_xor(itself),
         valid.unsqueeze(1),
         valid.unsqueeze(2),
     )
     earlier = reduce(torch.logical_and, conditions)
-    return torch.logical_or(earlier, torch.eye(width).bool()).unsqueeze(1)
+    return torch.logical_or(earlier, itself).unsqueeze(1)
 
 
 def padding_waste(lengths: list[int]) -> float:

@@ -24,7 +24,7 @@ def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Ten
 
 
 def causal_mask(valid: Tensor) -> Tensor:
-    columns = torch.arange(valid.shape[1])
+    columns = torch.arange(valid.shape[1], device=valid.device)
     queries, keys = columns[:, None], columns[None, :]
     allowed = (keys <= queries) & valid[:, None, :]
     return torch.where(valid[:, :, None], allowed, queries == keys).unsqueeze(1)

@@ -26,7 +26,7 @@ def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Ten
 
 def causal_mask(valid: Tensor) -> Tensor:
     real = valid[:, :, None] & valid[:, None, :]
-    return (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool))[:, None]
+    return (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool, device=valid.device))[:, None]
 
 
 def padding_waste(lengths: list[int]) -> float:

@@ -28,7 +28,7 @@ def causal_mask(valid: Tensor) -> Tensor:
     width = valid.shape[1]
     valid = torch.arange(width) >= (width - valid.sum(-1))[:, None]
     real = valid[:, :, None] & valid[:, None, :]
-    return (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool))[:, None]
+    return (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool, device=valid.device))[:, None]
 
 
 def padding_waste(lengths: list[int]) -> float:

@@ -26,7 +26,9 @@ def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Ten
 
 def causal_mask(valid: Tensor) -> Tensor:
     real = valid[:, :, None] & valid[:, None, :]
-    allowed = (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool))[:, None]
+    allowed = (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool, device=valid.device))[
+        :, None
+    ]
     return torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
 
 
