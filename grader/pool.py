@@ -7,9 +7,9 @@ from grader.sandbox import WorkerProcess
 
 
 class WarmPool:
-    """Starts workers ahead of need; ``size`` of them wait while one is in use."""
+    """Starts workers ahead of need: as many as are wanted, ``size`` of them at a time."""
 
-    def __init__(self, start: Callable[[], WorkerProcess], size: int = 1) -> None:
+    def __init__(self, start: Callable[[], WorkerProcess], size: int = 2) -> None:
         self._start = start
         self._size = size
         self._waiting: deque[WorkerProcess] = deque()
@@ -21,7 +21,8 @@ class WarmPool:
         self._fill()
 
     def _fill(self) -> None:
-        while len(self._waiting) < min(self._size, self._wanted):
+        starting = sum(not worker.is_ready() for worker in self._waiting)
+        for _ in range(min(self._size - starting, self._wanted - len(self._waiting))):
             self._waiting.append(self._start())
 
     def take(self) -> WorkerProcess:

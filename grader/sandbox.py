@@ -187,6 +187,12 @@ class WorkerProcess:
             for fd in passed:
                 os.close(fd)
 
+    def is_ready(self) -> bool:
+        """Tell, without waiting, whether the worker has said that it is ready, or has died."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
     def wait_ready(self) -> None:
         """Wait until the worker has imported all that is given, then put it under its limits."""
         # Imported here: a worker starts while the judge itself still imports torch.

@@ -49,7 +49,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
     lab = load_lab(Path(config["lab"]))
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
-    pool = WarmPool(lambda: WorkerProcess(setting), size=2)
+    pool = WarmPool(lambda: WorkerProcess(setting))
     pool.expect(len({task.id for task in lab.tasks} - {*config["closed"]} - {PSEUDOCODE}))
 
     import torch
@@ -69,7 +69,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
             emit=emit,
         )
     finally:
-        student.retire_()
+        student.close_()
         pool.close()
 
 

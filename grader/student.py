@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -53,6 +54,7 @@ class Student:
         self._clock = Clock(lab.limits.call_seconds)
         self._talk: Conversation | None = None
         self._load_fault: SubmissionFault | None = None
+        self._killers: list[threading.Thread] = []
 
     # -- for the plugin ---------------------------------------------------------------------
 
@@ -75,10 +77,19 @@ class Student:
         return text
 
     def retire_(self) -> None:
-        """Kill the worker: the next call gets a fresh one."""
+        """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
         if self._talk is not None:
-            self._talk.end(None)
+            self._talk.over = True
+            killer = threading.Thread(target=self._talk.worker.kill)
+            killer.start()
+            self._killers.append(killer)
             self._talk = None
+
+    def close_(self) -> None:
+        """Give the worker up and wait until every one that was used is gone."""
+        self.retire_()
+        for killer in self._killers:
+            killer.join()
 
     def _conversation(self) -> Conversation:
         if self._load_fault is not None:

@@ -27,7 +27,9 @@ MAX_NODES = 400_000  # values in one message
 MAX_DEPTH = 40
 MAX_BUFFERS = 20_000
 MAX_DIMS = 16
+CHUNK = 128 << 10  # bytes taken from the socket at a time
 INLINE = 64 << 10  # bytes; larger buffers go through the arena
+ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREFIX = struct.Struct("!II")  # length of the header, bytes of inline buffers
 
 DTYPES = {
@@ -90,7 +92,10 @@ class Channel:
 
     def __init__(self, sock: socket.socket, inbox_fd: int, outbox_fd: int) -> None:
         self._sock = sock
-        sock.setblocking(False)
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(sock, select.POLLIN)
+        self._writable.register(sock, select.POLLOUT)
+        self._ahead = memoryview(b"")  # received, not yet read
         self._inbox = memoryview(mapped(inbox_fd, os.fstat(inbox_fd).st_size))
         self._outbox = memoryview(mapped(outbox_fd, os.fstat(outbox_fd).st_size))
 
@@ -110,7 +115,7 @@ class Channel:
             self._outbox[used : used + view.nbytes] = view
             places.append((view.nbytes, used))
             used += -(-view.nbytes // 64) * 64
-        text = json.dumps({**header, "buffers": places}, allow_nan=False).encode("ascii")
+        text = ENCODER.encode({**header, "buffers": places}).encode("ascii")
         if len(text) > MAX_HEADER:
             raise ValueError(
                 f"a message may hold at most {MAX_HEADER >> 20} MiB beside its tensors"
@@ -162,34 +167,38 @@ class Channel:
         rest = memoryview(data)
         while rest:
             try:
-                rest = rest[self._sock.send(rest) :]
+                rest = rest[self._sock.send(rest, socket.MSG_DONTWAIT) :]
             except BlockingIOError:
-                self._wait(select.POLLOUT, deadline)
+                self._wait(self._writable, deadline)
             except OSError:
                 raise Closed("the connection closed") from None
 
     def _read(self, into: Any, deadline: float | None) -> Any:
         rest = memoryview(into)
         while rest:
-            try:
-                count = self._sock.recv_into(rest)
-            except BlockingIOError:
-                self._wait(select.POLLIN, deadline)
-                continue
-            except OSError:
-                raise Closed("the connection closed") from None
-            if count == 0:
-                raise Closed("the connection closed")
-            rest = rest[count:]
+            if not self._ahead:
+                self._fill(deadline)
+            count = min(len(rest), len(self._ahead))
+            rest[:count] = self._ahead[:count]
+            rest, self._ahead = rest[count:], self._ahead[count:]
         return into
 
-    def _wait(self, event: int, deadline: float | None) -> None:
-        poll = select.poll()
-        poll.register(self._sock, event)
+    def _fill(self, deadline: float | None) -> None:
+        """Take what has arrived, mostly one message whole: a small call is two system calls."""
+        self._wait(self._readable, deadline)
+        try:
+            self._ahead = memoryview(self._sock.recv(CHUNK))
+        except OSError:
+            raise Closed("the connection closed") from None
+        if not self._ahead:
+            raise Closed("the connection closed")
+
+    def _wait(self, poll: select.poll, deadline: float | None) -> None:
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise Late
-        poll.poll(None if left is None else left * 1000 + 1)
+        if not poll.poll(None if left is None else left * 1000 + 1):
+            raise Late
 
     def close(self) -> None:
         """Close this end."""
