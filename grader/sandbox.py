@@ -14,9 +14,7 @@ Not covered:
 - what a worker does to itself after it has loaded the submission: its answers prove nothing;
 - level ``none``: no isolation at all, for a student who grades their own code.
 
-As root the view is built in two steps: a first bubblewrap, still root, binds the folders (some may
-lie under folders that only root may enter), drops to an unprivileged uid, and a second one makes
-the namespaces. An unprivileged judge needs only the second.
+``confine`` writes the command line that does it.
 """
 
 import contextlib
@@ -29,7 +27,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
@@ -38,18 +35,16 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from grader import limits, seccomp
+from grader import limits
+from grader.confine import confine, launcher_environment, worker_environment
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
 
 if TYPE_CHECKING:
     from grader.wire import Channel
 
-NOBODY = 65534
 START_SECONDS = 120.0
 ARENA = 1 << 30  # bytes of a message's large buffers; pages are taken only when touched
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
-SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from grader.worker import main; main()"
 
 
@@ -99,11 +94,11 @@ def probe() -> str:
     """Return why bubblewrap does not work here, or an empty string."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
-    command, passed = _confine(["/usr/bin/true"], [], "cpu")
+    command, passed = confine([sys.executable, "-I", "-S", "-c", ""], [], "cpu")
     try:
         done = subprocess.run(
             command,
-            env=_environment(),
+            env=launcher_environment(),
             pass_fds=passed,
             capture_output=True,
             timeout=20,
@@ -172,11 +167,11 @@ class WorkerProcess:
         for name, path in setting.checkpoints.items():
             binds.append((path, f"/given/labs/checkpoints/{name}"))
         binds.append((self.folder, "/folder"))
-        command, passed = _confine(python, binds, setting.device)
+        command, passed = confine(python, binds, setting.device)
         try:
             return subprocess.Popen(
                 command,
-                env=_environment(),
+                env=launcher_environment(),
                 pass_fds=[*handed, *passed],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -283,150 +278,10 @@ class WorkerProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def worker_environment(device: str, home: str) -> dict[str, str]:
-    """Return the whole environment of a worker."""
-    env = {
-        "HOME": home,
-        "TMPDIR": home,
-        "USER": "student",
-        "PATH": "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        "TRITON_CACHE_DIR": f"{home}/triton",
-        "TORCHINDUCTOR_CACHE_DIR": f"{home}/inductor",
-        "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONUNBUFFERED": "1",
-        "NCCL_SOCKET_IFNAME": "lo",
-    }
-    if device == "cpu":
-        env |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-    return env
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of bubblewrap itself: what its loader needs, nothing of ours."""
-    path = os.environ.get("LD_LIBRARY_PATH")
-    return {"LD_LIBRARY_PATH": path} if path else {}
-
-
-def _confine(
-    command: list[str], binds: list[tuple[Path, str]], device: str
-) -> tuple[list[str], list[int]]:
-    """Return the command line that runs ``command`` confined, and the descriptors that it needs."""
-    bwrap = shutil.which("bwrap")
-    assert bwrap is not None
-    passed: list[int] = []
-    view = ["--tmpfs", "/", *_view(binds, device)]
-    walls = _walls(device, passed)
-    if os.geteuid() != 0:
-        fd = _memory_file("\0".join((*view, *walls)).encode())
-        return [bwrap, "--args", str(fd), "--", *command], [*passed, fd]
-    outer = [*view, "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--die-with-parent"]
-    # A pid namespace of its own: a root monitor could not signal what has become unprivileged,
-    # but when its namespace ends, all in it ends.
-    outer += [
-        "--unshare-pid",
-        "--cap-add",
-        "CAP_SETUID",
-        "--cap-add",
-        "CAP_SETGID",
-        *_own_libraries(bwrap),
-    ]
-    inner = ["--ro-bind", "/", "/", *walls]
-    first = _memory_file("\0".join(outer).encode())
-    second = _memory_file("\0".join(inner).encode())
-    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    line = [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
-    return line, [*passed, first, second]
-
-
-def _view(binds: list[tuple[Path, str]], device: str) -> list[str]:
-    """Return the options that make up the worker's file system."""
-    project = Path(__file__).resolve().parent.parent
-    folders = [
-        *SYSTEM,
-        sys.prefix,
-        sys.base_prefix,
-        str(Path(sys.executable).resolve().parent.parent),
-    ]
-    if device != "cpu":
-        folders += ["/sys", "/usr/local/nvidia", "/usr/local/cuda", "/opt/cuda"]
-        folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
-    args: list[str] = []
-    bound: list[str] = []
-    for folder in dict.fromkeys(folders):
-        path = Path(folder)
-        if any(path.is_relative_to(above) for above in bound):
-            continue
-        if path.is_symlink() and path.resolve().is_relative_to("/usr"):
-            args += ["--symlink", os.readlink(folder), folder]
-        elif path.exists():
-            args += [*_parents(folder), "--ro-bind", folder, folder]
-            bound.append(folder)
-    for file in SYSTEM_FILES:
-        args += ["--ro-bind-try", file, file]
-    # The project is covered where it lies inside one of these folders, and so is an installed copy.
-    for place in {project, *(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))}:
-        for name in ("grader", "reference", "solutions", "labs", "tests", ".git"):
-            hidden = place / name
-            if hidden.exists() and any(hidden.is_relative_to(f) for f in folders):
-                args += ["--tmpfs", str(hidden)]
-    for source, target in binds:
-        args += [*_parents(target), "--ro-bind", str(source), target]
-    return [*args, "--dir", "/tmp", "--dir", "/dev", "--dir", "/proc"]
-
-
-def _parents(path: str) -> list[str]:
-    """Return options that make the folders above a mount point, open to every uid."""
-    args: list[str] = []
-    for parent in reversed(Path(path).parents[:-1]):
-        args += ["--perms", "0755", "--dir", str(parent)]
-    return args
-
-
-def _own_libraries(bwrap: str) -> list[str]:
-    """Return binds for a bubblewrap that is not installed in the system's folders."""
-    folders = [str(Path(bwrap).parent), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
-    args: list[str] = []
-    for folder in dict.fromkeys(folders):
-        if folder and not Path(folder).is_relative_to("/usr") and Path(folder).is_dir():
-            args += [*_parents(folder), "--ro-bind", folder, folder]
-    return args
-
-
-def _walls(device: str, passed: list[int]) -> list[str]:
-    """Return the options for namespaces, private mounts, seccomp and environment."""
-    args = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
-    args += ["--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
-    if device != "cpu":
-        for node in sorted(Path("/dev").glob("nvidia*")):
-            args += ["--dev-bind", str(node), str(node)]
-    for folder, size in (("/dev/shm", 1 << 30), ("/tmp", 1 << 30)):
-        args += ["--size", str(size), "--perms", "1777", "--tmpfs", folder]
-    args += ["--remount-ro", "/dev", "--remount-ro", "/"]
-    args += ["--chdir", "/tmp", "--hostname", "worker", "--clearenv"]
-    for name, value in worker_environment(device, "/tmp").items():
-        args += ["--setenv", name, value]
-    if device != "cpu" and os.environ.get("LD_LIBRARY_PATH"):
-        args += ["--setenv", "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]]
-    code = seccomp.program(cuda=device != "cpu")
-    if code is not None:
-        passed.append(_memory_file(code))
-        args += ["--seccomp", str(passed[-1])]
-    return args
-
-
 def make_arena(size: int = ARENA) -> int:
     """Return the descriptor of a memory file that nobody can grow, shrink or unseal."""
     fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-    return fd
-
-
-def _memory_file(data: bytes) -> int:
-    fd = os.memfd_create("args")
-    os.write(fd, data)
-    os.lseek(fd, 0, os.SEEK_SET)
     return fd

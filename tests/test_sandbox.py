@@ -22,6 +22,7 @@ from expectation import HERE
 from isolation import processes_that_see, require_sandbox
 
 from grader import limits, sandbox, seccomp
+from grader.confine import NOBODY, worker_environment
 from grader.conversation import Clock, Conversation
 from grader.errors import (
     SandboxError,
@@ -33,7 +34,7 @@ from grader.errors import (
 )
 from grader.lab import load_lab
 from grader.pool import WarmPool
-from grader.sandbox import NOBODY, Setting, WorkerProcess, choose_level, worker_environment
+from grader.sandbox import Setting, WorkerProcess, choose_level
 from grader.stage import staged, sweep
 
 LAB = load_lab(HERE / "course" / "labs" / "90_echo")
