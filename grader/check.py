@@ -54,6 +54,7 @@ def check_labs(
     *,
     jobs: int = 2,
     seeds: int = 2,
+    wrong_seeds: int = 1,
     device: str = "auto",
     sandbox: str = "auto",
     only: Sequence[str] = (),
@@ -67,7 +68,7 @@ def check_labs(
         trials = [
             trial
             for lab in labs
-            for trial in plan(lab, seeds, Path(folder) / lab.name)
+            for trial in plan(lab, seeds, wrong_seeds, Path(folder) / lab.name)
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
         ]
         runner = _Runner(grade or _judge(), device, sandbox)
@@ -80,8 +81,8 @@ def check_labs(
     return CheckReport(tuple(findings))
 
 
-def plan(lab: Lab, seeds: int, folder: Path) -> Iterator[Trial]:
-    """List the gradings of a lab: right answers under each seed, all else under the first."""
+def plan(lab: Lab, seeds: int, wrong_seeds: int, folder: Path) -> Iterator[Trial]:
+    """List the gradings of a lab: right and wrong answers under seeds from 1, all else under 1."""
     stub = shown(lab, lab.stub)
     if lab.stub.is_file():
         yield Trial(lab, Role.STUB, "stub", stub, lab.folder, 1)
@@ -96,7 +97,8 @@ def plan(lab: Lab, seeds: int, folder: Path) -> Iterator[Trial]:
         fails, problem = fails_line(lab, file)
         if not problem:  # else a finding of the docstring says so
             label = f"wrong/{file.name}"
-            yield Trial(lab, Role.WRONG, label, shown(lab, file), file, 1, fails)
+            for seed in range(1, wrong_seeds + 1):
+                yield Trial(lab, Role.WRONG, label, shown(lab, file), file, seed, fails)
     for name, file in _write_controls(lab, folder).items():
         yield Trial(lab, Role.CONTROL, f"controls/{name}", f"control {name}", file, 1)
 

@@ -116,7 +116,7 @@ def _wrong(graded: Graded, report: Report) -> Iterator[Finding]:
     tasks = [task for task in report.tasks if task.graded]
     lost = {task.id for task in tasks if _lost(task)}
     wanted = {task.id for task in tasks if task.id in graded.fails}
-    rule = "loses exactly what it should"
+    rule = f"loses exactly what it should (seed {graded.seed})"
     if not wanted:
         got = f"this machine cannot grade {', '.join(sorted(graded.fails))}"
         yield Finding(graded.lab.name, rule, graded.file, Outcome.NOT_CHECKED, got=got)

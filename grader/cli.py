@@ -4,6 +4,7 @@ Exit codes: 0 all graded tests passed, 1 some did not, 2 usage, 3 could not grad
 """
 
 import io
+import os
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ from grader.lab import find_root
 from grader.report import Form, planned
 from grader.text import visible_line
 
+CORES = len(os.sched_getaffinity(0))
 USAGE, CANNOT_GRADE, INTERRUPTED = 2, 3, 130
 # What every wrong command line raises. typer exports the class under no name of its own.
 WRONG_COMMAND_LINE = cast(type[typer.BadParameter], typer.BadParameter.__mro__[2])
@@ -107,8 +109,9 @@ def grade(
 @app.command()
 def check(
     labs: Annotated[list[str] | None, typer.Argument(metavar="[LAB…]")] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = 2,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="random seeds per answer")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = CORES,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per right answer")] = 2,
+    wrong_seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per wrong one")] = 1,
     device: DeviceOption = Device.AUTO,
     sandbox: SandboxOption = Sandbox.AUTO,
     only: Annotated[
@@ -119,7 +122,8 @@ def check(
     ] = None,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
-    proof = commands.Proof(tuple(labs or ()), jobs, seeds, device, sandbox, tuple(only or ()))
+    names, patterns = tuple(labs or ()), tuple(only or ())
+    proof = commands.Proof(names, jobs, seeds, wrong_seeds, device, sandbox, patterns)
     raise typer.Exit(commands.check(proof))
 
 

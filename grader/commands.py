@@ -164,6 +164,7 @@ class Proof:
     labs: tuple[str, ...]  # none: all
     jobs: int
     seeds: int
+    wrong_seeds: int
     device: str
     sandbox: str
     only: tuple[str, ...]
@@ -185,6 +186,7 @@ def check(proof: Proof) -> int:
             labs,
             jobs=proof.jobs,
             seeds=proof.seeds,
+            wrong_seeds=proof.wrong_seeds,
             device=proof.device,
             sandbox=proof.sandbox,
             only=proof.only,

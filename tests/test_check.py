@@ -196,7 +196,7 @@ def edit(lab: Lab, name: str, old: str, new: str) -> None:
 def test_a_sound_lab_is_proven(lab: Lab) -> None:
     judge = Judge()
 
-    report = prove(lab, judge, device="cpu", sandbox="none", seeds=3)
+    report = prove(lab, judge, device="cpu", sandbox="none", seeds=3, wrong_seeds=2)
 
     assert failures(report) == []
     assert report.exit_code == 0
@@ -204,7 +204,7 @@ def test_a_sound_lab_is_proven(lab: Lab) -> None:
         ["01_numbers 1 cpu none"] * 2
         + ["01_numbers 2 cpu none", "01_numbers 3 cpu none"]
         + [f"shift.py {seed} cpu none" for seed in (1, 2, 3)]
-        + ["adds_one.py 1 cpu none"]
+        + [f"adds_one.py {seed} cpu none" for seed in (1, 2)]
         + [f"{name}.py 1 cpu none" for name in BODIES]
     )
 
@@ -286,13 +286,15 @@ BROKEN = {
         "solutions/01_numbers/wrong/adds_one.py",
         "x + 1",
         "2 * x",
-        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should: loses nothing",
+        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should (seed 1): "
+        "loses nothing",
     ),
     "wrong answer that loses more": (
         "solutions/01_numbers/wrong/adds_one.py",
         "round(x / 2",
         "round(x / 3",
-        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should: loses double, halve",
+        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should (seed 1): "
+        "loses double, halve",
     ),
     "no Fails line": (
         "solutions/01_numbers/wrong/adds_one.py",
@@ -409,7 +411,7 @@ def test_a_failed_finding_tells_file_expectation_result_and_messages(lab: Lab) -
     (finding,) = prove(lab, only=["wrong/adds*"]).failed
 
     assert finding.lines() == [
-        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should: failed",
+        "solutions/01_numbers/wrong/adds_one.py: loses exactly what it should (seed 1): failed",
         "  expected: loses double",
         "  got: loses double, halve",
         "  hidden test_halve (halve): failed",
