@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from grader import pseudocode, rules
+from grader import __version__, pseudocode, rules
 from grader.errors import JudgeError, UsageError
 from grader.lab import Lab
 from grader.report import Form, render, write_file
@@ -226,7 +226,7 @@ def _provenance(
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": 0.0,
         "limits": setting.cage,
-        "inferlab": _version("inferlab"),
+        "inferlab": __version__,
     }
     return found | ({"not_isolated": why_not} if setting.level == "none" else {})
 

@@ -16,6 +16,7 @@ from grader.submission import Submission
 
 SUITE = "pseudocode"
 GATE = "pseudocode[file]"
+SINGLE = "one Python file was given, without PSEUDOCODE.md"
 GRAM = 5  # tokens in a row that the code has too
 MOST_SHARED = 0.5  # share of a section's tokens that may lie in such runs
 KEPT_TEXT = 20_000  # characters of the text in the report
@@ -51,7 +52,7 @@ def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
     """Grade the sections; a submission of one Python file has none and is not graded."""
     if submission.single_file:
         results = [
-            TestResult(test.id, PSEUDOCODE, SUITE, Verdict.NOT_GRADED)
+            TestResult(test.id, PSEUDOCODE, SUITE, Verdict.NOT_GRADED, SINGLE)
             for test in pseudocode_tests(lab)
         ]
         return PseudocodeGrade(tuple(results), {})

@@ -66,7 +66,7 @@ def _task_table(parts: Sequence[TaskSummary]) -> Padding:
             Text(visible_line(task.title)),
             _bar(part),
             Text(f"{earned} / {number(task.points)}"),
-            Text(part.counted, style="dim"),
+            Text(part.share, style="dim"),
         )
     return Padding(table, (0, 0, 0, 2))
 
