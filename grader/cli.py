@@ -70,8 +70,8 @@ Source = Annotated[
         help="a lab folder, a tree of labs or one Python file; default labs/",
     ),
 ]
-DeviceOption = Annotated[Device, typer.Option(help="where the submission computes")]
-SandboxOption = Annotated[Sandbox, typer.Option(help="required: refuse to grade without one")]
+DeviceChoice = Annotated[Device, typer.Option(help="where the submission computes")]
+SandboxChoice = Annotated[Sandbox, typer.Option(help="required: refuse to grade without one")]
 Seed = Annotated[
     int | None, typer.Option(metavar="N", min=0, max=2**63 - 1, help="repeat the inputs of a run")
 ]
@@ -89,9 +89,9 @@ def start(context: typer.Context) -> None:
 def grade(
     lab: LabArgument,
     source: Source = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceChoice = Device.AUTO,
     seed: Seed = None,
-    sandbox: SandboxOption = Sandbox.AUTO,
+    sandbox: SandboxChoice = Sandbox.AUTO,
     suite: Annotated[Suite, typer.Option(help="public: only the tests you can read")] = Suite.ALL,
     json: Annotated[str | None, typer.Option(metavar=File, help="- prints it alone")] = None,
     html: Annotated[str | None, typer.Option(metavar=File)] = None,
@@ -112,8 +112,8 @@ def check(
     jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = CORES,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per right answer")] = 2,
     wrong_seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per wrong one")] = 1,
-    device: DeviceOption = Device.AUTO,
-    sandbox: SandboxOption = Sandbox.AUTO,
+    device: DeviceChoice = Device.AUTO,
+    sandbox: SandboxChoice = Sandbox.AUTO,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -137,7 +137,7 @@ def hint(
 
 
 @app.command()
-def watch(lab: LabArgument, source: Source = None, device: DeviceOption = Device.AUTO) -> None:
+def watch(lab: LabArgument, source: Source = None, device: DeviceChoice = Device.AUTO) -> None:
     """Grade the public tests again at each save, until Ctrl-C."""
     order = commands.Order(lab, source, device, None, Sandbox.AUTO, Suite.PUBLIC)
     raise typer.Exit(commands.watch(order))
