@@ -221,7 +221,9 @@ def test_only_the_private_tmpfs_can_be_written(inside: Run) -> None:
             except OSError:
                 pass
     """
-    assert set(inside(code)) == {"/tmp", "/dev/shm"}
+    # A Python under /tmp is bound there again; the folders above it lie on the private tmpfs too.
+    found = {folder for folder in inside(code) if not folder.startswith("/tmp/")}
+    assert found == {"/tmp", "/dev/shm"}
 
 
 def test_files_in_view_cannot_be_changed(inside: Run) -> None:
