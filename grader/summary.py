@@ -74,13 +74,13 @@ class TaskSummary:
 
     @property
     def share(self) -> str:
-        """For example "5 of 7 tests"; all counts where this machine could not judge some."""
+        """Passed of all, for example "5 of 7"; all counts where this machine could not judge some."""
         if self.counts.get(Verdict.INFRA) or self.counts.get(Verdict.NOT_GRADED):
             return self.counted
         # That a rule is kept is no work done: a stub keeps them all.
         kept = (test.suite == "rules" and test.verdict is Verdict.PASSED for test in self.tests)
         rules = sum(kept)
-        return f"{self.counts.get(Verdict.PASSED, 0) - rules} of {len(self.tests) - rules} tests"
+        return f"{self.counts.get(Verdict.PASSED, 0) - rules} of {len(self.tests) - rules}"
 
     @property
     def not_graded_because(self) -> str:

@@ -29,8 +29,8 @@ def plain(report: Report, guide: Guide | None = GUIDE, width: int = 100) -> str:
 def test_terminal_has_one_line_per_task_and_one_next_step() -> None:
     lines = [line.strip() for line in plain(mixed()).splitlines()]
 
-    assert "norm   Norm   ██████████  10 / 10  1 of 1 tests" in lines
-    assert "rope   Rope   ░░░░░░░░░░   0 / 20  0 of 1 tests" in lines
+    assert "norm   Norm   ██████████  10 / 10  1 of 1" in lines
+    assert "rope   Rope   ░░░░░░░░░░   0 / 20  0 of 1" in lines
     assert "speed  Speed  not graded   - / 70  1 not graded" in lines
     assert "10 of 30 points graded here (100 in all)" in lines
     assert "note: speed: 70 points not graded here: needs a GPU." in lines
