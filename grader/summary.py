@@ -74,7 +74,7 @@ class TaskSummary:
 
     @property
     def share(self) -> str:
-        """Passed of all, for example "5 of 7"; all counts where this machine could not judge some."""
+        """Passed of all, as "5 of 7"; all counts where this machine could not judge some."""
         if self.counts.get(Verdict.INFRA) or self.counts.get(Verdict.NOT_GRADED):
             return self.counted
         # That a rule is kept is no work done: a stub keeps them all.
