@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grader.conversation import Proxy, Watched
 from grader.errors import Mismatch
-from grader.wire import Record
+from grader.wire import Record, whole_storage
 
 SAFETY = 3.0  # a trusted implementation's own error, times this, widens the limits
 
@@ -242,7 +242,8 @@ def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
     if not isinstance(before, Tensor):
         check(not _difference(after, before, what), f"{what} was modified")
         return
-    storage = before.untyped_storage()
-    bytes_before = torch.empty(0, dtype=torch.uint8).set_(storage)  # pyright: ignore[reportArgumentType]
     same = isinstance(after, Tensor) and after.dtype == torch.uint8
-    check(same and torch.equal(bytes_before, after), f"{what} was modified, or memory beside it")
+    check(
+        same and torch.equal(whole_storage(before), after),
+        f"{what} was modified, or memory beside it",
+    )

@@ -83,6 +83,12 @@ def as_bytes(tensor: Tensor) -> Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
+def whole_storage(tensor: Tensor) -> Tensor:
+    """Return every byte of the storage under a tensor, as a flat uint8 view of it."""
+    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return flat.set_(tensor.untyped_storage())  # pyright: ignore[reportArgumentType]
+
+
 def _memory(tensor: Tensor) -> memoryview:
     return memoryview(cast(Any, tensor.numpy()))
 
@@ -245,8 +251,7 @@ class Packer:
     def tensor(self, tensor: Tensor, *, whole: bool, device: str = "cpu") -> Any:
         """Pack a dense CPU tensor; ``whole`` sends its storage: a view arrives as a view."""
         if whole:
-            storage = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())  # pyright: ignore[reportArgumentType]
-            self.buffers.append(storage)
+            self.buffers.append(whole_storage(tensor))
             layout = [list(tensor.stride()), tensor.storage_offset()]
         else:
             self.buffers.append(as_bytes(tensor))

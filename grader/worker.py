@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from grader import probes
-from grader.wire import Channel, Packer, Record, Unpacker
+from grader.wire import Channel, Packer, Record, Unpacker, whole_storage
 
 MODULE = "submission"  # the name under which the student's file is registered
 MAX_TEXT = 2000  # characters of an exception's message
@@ -287,12 +287,6 @@ def place(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 def content(item: Any) -> Any:
     """Return what a watched argument holds: every byte under a tensor, else the value itself."""
     return whole_storage(item) if isinstance(item, torch.Tensor) else item
-
-
-def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
-    """Return every byte of the storage under a tensor."""
-    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return flat.set_(tensor.untyped_storage())
 
 
 def methods_of(value: Any) -> list[str]:
