@@ -10,7 +10,17 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from grader.measured import speed_cases
 from grader.notices import notices
+from grader.report_plot import speed_figures
+from grader.report_speed import (
+    HEAD,
+    RATIO_MEANS,
+    gpu_line,
+    row,
+    speed_notes,
+    suspicions,
+)
 from grader.report_style import STYLE
 from grader.results import Report, TestResult, Verdict
 from grader.summary import AT_FAULT, SHOWN_AS, TaskSummary, ahead, score_line, summarize
@@ -18,6 +28,7 @@ from grader.text import encodable, number, visible, visible_line
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 FIGURE_LIMIT = 2_000_000  # characters of one figure
+DRAWN = ("figures", "speed", "gpu")  # extras with a place of their own
 
 
 def render_html(report: Report) -> str:
@@ -29,12 +40,13 @@ def render_html(report: Report) -> str:
         f'<p class="score">{_line(score_line(report))}</p>',
         *_notices(report),
         _tasks(parts),
+        *_speed(report),
         *(_failure(report, part) for part in parts if part.begun),
         *(f"<p>{_line(line)}</p>" for line in ahead(parts)),
         *_figures(report.extras.get("figures")),
         "<h2>All tests</h2>",
         *(_tests(part) for part in parts),
-        *_facts("Also measured, never scored", _flat(report.extras, skip="figures")),
+        *_facts("Also measured, never scored", _flat(report.extras, skip=DRAWN)),
         *_facts("About this grading", _flat(report.provenance)),
     ]
     return _page(title, body)
@@ -66,7 +78,7 @@ def _notices(report: Report) -> list[str]:
         f'<p class="notice {notice.level}"><strong>{notice.level}:</strong> {_line(notice.text)}'
         + (f"<br><small>hint: {_line(notice.hint)}</small>" if notice.hint else "")
         + "</p>"
-        for notice in notices(report)
+        for notice in (*notices(report), *suspicions(report))
     ]
 
 
@@ -86,6 +98,27 @@ def _task(part: TaskSummary) -> str:
         bar, earned = "not graded", f"- / {points}"
     name = f"<code>{_line(task.id)}</code> {_line(task.title)}"
     return f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{_line(part.counted)}</td></tr>"
+
+
+def _speed(report: Report) -> list[str]:
+    """The measured cases as a table and a plot per group; nothing where nothing was measured."""
+    cases = speed_cases(report)
+    line = gpu_line(report)
+    found = ["<h2>Speed</h2>"] if cases or line else []
+    found += [f"<p>{_line(line)}</p>"] if line else []
+    if cases:
+        head = "".join(f"<th>{_line(name)}</th>" for name in HEAD)
+        rows = "\n".join(_cells(row(case), bool(case.suspicious)) for case in cases)
+        found += [
+            f'<div class="wide"><table class="speed">\n<tr>{head}</tr>\n{rows}\n</table></div>'
+        ]
+        found += [f"<p><small>{_line(RATIO_MEANS)}</small></p>", *_figures(speed_figures(cases))]
+    return found + [f"<p><small>{_line(note)}</small></p>" for note in speed_notes(report)]
+
+
+def _cells(cells: Sequence[str], suspicious: bool) -> str:
+    shown = "".join(f"<td>{_line(cell)}</td>" for cell in cells)
+    return f'<tr class="suspicious">{shown}</tr>' if suspicious else f"<tr>{shown}</tr>"
 
 
 def _failure(report: Report, part: TaskSummary) -> str:
@@ -135,8 +168,8 @@ def _figures(figures: Any) -> list[str]:
     return found
 
 
-def _flat(facts: Mapping[str, Any], skip: str = "") -> dict[str, str]:
-    return {str(key): str(value) for key, value in facts.items() if key != skip}
+def _flat(facts: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, str]:
+    return {str(key): str(value) for key, value in facts.items() if key not in skip}
 
 
 def _facts(title: str, facts: Mapping[str, str]) -> list[str]:

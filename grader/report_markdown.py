@@ -6,8 +6,18 @@ identifiers are escaped, so they can neither format nor mention nor link anythin
 
 import html
 import re
+from collections.abc import Sequence
 
+from grader.measured import speed_cases
 from grader.notices import notices
+from grader.report_speed import (
+    HEAD,
+    RATIO_MEANS,
+    gpu_line,
+    row,
+    speed_notes,
+    suspicions,
+)
 from grader.results import Report
 from grader.summary import SHOWN_AS, TaskSummary, ahead, score_line, summarize
 from grader.text import number, visible, visible_line
@@ -21,11 +31,12 @@ def render_markdown(report: Report) -> str:
     parts = summarize(report)
     lines = [f"# Lab {report.lab:02d} · {_plain(report.topic)}", ""]
     lines += [f"**{_plain(score_line(report))}**", ""]
-    for notice in notices(report):
+    for notice in (*notices(report), *suspicions(report)):
         hint = f" Hint: {_plain(notice.hint)}." if notice.hint else ""
         lines += [f"> **{notice.level}:** {_plain(notice.text)}{hint}", ""]
     lines += ["| task | points | tests |", "| --- | ---: | --- |"]
     lines += [_row(part) for part in parts]
+    lines += _speed(report)
     for part in parts:
         if part.begun:
             lines += _failure(report, part)
@@ -45,6 +56,22 @@ def _row(part: TaskSummary) -> str:
     earned = number(task.score) if task.graded else "not graded"
     name = f"{_plain(task.id)}: {_plain(task.title)}"
     return f"| {name} | {earned} / {number(task.points)} | {_plain(part.counted)} |"
+
+
+def _speed(report: Report) -> list[str]:
+    cases = speed_cases(report)
+    line = gpu_line(report)
+    lines = ["", "## Speed", ""] if cases or line else []
+    if cases:
+        lines += [_cells(HEAD), _cells(["---", "---", *["---:"] * 4, "---"], plain=False)]
+        lines += [_cells(row(case)) for case in cases]
+        lines += ["", _plain(RATIO_MEANS), ""]
+    remarks = ((f"GPU: {line}",) if line else ()) + speed_notes(report)
+    return [*lines, *(f"- {_plain(remark)}" for remark in remarks)]
+
+
+def _cells(cells: Sequence[str], plain: bool = True) -> str:
+    return f"| {' | '.join(_plain(cell) if plain else cell for cell in cells)} |"
 
 
 def _failure(report: Report, part: TaskSummary) -> list[str]:

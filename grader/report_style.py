@@ -16,6 +16,10 @@ table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line) }
 td { vertical-align: top }
 td:nth-child(2), td:nth-child(3) { white-space: nowrap }
+.speed { font-size: .85rem }
+.speed td { white-space: nowrap }
+.speed td:nth-child(2), .speed td:last-child { white-space: normal; min-width: 9rem }
+.suspicious td { color: var(--mild) }
 meter { width: 6rem }
 code, pre { font: .85rem/1.45 ui-monospace, monospace; overflow-wrap: anywhere }
 pre { white-space: pre-wrap; margin: .4rem 0; padding: .6rem; border: 1px solid var(--line) }

@@ -14,7 +14,15 @@ from rich.text import Text
 
 from grader.guide import Guide
 from grader.lab import PSEUDOCODE
-from grader.notices import Level, notices
+from grader.measured import speed_cases
+from grader.notices import Level, Notice, notices
+from grader.report_speed import (
+    SHORT_HEAD,
+    gpu_line,
+    short_row,
+    speed_notes,
+    suspicions,
+)
 from grader.results import Report, TestResult
 from grader.summary import SHOWN_AS, TaskSummary, ahead, is_stub, score_line, summarize
 from grader.text import number, visible, visible_line
@@ -36,7 +44,8 @@ def render_terminal(report: Report, guide: Guide | None = None) -> Group:
     """The whole report, for ``Console.print``."""
     parts = summarize(report)
     blocks: list[RenderableType] = [_heading(report, guide), _task_table(parts), _score(report)]
-    blocks += [_notice(notice.level, notice.text, notice.hint) for notice in notices(report)]
+    blocks += _speed(report)
+    blocks += [_notice(notice) for notice in (*notices(report), *suspicions(report))]
     lost = [part for part in parts if part.lost]
     if is_stub(report):
         blocks.append(_welcome(report, lost[0], guide))
@@ -86,12 +95,32 @@ def _score(report: Report) -> Text:
     return Text(f"\n  {score_line(report)}\n", style=style)
 
 
-def _notice(level: Level, text: str, hint: str) -> Padding:
+def _speed(report: Report) -> list[RenderableType]:
+    """The measured cases in a table, the GPU in a line; nothing where nothing was measured."""
+    cases = speed_cases(report)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="fold")
+    for justify in ("left", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(*(Text(head, style="dim") for head in SHORT_HEAD))
+    for case in cases:
+        style = "yellow" if case.suspicious else ""
+        table.add_row(*(Text(visible_line(cell), style=style) for cell in short_row(case)))
+    below = [Text(visible_line(line), style="dim") for line in [gpu_line(report)] if line]
+    below += [Text(f"note: {visible_line(note)}", style="dim") for note in speed_notes(report)]
+    shown: list[RenderableType] = [table] if cases else []
+    return [_block(Group(*shown, *below))] if shown or below else []
+
+
+def _notice(notice: Notice) -> Padding:
     shown = Text()
-    shown.append(f"{level}: ", style="bold yellow" if level is Level.WARNING else "bold")
-    shown.append(visible(text))
-    if hint:
-        shown.append(f"\nhint: {hint}", style="dim")
+    shown.append(
+        f"{notice.level}: ", style="bold yellow" if notice.level is Level.WARNING else "bold"
+    )
+    shown.append(visible(notice.text))
+    if notice.hint:
+        shown.append(f"\nhint: {notice.hint}", style="dim")
     return _block(shown)
 
 

@@ -1,5 +1,7 @@
 """Reports for the tests of every form: a plain one, and one with hostile text everywhere."""
 
+from typing import Any
+
 from grader.guide import Guide
 from grader.results import Report, TaskResult, TestResult, Verdict
 
@@ -17,6 +19,11 @@ GUIDE = Guide(
     functions={"norm": ("rms_norm",), "rope": ("apply_rope",)},
     next_lab=2,
 )
+GPU: dict[str, Any] = {
+    "name": "Example GPU 80", "driver": "580.95", "sm_clock_mhz": 1755, "sm_clock_max_mhz": 1980,
+    "memory_clock_mhz": 2619, "temperature_c": 41, "power_w": 303.5, "others": 0,
+    "bandwidth_gbs": 4250.0, "matmul_tflops": 790.0, "free_gb": 78.2,
+}  # fmt: skip
 
 
 def result(task: str, verdict: Verdict, message: str = "", output: str = "") -> TestResult:
@@ -60,3 +67,24 @@ def hostile_everywhere() -> Report:
         provenance={"sandbox": HOSTILE, "started": HOSTILE, HOSTILE: HOSTILE, "nan": float("nan")},
         extras={"figures": figures, "ratio": float("inf"), "nested": {HOSTILE: [HOSTILE, {1, 2}]}},
     )
+
+
+def speed_entry(case: str, group: str = "forward", **rest: Any) -> dict[str, Any]:
+    """One entry of ``extras["speed"]``, as a grading on a GPU makes it."""
+    entry = {
+        "task": "speed", "group": group, "case": case, "function": "layer_norm_forward",
+        "size": 268.4, "axis": "MB", "unit": "GB/s",
+        "ratio": 1.31, "low": 1.29, "high": 1.33, "blocks": 8,
+        "student_us": 151.2, "baseline_us": 198.1, "null_us": 101.0,
+        "rate": 3550.0, "baseline_rate": 2710.0, "roofline": 4250.0, "share": 0.835,
+        "bound": "memory bandwidth, at 84 % of what this GPU copies",
+        "suspicious": "", "notes": [],
+    }  # fmt: skip
+    return entry | rest
+
+
+def measured(*entries: dict[str, Any], gpu: dict[str, Any] | None = GPU) -> Report:
+    """A report of a grading on a GPU, with these measured cases."""
+    tests = (result("norm", Verdict.PASSED), result("speed", Verdict.PASSED))
+    extras = {"speed": list(entries)} | ({"gpu": gpu} if gpu is not None else {})
+    return report_of(*tests, score={"norm": 10.0, "speed": 70.0}, extras=extras)
