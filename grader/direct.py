@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import importlib
 import importlib.util
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -17,10 +18,10 @@ from typing import Any
 import torch
 
 from grader.conversation import Lent, Proxy, Refusal, Watched
-from grader.errors import Mismatch, StudentError
+from grader.errors import Mismatch, NotGraded, StudentError
 from grader.lab import Lab
 from grader.probes import Probes
-from grader.student import Count, Folder
+from grader.student import Count, Folder, Operators
 from grader.wire import Record
 from grader.worker import MODULE, content, methods_of
 
@@ -82,6 +83,11 @@ class DirectStudent:
         self._probes = Probes()
         self._folders = tempfile.TemporaryDirectory()
         sys.path.insert(0, str(lab.root))
+        if "triton" in lab.imports:
+            os.environ["TRITON_INTERPRET"] = "1"
+            from grader import interpreter
+
+            interpreter.prepare("cpu")
         self._given = {name: importlib.import_module(f"labs.{name}") for name in lab.given}
         spec = importlib.util.spec_from_file_location(MODULE, file)
         assert spec is not None
@@ -221,3 +227,21 @@ class DirectStudent:
     def largest_tensor(self) -> contextlib.AbstractContextManager[Count]:
         """Measure the largest tensor."""
         return self._counted("largest")
+
+    def launches(self) -> contextlib.AbstractContextManager[Count]:
+        """Count launches of Triton kernels."""
+        return self._counted("launches")
+
+    @contextlib.contextmanager
+    def operators(self) -> Generator[Operators, None, None]:
+        """Note the aten operators and their sizes."""
+        operators = Operators()
+        self._probes.run("operators", "start", {})
+        try:
+            yield operators
+        finally:
+            operators.seen = self._probes.run("operators", "stop", {})
+
+    def peak_memory(self) -> contextlib.AbstractContextManager[Count]:
+        """Raise NotGraded: the yardstick runs on the CPU."""
+        raise NotGraded("memory is measured on a GPU only")

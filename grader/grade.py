@@ -209,6 +209,7 @@ def _setting(
             "CORE": 0,
         },
         output=limits.output_kb << 10,
+        triton="triton" in lab.imports,
     )
 
 

@@ -62,6 +62,7 @@ class Setting:
     rlimits: dict[str, int]
     output: int  # bytes kept
     threads: int = 1
+    triton: bool = False  # the worker imports it before it is ready
     cage: str = field(default_factory=limits.detect)
 
     @classmethod
@@ -149,6 +150,7 @@ class WorkerProcess:
             "given_path": setting.seen("given"),
             "given": setting.given,
             "rlimits": setting.rlimits,
+            "triton": setting.triton,
         }
         args = [*map(str, handed), json.dumps(config), setting.seen("judge")]
         python = [sys.executable, "-I", "-B", "-u", "-c", BOOT, *args]

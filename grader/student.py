@@ -7,20 +7,23 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
-from grader.errors import Mismatch, StudentError, SubmissionFault
+from grader.errors import Mismatch, NotGraded, StudentError, SubmissionFault
 from grader.lab import Lab
 from grader.pool import WarmPool
+from grader.probes import MAX_OPERATORS
 from grader.sandbox import Setting
 from grader.wire import Record
 
 __all__ = ["Folder", "Proxy", "Record", "Refusal", "Student", "Watched"]
+
+UNCOUNTED = "the cost could not be counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,13 @@ class Count:
     def elements(self) -> int:
         """The reading, under the name that suits ``largest_tensor``."""
         return self.total
+
+
+@dataclass(slots=True)
+class Operators:
+    """Which aten operators ran, each with the most elements of a tensor that it took or made."""
+
+    seen: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Student:
@@ -206,13 +216,48 @@ class Student:
             yield count
 
     @contextmanager
+    def launches(self) -> Generator[Count, None, None]:
+        """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
+        with self._counted("launches") as count:
+            yield count
+
+    @contextmanager
+    def peak_memory(self) -> Generator[Count, None, None]:
+        """Measure the GPU memory, in bytes, that the calls inside hold at most, arguments included.
+
+        Raises NotGraded on a CPU.
+        """
+        if self._setting.device == "cpu":
+            raise NotGraded("memory is measured on a GPU only")
+        with self._counted("memory") as count:
+            yield count
+
+    @contextmanager
+    def operators(self) -> Generator[Operators, None, None]:
+        """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
+        operators = Operators()
+        with self._conversation().probe("operators", {}) as reading:
+            yield operators
+        operators.seen = _sizes(reading[0] if reading else None)
+
+    @contextmanager
     def _counted(self, probe: str) -> Generator[Count, None, None]:
         count = Count()
         with self._conversation().probe(probe, {}) as reading:
             yield count
-        if not reading or type(reading[0]) is not int:
-            raise Mismatch("the cost could not be counted")
+        if not reading or type(reading[0]) is not int or reading[0] < 0:
+            raise Mismatch(UNCOUNTED)
         count.total = reading[0]
+
+
+def _sizes(value: Any) -> dict[str, int]:
+    """Return what the probe of operators said, if it has the form that ours gives it."""
+    if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
+        raise Mismatch(UNCOUNTED)
+    sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
+    if not all(type(size) is int and size >= 0 for size in sizes.values()):
+        raise Mismatch(UNCOUNTED)
+    return sizes
 
 
 class _Given:

@@ -1,8 +1,8 @@
 """The untrusted side: load one submission, answer the judge's calls until the process is killed.
 
 It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
-this process says proves anything. Of ours it imports only ``wire`` and ``probes``, and it may not
-depend on more.
+this process says proves anything. Of ours it imports only ``wire``, ``probes`` and, for labs with
+Triton, ``interpreter``; it may not depend on more.
 """
 
 import contextlib
@@ -237,23 +237,35 @@ class Worker:
 
     def describe(self, error: BaseException) -> dict[str, Any]:
         """Return an exception as data: only the submission's own frames are kept."""
+        chain = in_kernel(error)
         try:
-            message = str(error)
+            message = str(chain[-1])
         except BaseException:
             message = "(its message cannot be shown)"
         frames = [
             [frame.lineno, frame.name]
-            for frame in traceback.extract_tb(error.__traceback__)
+            for link in chain
+            for frame in traceback.extract_tb(link.__traceback__)
             if frame.filename == self.file
         ]
         if isinstance(error, SyntaxError) and error.filename == self.file:
             frames.append([error.lineno or 0, "<module>"])
         return {
-            "kind": type(error).__name__[:100],
+            "kind": type(chain[-1]).__name__[:100],
             "message": message[:MAX_TEXT],
             "bases": [cls.__name__[:100] for cls in type(error).__mro__][:20],
             "frames": frames[-MAX_FRAMES:],
         }
+
+
+def in_kernel(error: BaseException) -> list[BaseException]:
+    """Return an exception and what Triton's interpreter has wrapped in it: the kernel's own."""
+    chain = [error]
+    while type(chain[-1]).__name__ == "InterpreterError" and chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+        if len(chain) > MAX_FRAMES:
+            break
+    return chain
 
 
 def public(module: ModuleType | None, name: str, file: str) -> Any:
@@ -323,6 +335,11 @@ def main() -> None:
         worker.given[name] = importlib.import_module(f"labs.{name}")
     if worker.device.type == "cuda":
         torch.zeros(1, device=worker.device)
+    if config["triton"]:
+        # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
+        from grader import interpreter
+
+        interpreter.prepare(worker.device.type)
     limit(config["rlimits"])
     channel.send({"op": "ready"}, [], None)
     with contextlib.suppress(Exception):

@@ -114,7 +114,13 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ours"), [("worker", {"wire", "probes"}), ("wire", set()), ("probes", set())]
+    ("name", "ours"),
+    [
+        ("worker", {"wire", "probes", "interpreter"}),
+        ("wire", set()),
+        ("probes", set()),
+        ("interpreter", set()),
+    ],
 )
 def test_the_worker_brings_little_of_ours(name: str, ours: set[str]) -> None:
     assert of(ROOT / "grader" / f"{name}.py", "grader") <= ours

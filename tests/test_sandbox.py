@@ -35,7 +35,7 @@ from grader.errors import (
 from grader.lab import load_lab
 from grader.pool import WarmPool
 from grader.sandbox import Setting, WorkerProcess, choose_level
-from grader.stage import staged, sweep
+from grader.stage import MODULES, staged, sweep
 
 LAB = load_lab(HERE / "course" / "labs" / "90_echo")
 PROJECT = HERE.parent
@@ -144,7 +144,7 @@ def test_nothing_of_the_project_is_in_view(inside: Run) -> None:
     """
     found = set(inside(code)) - {sys.prefix, "/judge/grader"}
 
-    assert found == {f"/judge/grader/{name}" for name in ("wire.py", "worker.py", "probes.py")}
+    assert found == {f"/judge/grader/{name}" for name in MODULES}
 
 
 def test_judge_cannot_be_imported(inside: Run) -> None:
