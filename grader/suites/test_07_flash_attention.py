@@ -1,0 +1,776 @@
+"""Hidden suite of lab 07. Sizes are small enough for Triton's interpreter; a GPU adds long ones."""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.compare import assert_close, assert_unmodified, check, expect
+from grader.errors import NotGraded
+from grader.plugin import task
+from reference import attention as oracle
+
+Pair = tuple[Tensor, Tensor]
+Qkv = tuple[Tensor, Tensor, Tensor]
+LOW = [torch.float16, torch.bfloat16]
+ULPS = 2.0**-21  # by how much of itself a score may be off: a few roundings to float32
+
+
+# --- merge -----------------------------------------------------------------------------------
+
+
+def partial(draw: Any, *shape: int, dtype: torch.dtype = torch.float32, far: float = 2.0) -> Pair:
+    """Draw a result [..., T, D] and its log-sum-exp."""
+    return draw.normal(*shape, dtype=dtype), draw.normal(*shape[:-1], scale=far)
+
+
+def empty_rows(part: Pair, rows: Tensor) -> Pair:
+    """Make the rows those of an attention that saw no key."""
+    o, lse = part
+    return o.masked_fill(rows[..., None], 0.0), lse.masked_fill(rows, -math.inf)
+
+
+def assert_merged(student: Any, *parts: Pair, exact: Pair | None = None) -> None:
+    """Merge the parts from left to right and compare with all of them joined at once."""
+    (o, lse), *others = parts
+    for other in others:
+        o, lse = expect(student.merge(o, lse, *other), Pair)
+    want_o, want_lse = exact or oracle.combine(list(parts))
+    rounded, _ = oracle.combine(list(parts), rounding=ULPS)
+    assert_close(lse, want_lse, "elementwise", dtype=torch.float32, what="lse")
+    like = parts[0][0]
+    assert_close(o, want_o, "attention", like=like, inner=1024, trusted=rounded, what="o")
+
+
+@task("merge", gate=True)
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (4, 6), (1, 1, 1)], ids=str)
+def test_two_parts_are_weighed_by_their_sums(student, draw, shape):
+    """merge weighs each side by exp(lse_i - lse), and lse is the log-sum-exp of both."""
+    assert_merged(student, partial(draw, *shape), partial(draw, *shape))
+
+
+@task("merge", gate=True)
+def test_halves_of_the_keys_make_the_whole(student, draw):
+    """Attention over the first keys, merged with attention over the others, is attention to all."""
+    q, k, v = (draw.normal(3, 2, n, 5) for n in (7, 11, 11))
+    parts = [
+        tuple(x.float() for x in oracle.attend(q, k[:, :, keys], v[:, :, keys]))
+        for keys in (slice(0, 4), slice(4, None))
+    ]
+
+    assert_merged(student, *parts, exact=oracle.attend(q, k, v))
+
+
+@task("merge", weight=2)
+@pytest.mark.parametrize("level", [1e4, -1e4, 100.0, -100.0], ids=lambda x: f"lse near {x:g}")
+def test_large_lse_neither_overflow_nor_vanish(student, draw, level):
+    """Only differences of lse matter: exp of an lse itself would overflow or vanish."""
+    (o1, lse1), (o2, lse2) = partial(draw, 3, 5, 4), partial(draw, 3, 5, 4)
+
+    assert_merged(student, (o1, lse1 + level), (o2, lse2 + level))
+
+
+@task("merge")
+def test_sides_of_very_different_weight(student, draw):
+    """Where one lse is hundreds larger than the other, its side alone remains."""
+    (o1, lse1), (o2, lse2) = partial(draw, 2, 6, 3), partial(draw, 2, 6, 3)
+    sign = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+
+    assert_merged(student, (o1, lse1 + 400 * sign), (o2, lse2 - 400 * sign))
+
+
+@task("merge", weight=2)
+@pytest.mark.parametrize("side", ["left", "right", "some of each"])
+def test_a_side_that_saw_nothing_changes_nothing(student, draw, side):
+    """A row with lse -inf on one side is the other side's row; it gives no NaN."""
+    rows = torch.rand(3, 7, generator=draw.generator) < 0.5
+    rows[:, 0], rows[:, 1] = True, False
+    left, right = partial(draw, 3, 7, 4), partial(draw, 3, 7, 4)
+
+    if side != "right":
+        left = empty_rows(left, rows)
+    if side != "left":
+        right = empty_rows(right, ~rows if side == "some of each" else rows)
+    assert_merged(student, left, right)
+
+
+@task("merge", weight=2)
+def test_two_sides_that_saw_nothing_stay_empty(student, draw):
+    """A row with lse -inf on both sides has the result 0 and the lse -inf."""
+    rows = torch.tensor([True, False, True, False, False])
+    other = torch.tensor([True, True, False, False, False])
+
+    assert_merged(
+        student, empty_rows(partial(draw, 5, 3), rows), empty_rows(partial(draw, 5, 3), other)
+    )
+
+
+@task("merge")
+@pytest.mark.parametrize("reverse", [False, True], ids=["in order", "in reverse"])
+def test_many_parts_merge_to_the_whole(student, draw, reverse):
+    """Parts of unequal length, one of them empty, merge one by one to attention to all keys."""
+    q, k, v = (draw.normal(2, 3, n, 6, scale=2.0) for n in (5, 23, 23))
+    cuts = [0, 1, 9, 9, 20, 23]
+    parts = [
+        tuple(x.float() for x in oracle.attend(q, k[:, :, a:b], v[:, :, a:b]))
+        for a, b in itertools.pairwise(cuts)
+    ]
+
+    assert_merged(student, *parts[:: -1 if reverse else 1], exact=oracle.attend(q, k, v))
+
+
+@task("merge", weight=2)
+@pytest.mark.parametrize("level", [0.0, 3000.0], ids=lambda x: f"lse near {x:g}")
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_low_precision_results_keep_a_float32_lse(student, draw, dtype, level):
+    """o has the dtype of o1, lse and the weights are float32 whatever that is."""
+    (o1, lse1), (o2, lse2) = (partial(draw, 3, 5, 8, dtype=dtype) for _ in range(2))
+
+    assert_merged(student, (o1, lse1 + level), (o2, lse2 + level))
+
+
+@task("merge")
+def test_merge_takes_views_and_leaves_them_alone(student, draw):
+    """The arguments may be views of something larger, and none of them is modified."""
+    base = draw.normal(2, 5, 4, 12)
+    o1, o2 = base[..., 1:6].transpose(1, 2), base[..., 2::2].transpose(1, 2)
+    lse1, lse2 = base[..., 0].mT, base[..., 7].mT
+    want = oracle.combine([(o1, lse1), (o2[..., :5], lse2)])
+    watched = [student.watch(x) for x in (o1, lse1, o2[..., :5], lse2)]
+
+    o, lse = expect(student.merge(*watched), Pair)
+
+    for argument, name in zip(watched, ("o1", "lse1", "o2", "lse2"), strict=True):
+        assert_unmodified(argument, name)
+    assert_close(lse, want[1], "elementwise", dtype=torch.float32, what="lse")
+    assert_close(o, want[0], "attention", dtype=torch.float32, inner=1024, what="o")
+
+
+# --- what tiled and triton share -------------------------------------------------------------
+
+
+def make(
+    draw: Any,
+    T: int,
+    S: int,
+    D: int = 16,
+    H: int = 2,
+    G: int = 2,
+    B: int = 3,
+    dtype: torch.dtype = torch.float32,
+) -> Qkv:
+    """Draw q [B, H, T, D], k and v [B, G, S, D]."""
+    q = draw.normal(B, H, T, D, dtype=dtype)
+    return q, draw.normal(B, G, S, D, dtype=dtype), draw.normal(B, G, S, D, dtype=dtype)
+
+
+def assert_attends(
+    attention: Callable[..., Any],
+    qkv: Qkv,
+    causal: bool = False,
+    scale: float | None = None,
+    *,
+    rounding: float = 0.0,
+    **options: Any,
+) -> None:
+    """Call an attention and compare o and lse with the oracle's.
+
+    What naive attention in the same dtype is off, or what rounded scores make it, is excused.
+    """
+    q, k, v = qkv
+    if scale is not None:
+        options["scale"] = scale
+    got = expect(attention(q, k, v, causal=causal, **options), Pair)
+    assert_result(got, qkv, causal, scale, rounding=rounding)
+
+
+def assert_result(
+    got: Pair, qkv: Qkv, causal: bool, scale: float | None = None, *, rounding: float = 0.0
+) -> None:
+    """Compare o and lse with the oracle's."""
+    q, k, v = qkv
+    o, lse = oracle.attend(q, k, v, causal, scale)
+    if rounding:
+        trusted = oracle.attend(q, k, v, causal, scale, rounding=rounding)
+    else:
+        trusted = oracle.attend_in_kind(q, k, v, causal, scale)
+    inner = max(k.shape[2], 1024)
+    what = dict(case="attention", inner=inner)
+    assert_close(got[1], lse, **what, dtype=torch.float32, trusted=trusted[1], what="lse")
+    assert_close(got[0], o, **what, like=q, trusted=trusted[0], what="o")
+
+
+def sizes(*values: tuple[int, int, int, int, int]) -> Any:
+    """Parametrize T, S, D, H, G, each with and without the causal mask."""
+
+    def decorate(test: Any) -> Any:
+        marked = pytest.mark.parametrize(("T", "S", "D", "H", "G"), values)(test)
+        return pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])(marked)
+
+    return decorate
+
+
+def inside_nan(x: Tensor, *, last_axis_step: int = 1) -> Tensor:
+    """Copy a tensor [B, H, N, D] into a larger one of NaN: a view as [B, N, H, D] projections give.
+
+    Whatever is read beside it, before it or behind it, is NaN.
+    """
+    B, H, N, D = x.shape
+    base = x.new_full((B + 2, N + 3, H + 2, (D + 5) * last_axis_step), math.nan)
+    view = base[1 : B + 1, 2 : N + 2, 1 : H + 1, 3 : 3 + D * last_axis_step : last_axis_step]
+    view.copy_(x.transpose(1, 2))
+    return view.transpose(1, 2)
+
+
+def assert_untouched(student: Any, attention: Callable[..., Any], qkv: Qkv, causal: bool) -> None:
+    """Call an attention, compare, and look at every byte of its arguments' storages."""
+    watched = [student.watch(x) for x in qkv]
+    got = expect(attention(*watched, causal=causal), Pair)
+    for argument, name in zip(watched, "qkv", strict=True):
+        assert_unmodified(argument, name)
+    assert_result(got, qkv, causal)
+
+
+def around(draw: Any, level: float, T: int, S: int, D: int = 16) -> Qkv:
+    """Draw q, k, v whose scores lie around a level, a few units apart, at a scale of 1."""
+    q, k, v = make(draw, T, S, D)
+    q[..., 0], k[..., 0] = 100.0, level / 100.0
+    return q, k, v
+
+
+def ramp(draw: Any, T: int, S: int, step: float) -> Qkv:
+    """Draw q, k, v whose scores rise (or fall) from key to key by ``step``, at a scale of 1."""
+    q, k, v = make(draw, T, S)
+    q[..., 0], k[..., 0] = 1.0, torch.arange(S) * step
+    return q, k, v
+
+
+# --- tiled -----------------------------------------------------------------------------------
+
+
+@task("tiled", gate=True)
+@sizes((7, 13, 5, 2, 2), (13, 7, 16, 4, 2), (21, 21, 8, 3, 1))
+def test_tiled_attention_is_attention(student, draw, T, S, D, H, G, causal):
+    """flash_attention_torch returns softmax(q k / sqrt(D)) v and each row's log-sum-exp."""
+    assert_attends(student.flash_attention_torch, make(draw, T, S, D, H, G), causal, block=8)
+
+
+@task("tiled", weight=2)
+@sizes(
+    *[(1, 1, 64, 2, 2), (1, 197, 16, 4, 2), (63, 64, 80, 2, 1), (64, 65, 16, 3, 3)],
+    *[(65, 64, 33, 6, 2), (197, 197, 64, 2, 1), (197, 63, 16, 2, 2), (65, 197, 128, 2, 1)],
+)
+def test_tiled_attention_of_all_sizes(student, draw, T, S, D, H, G, causal):
+    """T and S are any numbers, multiples of the block or not; the default block is 64."""
+    assert_attends(student.flash_attention_torch, make(draw, T, S, D, H, G), causal)
+
+
+@task("tiled", weight=2)
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("block", [1, 3, 7, 16, 1000])
+@pytest.mark.parametrize(("T", "S"), [(13, 29), (29, 13)])
+def test_any_block_gives_the_same(student, draw, T, S, block, causal):
+    """The result does not depend on block, which may be 1 or larger than S."""
+    assert_attends(student.flash_attention_torch, make(draw, T, S, 6), causal, block=block)
+
+
+@task("tiled")
+@pytest.mark.parametrize(("H", "G"), [(6, 1), (6, 2), (6, 3), (6, 6)])
+def test_tiled_heads_read_their_key_head(student, draw, H, G):
+    """Query head h reads key head h // (H / G): neighbours share."""
+    assert_attends(student.flash_attention_torch, make(draw, 9, 20, 5, H, G), block=8)
+
+
+@task("tiled", weight=2)
+@pytest.mark.parametrize(("T", "S"), [(29, 5), (5, 0), (70, 1)])
+def test_tiled_rows_without_a_key_are_zero(student, draw, T, S):
+    """A row that sees no key has the result 0 and the lse -inf, never NaN."""
+    for causal in (True, False):
+        assert_attends(student.flash_attention_torch, make(draw, T, S), causal, block=8)
+
+
+@task("tiled", weight=2)
+@pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
+def test_tiled_scores_of_any_level(student, draw, level):
+    """A level that all scores share cancels: exp is taken of differences alone."""
+    q, k, v = around(draw, level, 11, 37)
+
+    assert_attends(student.flash_attention_torch, (q * 4, k, v), True, None, rounding=ULPS, block=8)
+
+
+@task("tiled", weight=2)
+@pytest.mark.parametrize("step", [2.0, -2.0], ids=["rising", "falling"])
+def test_tiled_maximum_may_change_in_every_tile(student, draw, step):
+    """A new maximum shrinks the sum and the result so far; an old one shrinks what is new."""
+    q, k, v = ramp(draw, 6, 50, step)
+
+    assert_attends(student.flash_attention_torch, (q * 4, k, v), rounding=ULPS, block=8)
+
+
+@task("tiled", weight=2)
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_tiled_low_precision(student, draw, dtype):
+    """o has the dtype of q and lse is float32; nothing on the way is rounded to less."""
+    for causal in (False, True):
+        qkv = make(draw, 40, 65, 64, 4, 2, dtype=dtype)
+        assert_attends(student.flash_attention_torch, qkv, causal, block=16)
+
+
+@task("tiled")
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_tiled_sums_are_kept_in_float32(student, draw, dtype):
+    """Thousands of small tiles add up in float32; in less, the sum would stop growing."""
+    q, k, v = make(draw, 2, 3000, 8, B=1, dtype=dtype)
+
+    assert_attends(student.flash_attention_torch, (q * 0.1, k, (v * 0.1 + 1).to(dtype)), block=2)
+
+
+@task("tiled")
+def test_tiled_products_do_not_overflow_in_float16(student, draw):
+    """Products of float16 vectors are float32: q k can exceed 65504 before it is scaled."""
+    q, k, v = around(draw, 16_000.0, 5, 19, 64)
+    qkv = tuple(x.half() for x in (q * 8, k, v))
+
+    assert_attends(student.flash_attention_torch, qkv, rounding=ULPS, block=8)
+
+
+@task("tiled")
+def test_tiled_takes_views_and_leaves_them_alone(student, draw):
+    """The arguments may be views among NaN, [B, T, H, D] transposed; none is modified."""
+    q, k, v = make(draw, 9, 21, 6, 4, 2)
+    views = inside_nan(q, last_axis_step=2), inside_nan(k), inside_nan(v)
+
+    assert_untouched(student, student.flash_attention_torch, views, True)
+
+
+@task("tiled", weight=3)
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+def test_tiled_attention_makes_no_matrix_of_t_by_s(student, draw, causal):
+    """No tensor has T x S elements: neither scores nor a mask, not even of one head."""
+    qkv = make(draw, 1024, 1024, 16, 2, 1, B=1)
+
+    with student.largest_tensor() as largest:
+        got = expect(student.flash_attention_torch(*qkv, causal=causal), Pair)
+
+    check(largest.elements < 1024 * 1024, too_large(largest.elements, 1024, 1024))
+    assert_result(got, qkv, causal)
+
+
+@task("tiled")
+def test_block_bounds_the_tile(student, draw):
+    """A tile of scores holds at most block keys."""
+    qkv = make(draw, 256, 256, 4, 8, 8, B=1)
+
+    with student.largest_tensor() as largest:
+        got = expect(student.flash_attention_torch(*qkv, block=8), Pair)
+
+    limit = 8 * 256 * 12  # queries of 8 heads, a tile of 8 keys for each, and half as much again
+    check(largest.elements <= limit, too_large(largest.elements, 256, 256) + " with block=8")
+    assert_result(got, qkv, False)
+
+
+def too_large(elements: int, T: int, S: int) -> str:
+    return f"a tensor of {elements} elements was made for T = {T}, S = {S}"
+
+
+@task("tiled", gate=True)
+def test_tiled_attention_is_your_own(student, draw):
+    """No attention of torch runs inside flash_attention_torch."""
+    qkv = make(draw, 6, 9)
+
+    with student.guard():
+        got = expect(student.flash_attention_torch(*qkv), Pair)
+
+    assert_result(got, qkv, False)
+
+
+@task("tiled")
+def test_tiled_memory_is_linear_in_the_length(student):
+    """Eight times the length takes about eight times the memory."""
+    assert_linear(student, student.flash_attention_torch, block=1024)
+
+
+def assert_linear(student: Any, attention: Callable[..., Any], **options: Any) -> None:
+    """Compare the peak of GPU memory at lengths of 4k and 32k; a matrix would grow 64-fold."""
+    peaks: list[int] = []
+    for length in (4096, 32_768):
+        x = torch.zeros(1, 1, length, 64, dtype=torch.bfloat16)
+        with student.peak_memory():  # not looked at: a first call may compile and try sizes out
+            expect(attention(x, x, x, **options), Pair)
+        with student.peak_memory() as peak:
+            expect(attention(x, x, x, **options), Pair)
+        peaks.append(max(peak.total, 1 << 20))
+    growth = peaks[1] / peaks[0]
+    check(growth < 16, f"from 4096 to 32768 rows the memory grows {growth:.0f}-fold")
+
+
+# --- triton ----------------------------------------------------------------------------------
+
+
+@task("triton", gate=True)
+@sizes((7, 13, 16, 2, 2), (65, 64, 64, 2, 1), (64, 65, 32, 3, 1))
+def test_kernel_is_attention(student, draw, T, S, D, H, G, causal):
+    """flash_attention returns softmax(q k / sqrt(D)) v and each row's log-sum-exp."""
+    assert_attends(student.flash_attention, make(draw, T, S, D, H, G), causal)
+
+
+@task("triton", weight=2)
+@sizes(
+    *[(1, 1, 16, 2, 2), (1, 197, 80, 4, 2), (7, 197, 16, 2, 1), (63, 64, 128, 2, 1)],
+    *[(64, 64, 16, 3, 3), (65, 197, 16, 2, 2), (197, 197, 64, 2, 1), (197, 63, 80, 2, 2)],
+    *[(197, 7, 16, 2, 1), (63, 1, 64, 4, 2)],
+)
+def test_kernel_at_all_sizes(student, draw, T, S, D, H, G, causal):
+    """T and S are any numbers, multiples of a block or not, equal or not."""
+    assert_attends(student.flash_attention, make(draw, T, S, D, H, G, B=1), causal)
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("D", [1, 5, 24, 80, 97, 192, 256])
+def test_kernel_at_any_width(student, draw, D):
+    """D is any number up to 256, no power of two or multiple of 16 is needed."""
+    assert_attends(student.flash_attention, make(draw, 19, 37, D, 2, 1, B=1), True)
+
+
+@task("triton")
+@pytest.mark.parametrize(("T", "S"), [(261, 389), (389, 261), (300, 300)])
+def test_causal_blocks_are_left_out_exactly(student, draw, T, S):
+    """Blocks of keys behind a row's last key may be skipped; all others must be visited."""
+    assert_attends(student.flash_attention, make(draw, T, S, 16, 1, 1, B=1), True)
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize(("H", "G"), [(6, 1), (6, 2), (6, 3), (6, 6)])
+def test_kernel_heads_read_their_key_head(student, draw, H, G):
+    """Query head h reads key head h // (H / G): neighbours share."""
+    assert_attends(student.flash_attention, make(draw, 9, 20, 16, H, G))
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize(("T", "S"), [(70, 5), (197, 65), (5, 0), (150, 1)])
+def test_kernel_rows_without_a_key_are_zero(student, draw, T, S):
+    """A row that sees no key has the result 0 and the lse -inf, never NaN."""
+    for causal in (True, False):
+        assert_attends(student.flash_attention, make(draw, T, S, B=1), causal)
+
+
+@task("triton")
+@pytest.mark.parametrize(("B", "T"), [(0, 5), (2, 0)], ids=["no sequences", "no queries"])
+def test_nothing_to_attend_from(student, draw, B, T):
+    """With B = 0 or T = 0 the results are empty."""
+    assert_attends(student.flash_attention, make(draw, T, 7, B=B), True)
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("scale", [0.3, 1.0, 0.0, -0.45], ids=lambda x: f"scale {x:g}")
+def test_scale_may_be_any_number(student, draw, scale):
+    """scale replaces D**-0.5, also where it is zero or negative."""
+    for causal in (False, True):
+        assert_attends(student.flash_attention, make(draw, 33, 70, B=2), causal, scale)
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("scale", [1.0, -1.0], ids=lambda x: f"scale {x:g}")
+@pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
+def test_kernel_scores_of_any_level(student, draw, level, scale):
+    """A level that all scores share cancels: exp is taken of differences alone."""
+    q, k, v = around(draw, level, 11, 133)
+
+    assert_attends(student.flash_attention, (q * scale, k, v), True, scale, rounding=ULPS)
+
+
+@task("triton")
+@pytest.mark.parametrize("dtype", [torch.float32, *LOW], ids=str)
+def test_kernel_scores_from_minus_to_plus_1e4(student, draw, dtype):
+    """Where scores lie thousands apart a row is the value of its best key."""
+    q, k, v = make(draw, 33, 150, 64)
+    qkv = tuple(x.to(dtype) for x in (q * 100, k * 100, v))
+
+    assert_attends(student.flash_attention, qkv, rounding=ULPS * 4)
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("step", [2.0, -2.0], ids=["rising", "falling"])
+def test_kernel_maximum_may_change_in_every_block(student, draw, step):
+    """A new maximum shrinks the sum and the result so far; an old one shrinks what is new."""
+    assert_attends(student.flash_attention, ramp(draw, 6, 400, step), False, 1.0, rounding=ULPS)
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+@pytest.mark.parametrize(("T", "S", "D"), [(40, 65, 64), (65, 130, 80), (33, 70, 128)])
+def test_kernel_in_low_precision(student, draw, T, S, D, dtype):
+    """o has the dtype of q and lse is float32; nothing on the way is rounded to less."""
+    assert_attends(student.flash_attention, make(draw, T, S, D, 2, 1, B=1, dtype=dtype), True)
+
+
+@task("triton")
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_kernel_sums_are_kept_in_float32(student, draw, dtype):
+    """Thousands of keys add up in float32; in less, the sum would stop growing."""
+    q, k, v = make(draw, 2, 4100, B=1, dtype=dtype)
+
+    assert_attends(student.flash_attention, (q * 0.1, k, (v * 0.1 + 1).to(dtype)))
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("D", [16, 80])
+def test_kernel_reads_nothing_beside_its_arguments(student, draw, D, causal):
+    """[B, T, H, D] views transposed, among NaN, give the same; nothing in memory is modified."""
+    q, k, v = make(draw, 67, 70, D, 2, 1, B=2)
+
+    views = inside_nan(q), inside_nan(k), inside_nan(v)
+
+    assert_untouched(student, student.flash_attention, views, causal)
+
+
+@task("triton")
+def test_each_argument_has_strides_of_its_own(student, draw):
+    """q, k and v may be laid out differently, with any stride along D, or be one broadcast."""
+    q, k, v = make(draw, 33, 41, 16, 4, 2)
+
+    other = inside_nan(q, last_axis_step=2), k.mT.contiguous().mT, inside_nan(v)
+
+    assert_untouched(student, student.flash_attention, other, True)
+    assert_attends(student.flash_attention, (q, k[:1, :1].expand_as(k), v[:, :1].expand_as(v)))
+    assert_attends(
+        student.flash_attention, (q.mT.contiguous().mT, k, inside_nan(v, last_axis_step=3))
+    )
+
+
+@task("triton", gate=True)
+@pytest.mark.parametrize("D", [16, 80])
+def test_the_work_is_done_in_a_triton_kernel(student, draw, D):
+    """flash_attention launches a kernel of yours; torch allocates, views, copies and casts."""
+    qkv = make(draw, 70, 90, D)
+
+    assert_own_kernel(student, lambda: student.flash_attention(*qkv, causal=True))
+
+
+# What multiplies queries with keys, or weights with values, outside of a kernel.
+PRODUCTS = {
+    *("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "linear"),
+    *("convolution", "_softmax", "_log_softmax", "_safe_softmax", "logsumexp", "mkldnn_linear"),
+}
+
+
+def assert_own_kernel(student: Any, call: Callable[[], Any]) -> None:
+    """Fail without a kernel launch, or where torch does the work or a forbidden attention runs."""
+    with student.guard(), student.operators() as operators, student.launches() as launches:
+        call()
+    check(launches.total >= 1, "no Triton kernel was launched")
+    found = sorted(PRODUCTS & set(operators.seen))
+    check(not found, f"torch does the work of the kernel: {', '.join(found)}")
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+def test_kernel_makes_no_matrix_of_t_by_s(student, draw, causal):
+    """No tensor has T x S elements: neither scores nor a mask, not even of one head."""
+    qkv = make(draw, 640, 640, 16, 1, 1, B=1)
+
+    with student.largest_tensor() as largest:
+        got = expect(student.flash_attention(*qkv, causal=causal), Pair)
+
+    check(largest.elements < 640 * 640, too_large(largest.elements, 640, 640))
+    assert_result(got, qkv, causal)
+
+
+@task("triton")
+def test_kernel_memory_is_linear_in_the_length(student):
+    """Eight times the length takes about eight times the memory."""
+    assert_linear(student, student.flash_attention)
+
+
+@task("triton")
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize(("T", "S", "D"), [(1999, 2500, 64), (2500, 1999, 128), (2048, 2048, 128)])
+def test_kernel_on_long_sequences(student, draw, device, T, S, D, causal):
+    """Hundreds of blocks give the same; these sizes run on a GPU only."""
+    needs_gpu(device)
+    for dtype in (torch.float32, torch.bfloat16):
+        assert_attends(student.flash_attention, make(draw, T, S, D, 4, 2, dtype=dtype), causal)
+
+
+def needs_gpu(device: str) -> None:
+    if device == "cpu":
+        raise NotGraded("too long for Triton's interpreter")
+
+
+# --- varlen ----------------------------------------------------------------------------------
+
+MIXED = ([5, 0, 70, 1, 33], [5, 9, 64, 1, 0])  # lengths of queries, of keys
+
+
+def starts(lengths: list[int]) -> Tensor:
+    return torch.tensor([0, *lengths]).cumsum(0).to(torch.int32)
+
+
+def pack(draw: Any, lengths: Any, D: int = 16, H: int = 2, G: int = 2, **options: Any) -> Qkv:
+    """Draw q [sum of the first lengths, H, D], k and v [sum of the second, G, D]."""
+    total_q, total_k = map(sum, lengths)
+    shapes = (total_q, H, D), (total_k, G, D), (total_k, G, D)
+    q, k, v = (draw.normal(*shape, **options) for shape in shapes)
+    return q, k, v
+
+
+def assert_packed(student: Any, qkv: Qkv, lengths: Any, causal: bool) -> None:
+    """Attend to packed sequences and compare each with the oracle's."""
+    got = student.flash_attention_varlen(*qkv, *map(starts, lengths), causal=causal)
+    assert_packed_result(got, qkv, lengths, causal)
+
+
+def assert_packed_result(got: Any, qkv: Qkv, lengths: Any, causal: bool) -> None:
+    want = oracle.attend_packed(*qkv, *lengths, causal)
+    trusted = oracle.attend_packed(*qkv, *lengths, causal, oracle.attend_in_kind)
+    assert_close(got, want, "attention", like=qkv[0], inner=1024, trusted=trusted, what="o")
+
+
+both = pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+
+
+@task("varlen", gate=True)
+@both
+@pytest.mark.parametrize("lengths", [([4, 9, 2], [4, 9, 2]), ([3, 17, 70], [5, 20, 71])], ids=str)
+def test_packed_sequences_attend_within_themselves(student, draw, lengths, causal):
+    """Each sequence gets what it would get alone."""
+    assert_packed(student, pack(draw, lengths), lengths, causal)
+
+
+@task("varlen", weight=2)
+@both
+@pytest.mark.parametrize(
+    "lengths",
+    [([9, 40, 3, 1], [20, 7, 90, 1]), ([130, 1, 65], [1, 130, 200]), ([197], [63]), MIXED],
+    ids=str,
+)
+def test_queries_and_keys_differ_in_number(student, draw, lengths, causal):
+    """A sequence's last query stands on its own last key, whatever the two lengths are."""
+    assert_packed(student, pack(draw, lengths), lengths, causal)
+
+
+@task("varlen", weight=2)
+@both
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        ([0, 3, 0, 0, 8, 0], [0, 3, 0, 0, 8, 0]),
+        ([0, 3, 4, 0], [6, 0, 2, 7]),
+        ([4, 70, 2], [0, 0, 0]),
+        ([0, 0], [3, 5]),
+        ([0, 0, 0], [0, 0, 0]),
+        ([], []),
+    ],
+    ids=str,
+)
+def test_lengths_of_zero(student, draw, lengths, causal):
+    """Sequences may lack queries, keys or both; rows without a key are zero."""
+    assert_packed(student, pack(draw, lengths), lengths, causal)
+
+
+@task("varlen", weight=2)
+@pytest.mark.parametrize(("D", "H", "G"), [(80, 4, 2), (5, 6, 2), (128, 3, 1), (256, 2, 2)])
+def test_packed_widths_and_heads(student, draw, D, H, G):
+    """D and the grouping of heads are as free as in the dense kernel."""
+    assert_packed(student, pack(draw, MIXED, D, H, G), MIXED, True)
+
+
+@task("varlen")
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_packed_low_precision(student, draw, dtype):
+    """o has the dtype of q."""
+    assert_packed(student, pack(draw, MIXED, 64, 4, 2, dtype=dtype), MIXED, True)
+
+
+@task("varlen", weight=2)
+@both
+def test_sequences_do_not_touch_each_other(student, draw, causal):
+    """NaN in one sequence stays in it."""
+    lengths = [6, 50, 3, 66, 9], [7, 50, 20, 60, 5]
+    q, k, v = pack(draw, lengths, 80, 4, 2)
+    clean = oracle.attend_packed(q, k, v, *lengths, causal)
+    rows, keys = (torch.zeros(sum(n), dtype=torch.bool) for n in lengths)
+    for b in (0, 2, 4):
+        rows[slice(*starts(lengths[0])[b : b + 2])] = True
+        keys[slice(*starts(lengths[1])[b : b + 2])] = True
+
+    q, k, v = q.clone(), k.clone(), v.clone()
+    q[rows], k[keys], v[keys] = math.nan, math.nan, math.nan
+    got = student.flash_attention_varlen(q, k, v, *map(starts, lengths), causal=causal)
+
+    form = expect(got, Tensor)
+    check(form.shape == q.shape, f"the result has shape {list(form.shape)}, q {list(q.shape)}")
+    assert_close(form[~rows], clean[~rows], "attention", like=q, inner=4096, what="o")
+
+
+@task("varlen")
+@pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
+def test_packed_scores_of_any_level(student, draw, level):
+    """A level that all scores share cancels, in each sequence."""
+    q, k, v = pack(draw, MIXED)
+    q, k[..., 0] = q * 4, level / 100.0
+    q[..., 0] = 400.0
+
+    got = student.flash_attention_varlen(q, k, v, *map(starts, MIXED), causal=True)
+
+    want = oracle.attend_packed(q, k, v, *MIXED, True)
+    rounded = functools.partial(oracle.attend, rounding=ULPS)
+    trusted = oracle.attend_packed(q, k, v, *MIXED, True, rounded)
+    assert_close(got, want, "attention", like=q, inner=1024, trusted=trusted, what="o")
+
+
+@task("varlen", weight=2)
+@both
+def test_slices_of_one_packed_projection(student, draw, causal):
+    """q, k, v may be slices of one [total, H + 2 G, D] tensor; nothing in memory is modified."""
+    lengths = [7, 0, 66, 12], [7, 0, 66, 12]
+    base = torch.full((85 + 4, 4 + 2 + 2 + 1, 19), math.nan)
+    base[2:87, :8, 1:17] = draw.normal(85, 8, 16)
+    q, k, v = base[2:87, :8, 1:17].split([4, 2, 2], 1)
+    watched = [student.watch(x) for x in (q, k, v, *map(starts, lengths))]
+
+    got = student.flash_attention_varlen(*watched, causal=causal)
+
+    names = "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"
+    for argument, name in zip(watched, names, strict=True):
+        assert_unmodified(argument, name)
+    assert_packed_result(got, (q, k, v), lengths, causal)
+
+
+@task("varlen")
+def test_packed_arguments_have_strides_of_their_own(student, draw):
+    """k and v may be laid out differently, head by head or column by column."""
+    q, k, v = pack(draw, MIXED, 16, 4, 2)
+
+    k = k.transpose(0, 1).contiguous().transpose(0, 1)
+    v = v.mT.contiguous().mT
+
+    assert_packed(student, (q, k, v), MIXED, True)
+
+
+@task("varlen", gate=True)
+def test_packed_work_is_done_in_a_triton_kernel(student, draw):
+    """flash_attention_varlen launches a kernel of yours; torch allocates, views and copies."""
+    qkv = pack(draw, MIXED)
+
+    assert_own_kernel(student, lambda: student.flash_attention_varlen(*qkv, *map(starts, MIXED)))
+
+
+@task("varlen", weight=2)
+def test_packed_sequences_make_no_matrix(student, draw):
+    """No tensor has a sequence's T x S elements, and none is padded to the longest sequence."""
+    lengths = [1] * 40 + [400], [1] * 40 + [400]
+    qkv = pack(draw, lengths, 16, 1, 1)
+
+    with student.largest_tensor() as largest:
+        got = student.flash_attention_varlen(*qkv, *map(starts, lengths), causal=True)
+
+    assert_packed_result(got, qkv, lengths, True)
+    limit = 400 * 400  # padding takes 41 x 400 x 16, more than that
+    check(largest.elements < limit, too_large(largest.elements, 400, 400))
