@@ -5,6 +5,7 @@ Only ``bench`` uses it, on our own solutions. It offers tests what ``Student`` d
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import os
@@ -23,7 +24,7 @@ from grader.lab import Lab
 from grader.probes import Probes
 from grader.student import Count, Folder, Operators
 from grader.wire import Record
-from grader.worker import MODULE, content, methods_of
+from grader.worker import MODULE, content, gradients, methods_of
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 
@@ -108,6 +109,11 @@ class DirectStudent:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: self.run(getattr(self._module, name), args, kwargs)
+
+    def gradients(self, name: str, tensors: tuple[Any, ...], upstream: Any, **options: Any) -> Any:
+        """Let autograd go back through a function of the submission."""
+        function = functools.partial(gradients, getattr(self._module, name))
+        return self.run(function, (tensors, upstream), options)
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function of the submission with the test's values."""

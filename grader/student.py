@@ -126,6 +126,16 @@ class Student:
             raise AttributeError(name)
         return lambda *args, **kwargs: self._conversation().call(["function", name], args, kwargs)
 
+    def gradients(
+        self, name: str, tensors: tuple[Any, ...], upstream: Any, **options: Any
+    ) -> Any:  # a tuple as long as tensors: a gradient, or None, for each
+        """Call a function on tensors that require gradients, and let autograd go back through it.
+
+        What is differentiated is the sum of its result times ``upstream``, which has its shape.
+        """
+        target = ["gradients", name]
+        return self._conversation().call(target, (tensors, upstream), options)
+
     def given(self, module: str) -> _Given:
         """Return a given module as it is inside the worker."""
         return _Given(self, module)

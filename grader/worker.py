@@ -191,6 +191,9 @@ class Worker:
                 return public(self.module, name, Path(self.file).name)
             case ["given", module, name]:
                 return getattr(self.given[module], name)
+            case ["gradients", name]:
+                function = public(self.module, name, Path(self.file).name)
+                return functools.partial(gradients, function)
             case ["object", number, "__call__"]:
                 return self.objects[number]
             case ["object", number, method]:
@@ -266,6 +269,13 @@ def in_kernel(error: BaseException) -> list[BaseException]:
         if len(chain) > MAX_FRAMES:
             break
     return chain
+
+
+def gradients(function: Any, tensors: Any, upstream: torch.Tensor, **options: Any) -> Any:
+    """Return the gradients of ``sum(function(*tensors) * upstream)``; None where there is none."""
+    leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+    result = function(*leaves, **options)
+    return torch.autograd.grad(result, leaves, upstream, allow_unused=True)
 
 
 def public(module: ModuleType | None, name: str, file: str) -> Any:
