@@ -11,7 +11,7 @@ from pathlib import Path
 from grader import limits
 from grader.lab import Lab
 
-MODULES = ("wire.py", "worker.py", "probes.py", "interpreter.py")  # all that a worker imports
+MODULES = ("wire.py", "worker.py", "probes.py", "interpreter.py", "bf16.py")  # all of ours there
 PREFIX = "inferlab-"
 
 

@@ -119,7 +119,8 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
         ("worker", {"wire", "probes", "interpreter"}),
         ("wire", set()),
         ("probes", set()),
-        ("interpreter", set()),
+        ("interpreter", {"bf16"}),
+        ("bf16", set()),
     ],
 )
 def test_the_worker_brings_little_of_ours(name: str, ours: set[str]) -> None:
