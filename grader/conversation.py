@@ -110,6 +110,7 @@ class Conversation:
         self._watching: list[Watched] = []  # in the order in which the worker gets them
         self._depth = 0
         self._sequence = 0
+        self._least = 0.0  # seconds that the outermost call may take at least
         self._deadline = 0.0  # of the outermost call
 
     # -- requests ---------------------------------------------------------------------------
@@ -147,12 +148,23 @@ class Conversation:
         for item, storage in zip(watched, cast(list[Any], storages), strict=True):
             item.after = storage
 
-    def request(self, header: dict[str, Any], value: Any = None) -> Any:
-        """Send a request, serve the callbacks that it causes, and return its value."""
+    def request(
+        self,
+        header: dict[str, Any],
+        value: Any = None,
+        *,
+        fds: tuple[int, ...] = (),
+        seconds: float = 0.0,
+    ) -> Any:
+        """Send a request, serve the callbacks that it causes, and return its value.
+
+        ``fds`` are descriptors to hand over; ``seconds`` extends the deadline of a single call.
+        """
         if self.over:
             raise StudentCrashed("the code was stopped earlier in this test")
         if self._depth == 0:
-            self._deadline = self._clock.deadline(PROBE_SECONDS if header["op"] == "probe" else 0.0)
+            self._least = PROBE_SECONDS if header["op"] == "probe" else seconds
+            self._deadline = self._clock.deadline(self._least)
         self._depth += 1
         self._sequence += 1
         number = self._sequence
@@ -161,7 +173,7 @@ class Conversation:
                 raise self.end(
                     StudentCrashed("calls between the code and the test nest too deeply")
                 )
-            return self._exchange({**header, "id": number}, value, number)
+            return self._exchange({**header, "id": number}, value, number, fds)
         except Late:
             raise self.end(self._timeout(header)) from None
         except WireError:
@@ -184,8 +196,9 @@ class Conversation:
             return StudentTimeout("the grading ran past its time limit")
         if now >= self._clock.test:
             return StudentTimeout("the calls of this test together ran past its time limit")
-        target = header.get("target") or [header.get("name") or header["op"]]
-        limit = min([self._clock.call_seconds, *self._clock.limits])
+        named = header.get("function") or header.get("name") or header["op"]
+        target = header.get("target") or [named]
+        limit = max(min([self._clock.call_seconds, *self._clock.limits]), self._least)
         return StudentTimeout(f"{target[-1]} did not end within its time limit of {limit:g} s")
 
     def end(self, fault: SubmissionFault | None) -> SubmissionFault:
@@ -194,11 +207,13 @@ class Conversation:
         self.worker.kill()
         return fault or StudentCrashed("the code was stopped")
 
-    def _exchange(self, header: dict[str, Any], value: Any, number: int) -> Any:
+    def _exchange(
+        self, header: dict[str, Any], value: Any, number: int, fds: tuple[int, ...]
+    ) -> Any:
         channel = self.worker.channel
         packer = Packer(lambda item: self._pack(packer, item))
         tree = packer.pack(value)
-        channel.send({**header, "value": tree}, packer.buffers, self._deadline)
+        channel.send({**header, "value": tree}, packer.buffers, self._deadline, fds)
         while True:
             if time.monotonic() > self._deadline:  # a flood of messages never blocks
                 raise Late

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from grader import __version__, pseudocode, rules
+from grader import __version__, gpu, pseudocode, rules
 from grader.errors import JudgeError, UsageError
 from grader.lab import Lab
 from grader.report import Form, render, write_file
@@ -28,6 +28,7 @@ from grader.submission import Submission, collect
 
 OnEvent = Callable[[str, Any], None]
 SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
+GPU_SLACK_SECONDS = 3600.0  # there it may wait for others, and the time of races is the judge's
 MODEL_VARIABLE = "MODEL"
 
 
@@ -102,6 +103,8 @@ def grade(
     ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
     """
     device = choose_device(device)
+    if device == "cuda":
+        gpu.assert_fit()
     checkpoints = find_checkpoints(lab)
     level, why_not = choose_level(sandbox)
     with staged(lab, checkpoints, level) as stage:
@@ -257,7 +260,8 @@ def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: Lis
     ) as session:
         assert session.stdin is not None
         assert session.stdout is not None
-        alarm = threading.Timer(lab.limits.total_seconds + SLACK_SECONDS, session.kill)
+        slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
+        alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
         alarm.start()
         try:
             with contextlib.suppress(BrokenPipeError):
@@ -294,6 +298,11 @@ def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int |
             case "test":
                 fields: dict[str, Any] = {**data, "verdict": Verdict(data["verdict"])}
                 hear.result(TestResult(**fields))
+            case "speed":
+                progress.extras.setdefault("speed", []).append(data)
+                hear.keep()
+            case "gpu":
+                progress.extras["gpu"] = data
             case _:
                 return int(data)
     return None

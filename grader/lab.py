@@ -14,6 +14,7 @@ from typing import Any
 
 from grader.errors import LabError, UsageError
 from grader.table import Table
+from grader.tiers import Ladder, read_ladder, repeated
 
 PSEUDOCODE = "pseudocode"  # the id of the task that PSEUDOCODE.md earns
 _FOLDER = re.compile(r"(\d{2})_([a-z][a-z0-9_]*)")
@@ -57,6 +58,14 @@ class Task:
     requires: tuple[str, ...] = ()
     steps: int = 1
     names: tuple[str, ...] = ()
+    ladders: tuple[Ladder, ...] = ()  # of a speed task, which runs on a GPU only
+
+    def ladder(self, name: str) -> Ladder:
+        """Return the tiers called ``name``; raises LabError if there are none."""
+        for ladder in self.ladders:
+            if ladder.name == name:
+                return ladder
+        raise LabError(f"the task {self.id} has no tiers called {name!r} in its lab.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,11 @@ class Lab:
     def hidden_suite(self) -> Path:
         """The instructor's tests; absent in a student's tree."""
         return self.root / "grader" / "suites" / f"test_{self.name}.py"
+
+    @property
+    def baseline(self) -> Path:
+        """What speed is compared with, under the names of the submission; not every lab has one."""
+        return self.hidden_suite.with_name(f"baseline_{self.name}.py")
 
     @property
     def solutions(self) -> Path:
@@ -258,8 +272,11 @@ def _task(table: Table) -> Task:
         requires=table.texts("requires", ()),
         steps=table.whole("steps", 1),
         names=table.texts("names", ()),
+        ladders=tuple(read_ladder(ladder) for ladder in table.tables("tiers", ())),
     )
     table.finish()
+    for name in repeated(task.ladders):
+        raise table.error("tiers", f"the name {name!r} occurs twice")
     if _TASK_ID.fullmatch(task.id) is None:
         raise table.error("id", f"{task.id!r} is no lower-case identifier")
     return task

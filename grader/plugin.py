@@ -7,25 +7,31 @@ about the submission is ``infra``.
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from grader import gpu
 from grader.compare import check
 from grader.draw import Draw
 from grader.errors import (
+    CannotGrade,
     Mismatch,
     NotGraded,
     StudentCrashed,
     StudentError,
     StudentMemory,
     StudentTimeout,
+    SubmissionFault,
 )
 from grader.lab import Lab, Task
 from grader.results import Expected, TestResult, Verdict
+from grader.stopwatch import Stopwatch
 from grader.student import Student
+from grader.tiers import Rung
 
 __all__ = ["GateFailed", "JudgePlugin", "check", "task"]
 
@@ -43,9 +49,21 @@ class GateFailed(Exception):
     """A gate that the test depends on did not pass."""
 
 
-def task(task_id: str, *, weight: float = 1.0, gate: bool = False) -> pytest.MarkDecorator:
-    """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything."""
-    return pytest.mark.task(task_id, weight=weight, gate=gate)
+def task(
+    task_id: str,
+    *,
+    weight: float = 1.0,
+    gate: bool = False,
+    tiers: str = "",
+    needs: tuple[str, ...] = (),
+) -> pytest.MarkDecorator:
+    """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything.
+
+    ``tiers`` names a ladder of the task: the test runs once for each ``tier``, which splits its
+    weight. ``needs`` names tasks of which no test may have failed: speed without right answers is
+    worth nothing.
+    """
+    return pytest.mark.task(task_id, weight=weight, gate=gate, tiers=tiers, needs=needs)
 
 
 class JudgePlugin:
@@ -60,12 +78,15 @@ class JudgePlugin:
         seed: int,
         closed: dict[str, str],
         emit: Callable[[str, Any], None],
+        stopwatch: Stopwatch | None = None,
     ) -> None:
         self._lab = lab
         self._student = student
+        self._stopwatch = stopwatch
         self._device = device
         self._seed = seed
         self._closed = dict(closed)  # task -> the gate that it failed
+        self._flawed: dict[str, str] = {}  # task -> its first test that did not pass
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
         self._grading_deadline = time.monotonic() + lab.limits.total_seconds
@@ -90,11 +111,30 @@ class JudgePlugin:
         """Random inputs of this test."""
         return Draw(self._seed, request.node.nodeid.partition("::")[2])
 
+    @pytest.fixture
+    def stopwatch(self) -> Stopwatch:
+        """Races against the lab's baseline; there are none on a CPU."""
+        if self._stopwatch is None:
+            raise NotGraded("speed is measured on a GPU only")
+        return self._stopwatch
+
     # -- collection -------------------------------------------------------------------------
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Declare the marker."""
         config.addinivalue_line("markers", "task(id, weight=1.0, gate=False): part of a task")
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make a test of each tier of the ladder that a speed test names."""
+        if "tier" not in metafunc.fixturenames:
+            return
+        marker = metafunc.definition.get_closest_marker("task")
+        name = marker.kwargs.get("tiers") if marker else ""
+        if not marker or not name:
+            raise pytest.UsageError(f"{metafunc.function.__name__} takes a tier but names no tiers")
+        ladder = self._lab.task(marker.args[0]).ladder(name)
+        rungs = [Rung(marker.args[0], ladder, tier) for tier in ladder.tiers]
+        metafunc.parametrize("tier", rungs, ids=str)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Say on standard error why a suite cannot be read."""
@@ -126,15 +166,32 @@ class JudgePlugin:
         options = marker.kwargs if marker else {}
         suite = "hidden" if item.path == self._lab.hidden_suite else "public"
         name = item.nodeid.partition("::")[2]
-        return Expected(
-            name, task_id, suite, options.get("weight", 1.0), options.get("gate", False)
-        )
+        weight = options.get("weight", 1.0)
+        rung = getattr(getattr(item, "callspec", None), "params", {}).get("tier")
+        if isinstance(rung, Rung):
+            weight *= rung.tier.share / 100
+        return Expected(name, task_id, suite, weight, options.get("gate", False))
 
     # -- running ----------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Give each task its own worker and each test its deadline; report when it has ended."""
+        with self._lease(item):
+            return (yield from self._run(item))
+
+    @contextmanager
+    def _lease(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Hold the GPU while a test runs, alone if it is timed; waiting is not the student's."""
+        if self._device == "cpu":
+            yield
+            return
+        alone = "stopwatch" in getattr(item, "fixturenames", ())
+        with gpu.leased(alone=alone) as waited:
+            self._grading_deadline += waited
+            yield
+
+    def _run(self, item: pytest.Item) -> Generator[None, None, None]:
         expected = self._expected[item.nodeid]
         if expected.task != self._current_task:
             self._student.retire_()
@@ -151,6 +208,8 @@ class JudgePlugin:
         verdict, message = self._ended()
         if expected.gate and verdict is not Verdict.PASSED and verdict.counts:
             self._closed.setdefault(expected.task, expected.id)
+        if verdict is not Verdict.PASSED and verdict.counts:
+            self._flawed.setdefault(expected.task, expected.id)
         seconds = round(time.monotonic() - started, 3)
         output = self._student.printed_()
         suite, task_id = expected.suite, expected.task
@@ -168,6 +227,11 @@ class JudgePlugin:
             gate = self._closed.get(task_id)
             if gate:
                 raise GateFailed(f"needs {gate}, which did not pass")
+        marker = item.get_closest_marker("task")
+        for task_id in marker.kwargs.get("needs", ()) if marker else ():
+            flaw = self._flawed.get(task_id) or self._closed.get(task_id)
+            if flaw:
+                raise GateFailed(f"needs all of {task_id}; {flaw} did not pass")
         if time.monotonic() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")
@@ -184,11 +248,25 @@ class JudgePlugin:
     def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
         if isinstance(error, GateFailed):
             return Verdict.SKIPPED, str(error)
+        if isinstance(error, SubmissionFault) and self._device != "cpu":
+            trouble = self._blame_gpu(error)
+            if trouble:
+                return Verdict.INFRA, trouble
         for kind, verdict in VERDICTS:
             if isinstance(error, kind):
                 return verdict, f"{contract(item)}\n{explain(error)}".strip()
+        if isinstance(error, CannotGrade):
+            return Verdict.INFRA, error.message
         traceback.print_exception(error, file=sys.stderr)
         return Verdict.INFRA, f"the judge failed with {type(error).__name__}; see its log"
+
+    def _blame_gpu(self, error: SubmissionFault) -> str:
+        """Return what is wrong with the GPU, if that may be what the submission met."""
+        if not (isinstance(error, StudentMemory) or "CUDA" in str(error)):
+            return ""
+        # Looked at without the submission, which may be what holds all the memory.
+        self._student.close_()
+        return gpu.lasting_trouble()
 
 
 def running_order(tasks: Sequence[Task]) -> list[str]:
@@ -197,7 +275,8 @@ def running_order(tasks: Sequence[Task]) -> list[str]:
     While the tests of a large task run, the workers of the others get warm.
     """
     order: list[str] = []
-    todo = sorted(tasks, key=lambda task: -task.points)
+    # Speed comes last: it needs to know what is right.
+    todo = sorted(tasks, key=lambda task: (bool(task.ladders), -task.points))
     while todo:
         ready = next(task for task in todo if set(task.requires) <= set(order))
         order.append(ready.id)

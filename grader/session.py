@@ -54,10 +54,13 @@ def run(config: dict[str, Any], emit: Any) -> int:
 
     import torch
 
+    from grader.stopwatch import Stopwatch
     from grader.student import Student
 
     torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
     student = Student(lab, setting, pool, config["source"])
+    timed = setting.device != "cpu" and lab.baseline.is_file()
+    stopwatch = Stopwatch(lab, student, setting, emit) if timed else None
     try:
         return run_pytest(
             lab,
@@ -67,8 +70,11 @@ def run(config: dict[str, Any], emit: Any) -> int:
             suite=config["suite"],
             closed=config["closed"],
             emit=emit,
+            stopwatch=stopwatch,
         )
     finally:
+        if stopwatch is not None:
+            stopwatch.close()
         student.close_()
         pool.close()
 
@@ -82,13 +88,16 @@ def run_pytest(
     suite: str,
     closed: dict[str, str],
     emit: Callable[[str, Any], None],
+    stopwatch: Any = None,
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
 
     from grader.plugin import JudgePlugin, suite_files
 
-    plugin = JudgePlugin(lab, student, device=device, seed=seed, closed=closed, emit=emit)
+    plugin = JudgePlugin(
+        lab, student, device=device, seed=seed, closed=closed, emit=emit, stopwatch=stopwatch
+    )
     return int(
         pytest.main(
             [

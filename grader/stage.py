@@ -11,7 +11,10 @@ from pathlib import Path
 from grader import limits
 from grader.lab import Lab
 
-MODULES = ("wire.py", "worker.py", "probes.py", "interpreter.py", "bf16.py")  # all of ours there
+MODULES = (  # of ours, all that a worker imports
+    *("wire.py", "worker.py", "probes.py", "interpreter.py", "bf16.py"),
+    *("harness.py", "ring.py", "shared.py"),
+)
 PREFIX = "inferlab-"
 
 
@@ -38,6 +41,18 @@ def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Generator[Path
         yield stage
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def baseline_stage(lab: Lab, stage: Path) -> Path:
+    """Return a stage inside ``stage`` whose submission is the lab's own baseline."""
+    inner = stage / "baseline"
+    for part in ("judge", "given"):
+        shutil.copytree(stage / part, inner / part, symlinks=True)
+    (inner / "submission").mkdir()
+    shutil.copy(lab.baseline, inner / "submission" / lab.code_name)
+    for folder in (inner, inner / "submission"):
+        folder.chmod(0o755)
+    return inner
 
 
 def sweep() -> None:

@@ -18,11 +18,13 @@ from grader.errors import Mismatch, NotGraded, StudentError, SubmissionFault
 from grader.lab import Lab
 from grader.pool import WarmPool
 from grader.probes import MAX_OPERATORS
+from grader.ring import Layout
 from grader.sandbox import Setting
 from grader.wire import Record
 
 __all__ = ["Folder", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
+RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 UNCOUNTED = "the cost could not be counted"
 
 
@@ -85,6 +87,24 @@ class Student:
         text = self._talk.worker.output()
         self._talk.worker.forget_output()
         return text
+
+    def extend_(self, seconds: float) -> None:
+        """Let the test, and the grading, last at least this long from now on."""
+        end = time.monotonic() + seconds
+        self._clock.test = max(self._clock.test, end)
+        self._clock.grading = max(self._clock.grading, end)
+
+    def share_(self, fd: int, size: int, layout: Layout) -> None:
+        """Hand the worker the memory of a ring; it gives the one before up."""
+        header = {"op": "ring", "size": size, "layout": layout.to_json()}
+        self._conversation().request(header, fds=(fd,), seconds=RING_SECONDS)
+
+    def race_(
+        self, function: str | None, count: int, options: dict[str, object], seconds: float
+    ) -> None:
+        """Let the worker call a function, or one that does nothing, once for each slot."""
+        header = {"op": "race", "function": function, "count": count, "options": options}
+        self._conversation().request(header, seconds=seconds)
 
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""

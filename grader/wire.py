@@ -27,6 +27,7 @@ MAX_NODES = 400_000  # values in one message
 MAX_DEPTH = 40
 MAX_BUFFERS = 20_000
 MAX_DIMS = 16
+MAX_FDS = 4  # with one message
 CHUNK = 128 << 10  # bytes taken from the socket at a time
 INLINE = 64 << 10  # bytes; larger buffers go through the arena
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
@@ -96,8 +97,12 @@ def _memory(tensor: Tensor) -> memoryview:
 class Channel:
     """One end of the conversation; ``outbox`` and ``inbox`` are arenas as this end sees them."""
 
-    def __init__(self, sock: socket.socket, inbox_fd: int, outbox_fd: int) -> None:
+    def __init__(
+        self, sock: socket.socket, inbox_fd: int, outbox_fd: int, *, takes_fds: bool = False
+    ) -> None:
         self._sock = sock
+        # Descriptors that came with a message. Only a worker takes any: the kernel drops the rest.
+        self.fds: list[int] | None = [] if takes_fds else None
         self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(sock, select.POLLIN)
         self._writable.register(sock, select.POLLOUT)
@@ -105,8 +110,17 @@ class Channel:
         self._inbox = memoryview(mapped(inbox_fd, os.fstat(inbox_fd).st_size))
         self._outbox = memoryview(mapped(outbox_fd, os.fstat(outbox_fd).st_size))
 
-    def send(self, header: dict[str, Any], buffers: list[Tensor], deadline: float | None) -> None:
-        """Send a message of flat uint8 buffers; ``deadline`` is on the monotonic clock."""
+    def send(
+        self,
+        header: dict[str, Any],
+        buffers: list[Tensor],
+        deadline: float | None,
+        fds: tuple[int, ...] = (),
+    ) -> None:
+        """Send a message of flat uint8 buffers; ``deadline`` is on the monotonic clock.
+
+        ``fds`` are descriptors that the other side gets with it.
+        """
         places: list[tuple[int, int]] = []
         inline: list[memoryview] = []
         used = 0
@@ -127,6 +141,8 @@ class Channel:
                 f"a message may hold at most {MAX_HEADER >> 20} MiB beside its tensors"
             )
         prefix = PREFIX.pack(len(text), sum(view.nbytes for view in inline))
+        if fds:
+            prefix = prefix[socket.send_fds(self._sock, [prefix], fds) :]
         self._write(b"".join((prefix, text, *inline)), deadline)
 
     def receive(self, deadline: float | None) -> tuple[dict[str, Any], list[Tensor]]:
@@ -193,7 +209,12 @@ class Channel:
         """Take what has arrived, mostly one message whole: a small call is two system calls."""
         self._wait(self._readable, deadline)
         try:
-            self._ahead = memoryview(self._sock.recv(CHUNK))
+            if self.fds is None:
+                self._ahead = memoryview(self._sock.recv(CHUNK))
+            else:
+                data, fds, _, _ = socket.recv_fds(self._sock, CHUNK, MAX_FDS)
+                self._ahead = memoryview(data)
+                self.fds += fds
         except OSError:
             raise Closed("the connection closed") from None
         if not self._ahead:

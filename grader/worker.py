@@ -70,6 +70,7 @@ class Worker:
         self.handles: dict[int, Any] = {}
         self.watched: list[Any] = []  # tensors, and lists of plain values
         self.probes = probes.Probes()
+        self.harness: Any = None
         self._thread = threading.get_ident()
 
     # -- values ---------------------------------------------------------------------------
@@ -177,6 +178,12 @@ class Worker:
                 return getattr(self.objects[header["object"]], header["name"])
             case "probe":
                 return self.probes.run(header["name"], header["action"], header["config"])
+            case "ring":
+                self.take_ring(header)
+            case "race":
+                name = header["function"]
+                function = name and public(self.module, name, Path(self.file).name)
+                self.harness.run(function, header["count"], header["options"])
             case "watched":
                 first = len(self.watched) - header["count"]  # calls nest: the latest are meant
                 watched, self.watched = self.watched[first:], self.watched[:first]
@@ -222,6 +229,19 @@ class Worker:
                 kind = {"ValueError": ValueError, "IndexError": IndexError, "TypeError": TypeError}
                 raise kind.get(header["kind"], Raised)(header["message"])
             self.answer(header, buffers)
+
+    def take_ring(self, header: dict[str, Any]) -> None:
+        """Map the memory whose descriptor came with the message, and give the last one up."""
+        # Imported here: only speed tests need it.
+        from grader.harness import Harness
+        from grader.ring import Layout
+        from grader.shared import SharedMemory
+
+        if self.harness is not None:
+            self.harness.close()
+        assert self.channel.fds is not None
+        memory = SharedMemory(self.channel.fds.pop(), header["size"], self.device)
+        self.harness = Harness(memory, Layout.from_json(header["layout"]))
 
     # -- the submission --------------------------------------------------------------------
 
@@ -334,7 +354,7 @@ def limit(limits: dict[str, int]) -> None:
 def main() -> None:
     """Start: import what is given, say that we are ready, then serve."""
     sock = socket.socket(fileno=int(sys.argv[1]))
-    channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]))
+    channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]), takes_fds=True)
     for fd in sys.argv[1:4]:
         os.set_inheritable(int(fd), False)
     config = json.loads(sys.argv[4])

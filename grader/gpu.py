@@ -1,0 +1,116 @@
+"""The GPU of a grading: its state, whether it is fit to grade on, and the lease of it.
+
+All of it without CUDA: a command line that asks takes no memory of the GPU.
+"""
+
+import fcntl
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from grader.errors import CannotGrade
+
+FIELDS = {
+    "name": "name",
+    "driver": "driver_version",
+    "sm_clock_mhz": "clocks.sm",
+    "sm_clock_max_mhz": "clocks.max.sm",
+    "memory_clock_mhz": "clocks.mem",
+    "temperature_c": "temperature.gpu",
+    "power_w": "power.draw",
+    "free_mb": "memory.free",
+    "total_mb": "memory.total",
+}
+PATIENCE_SECONDS = 30.0
+LEAST_FREE = 0.4  # share of the memory that must be free, where no worker of ours holds any
+
+
+def _index() -> str:
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
+
+
+def _ask(*query: str) -> list[str]:
+    """Return nvidia-smi's answer, line by line; [] where there is no such program."""
+    command = ["nvidia-smi", "-i", _index(), *query, "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except FileNotFoundError:
+        return []
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotGrade("the GPU does not answer", str(error)[:200]) from None
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip().splitlines() or ["no message"]
+        raise CannotGrade(f"the GPU does not answer: {said[-1][:200]}", "look at nvidia-smi")
+    return done.stdout.strip().splitlines()
+
+
+def read_state() -> dict[str, Any]:
+    """Return name, driver, clocks, memory and the number of processes; {} if nobody can tell."""
+    lines = _ask(f"--query-gpu={','.join(FIELDS.values())}")
+    if not lines:
+        return {}
+    values = [_number(text.strip()) for text in lines[0].split(",")]
+    state: dict[str, Any] = dict(zip(FIELDS, values, strict=False))
+    state["processes"] = len(_ask("--query-compute-apps=pid"))
+    return state
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return None if text.startswith("[") else text
+
+
+def trouble() -> str:
+    """Say why nobody can be graded on this GPU, or return an empty string.
+
+    Asked while no worker of ours holds much of its memory.
+    """
+    try:
+        state = read_state()
+    except CannotGrade as error:
+        return error.message
+    free, total = state.get("free_mb"), state.get("total_mb")
+    if isinstance(free, float) and isinstance(total, float) and free < LEAST_FREE * total:
+        return f"other programs hold the GPU's memory: {free:.0f} of {total:.0f} MiB are free"
+    return ""
+
+
+@contextmanager
+def leased(*, alone: bool) -> Generator[float, None, None]:
+    """Hold the GPU, ``alone`` or beside others that are not alone; gives the seconds of waiting.
+
+    All judges of one machine keep to it, so that nothing is timed beside another grading.
+    """
+    path = Path(tempfile.gettempdir()) / f"inferlab.gpu{_index().replace('/', '_')}.lock"
+    started = time.monotonic()
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield time.monotonic() - started
+    finally:
+        os.close(fd)
+
+
+def lasting_trouble() -> str:
+    """Return what is wrong with the GPU for longer than a moment, or an empty string."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (problem := trouble()) and time.monotonic() < deadline:
+        time.sleep(2.0)
+    return problem
+
+
+def assert_fit() -> None:
+    """Raise CannotGrade if the GPU is lost or its memory taken."""
+    problem = lasting_trouble()
+    if problem:
+        raise CannotGrade(problem, "free the GPU, or grade with --device cpu")

@@ -1,0 +1,36 @@
+"""Statistics of a race: an interval for the median of ratios, and when it decides every tier."""
+
+import random
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The median of some values, and the bounds of its bootstrap interval."""
+
+    median: float
+    low: float
+    high: float
+
+    def settles(self, ratios: Sequence[float]) -> bool:
+        """Tell whether it lies on one side of each ratio."""
+        return all(self.low >= ratio or self.high < ratio for ratio in ratios)
+
+    def reaches(self, ratio: float) -> bool:
+        """Tell whether the ratio is reached; what is still open goes to the student."""
+        return self.high >= ratio
+
+
+def bootstrap(values: Sequence[float]) -> Interval:
+    """Return the median and its 95 % percentile-bootstrap interval (Efron 1979)."""
+    chance = random.Random(0)  # a drawing of its own: the same values give the same interval
+    medians = sorted(
+        statistics.median(chance.choices(values, k=len(values))) for _ in range(RESAMPLES)
+    )
+    tail = round((1 - CONFIDENCE) / 2 * RESAMPLES)
+    return Interval(statistics.median(values), medians[tail], medians[-1 - tail])
