@@ -2,9 +2,9 @@
 
 Letters: M rows (all leading axes flattened), N columns (the axis that is normalised).
 Each function launches kernels that you write above it, marked with ``@triton.jit``: the handout has
-an example. Import ``triton`` and ``triton.language as tl`` for them. Without a GPU kernels run under
-Triton's interpreter (``TRITON_INTERPRET=1``): slowly, one program after the other, and you may
-``print`` in them.
+an example. For them, ``import triton`` and ``import triton.language as tl``. Without a GPU kernels
+run under Triton's interpreter (``TRITON_INTERPRET=1``): slowly, one program after the other; there
+you may ``print`` in them.
 """
 
 from torch import Tensor

@@ -1,0 +1,791 @@
+"""Hidden suite of lab 06. Sizes are small: on a CPU Triton runs one program after the other.
+
+All rows differ in mean and scale, and all parameters and gradients are random, so that mixed-up
+rows, a default affine or a gradient of ones cannot pass.
+"""
+
+import fnmatch
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
+from grader.plugin import task
+from grader.race import Race
+from reference import layernorm as oracle
+
+FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
+EPS = 1e-5
+Triple = tuple[Tensor, Tensor, Tensor]
+
+
+def rows_of(draw: Any, rows: int, width: int, dtype: torch.dtype = FP32, offset: float = 2) -> Any:
+    """Draw x: each row has its own scale, and a mean of at most ``offset`` times that."""
+    return oracle.rows_apart(draw.generator, rows, width, dtype, offset)
+
+
+def affine(
+    draw: Any, width: int, dtype: torch.dtype = FP32, bias_dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor]:
+    """Draw weight and bias."""
+    return draw.normal(width, dtype=dtype), draw.normal(width, dtype=bias_dtype or dtype)
+
+
+def statistics(x: Tensor, eps: float = EPS) -> tuple[Tensor, Tensor]:
+    """Return mean and rstd as a right forward hands them to backward."""
+    none = torch.zeros(x.shape[-1])
+    _, mean, rstd = oracle.layer_norm_forward(x, none, none, eps)
+    return mean.float(), rstd.float()
+
+
+LAYOUTS = ("slices of wider rows", "every third row", "strided columns", "columns first")
+
+
+def laid_out(values: Tensor, layout: str) -> Tensor:  # [M, N] -> a view that equals it
+    """Put values into a larger tensor of NaN, and return the view that holds them."""
+    rows, width = values.shape
+    match layout:
+        case "slices of wider rows":
+            view = torch.full((rows, width + 11), torch.nan, dtype=values.dtype)[:, 4 : 4 + width]
+        case "every third row":
+            view = torch.full((3 * rows, width), torch.nan, dtype=values.dtype)[1::3]
+        case "strided columns":
+            view = torch.full((rows, 2 * width + 3), torch.nan, dtype=values.dtype)[
+                :, 3 : 3 + 2 * width : 2
+            ]
+        case _:
+            view = torch.full((width + 2, rows + 1), torch.nan, dtype=values.dtype)[1:-1, 1:].t()
+    return view.copy_(values)
+
+
+# --- forward ---------------------------------------------------------------------------------
+
+
+def normalised(student: Any, x: Any, weight: Any, bias: Any, eps: float = EPS) -> Triple:
+    return expect(student.layer_norm_forward(x, weight, bias, eps), Triple)
+
+
+def assert_forward(
+    got: Triple, x: Tensor, weight: Tensor, bias: Tensor, eps: float = EPS, near: str = ""
+) -> None:
+    """Compare y, mean and rstd with the oracle; ``near`` says which case this is."""
+    width = x.shape[-1]
+    want = oracle.layer_norm_forward(x, weight, bias, eps)
+    # What torch itself loses in float32 is no mistake; statistics are float32 for every dtype.
+    trusted = torch.native_layer_norm(x.float(), (width,), weight.float(), bias.float(), eps)
+    for index, what in enumerate(("y", "mean", "rstd")):
+        dtype = FP32 if index else x.dtype
+        wide = trusted[index].reshape(want[index].shape) if dtype == FP32 else None
+        note = f"{what}{near}"
+        assert_close(
+            got[index],
+            want[index],
+            "elementwise",
+            dtype=dtype,
+            inner=width,
+            trusted=wide,
+            what=note,
+        )
+
+
+@task("forward", gate=True)
+@pytest.mark.parametrize(("rows", "width"), [(5, 64), (3, 256)])
+def test_rows_are_normalised(student, draw, rows, width):
+    """Each row is normalised by its own mean and variance, then scaled and shifted by column."""
+    x, (weight, bias) = rows_of(draw, rows, width), affine(draw, width)
+
+    got = expect(student.layer_norm_forward(x, weight, bias, EPS), tuple[Tensor, ...])
+
+    check(len(got) == 3, f"three tensors should come back: y, mean and rstd, not {len(got)}")
+    want = oracle.layer_norm_forward(x, weight, bias, EPS)[0]
+    trusted = torch.nn.functional.layer_norm(x, (width,), weight, bias, EPS)
+    assert_close(got[0], want, "elementwise", like=x, inner=width, trusted=trusted, what="y")
+
+
+@task("forward", weight=2)
+def test_mean_and_rstd_are_returned(student, draw):
+    """mean and rstd are float32 of shape [M], one for each row in order."""
+    x, (weight, bias) = rows_of(draw, 7, 64), affine(draw, 64)
+
+    _, mean, rstd = normalised(student, x, weight, bias)
+
+    want = oracle.layer_norm_forward(x, weight, bias, EPS)
+    assert_close(mean, want[1], "elementwise", dtype=FP32, inner=64, what="mean")
+    assert_close(rstd, want[2], "elementwise", dtype=FP32, inner=64, what="rstd")
+
+
+@task("forward", weight=3)
+@pytest.mark.parametrize("width", [1, 2, 3, 17, 100, 129, 1000, 5003])
+def test_any_width(student, draw, width):
+    """N is any number from 1 on; the lanes of a block beyond the row do not count."""
+    x, (weight, bias) = rows_of(draw, 6, width), affine(draw, width)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
+def test_long_rows(student, draw, device, width, dtype):
+    """A row may be longer than any block: N goes to 100,003 and beyond."""
+    rows = 67 if device == "cuda" else 2
+    x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward")
+@pytest.mark.parametrize("rows", [1, 2, "many"])
+def test_any_number_of_rows(student, draw, device, rows):
+    """M is any number of rows, and each is normalised by itself."""
+    count = {"many": 4099 if device == "cuda" else 257}.get(rows, rows)
+    x, (weight, bias) = rows_of(draw, count, 37), affine(draw, 37)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
+def test_low_precision(student, draw, dtype):
+    """y has x's dtype; the arithmetic in between, and mean and rstd, are float32."""
+    x, (weight, bias) = rows_of(draw, 9, 1537, dtype), affine(draw, 1537, dtype)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward")
+def test_large_numbers_in_float16(student, draw):
+    """Numbers near 1e4 fit into float16, their squares do not: sums are float32."""
+    x, (weight, bias) = draw.normal(5, 700, dtype=FP16, scale=9e3), affine(draw, 700, FP16)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", weight=3)
+@pytest.mark.parametrize(("rows", "width"), [(37, 700), (5, 20_011)])
+def test_mean_far_above_the_deviation(student, draw, rows, width):
+    """With a mean of 100 deviations the variance keeps its digits: no E[x²] - E[x]²."""
+    sign = 1 - 2 * draw.integers(0, 2, rows, 1)
+    x = (draw.normal(rows, width) + 100.0 * sign) * (1 + draw.integers(0, 9, rows, 1))
+    weight, bias = affine(draw, width)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias, near=", where the mean is 100 deviations,")
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize("eps", [1e-6, 1e-3, 0.5, 1])
+def test_eps_is_added_to_the_variance(student, draw, eps):
+    """rstd is 1 / sqrt(variance + eps), with the eps that is passed."""
+    scales = torch.tensor([1e-3, 0.03, 1.0, 0.3, 1e-2])[:, None]
+    x, (weight, bias) = draw.normal(5, 48) * scales, affine(draw, 48)
+
+    got = normalised(student, x, weight, bias, eps)
+
+    assert_forward(got, x, weight, bias, eps)
+
+
+@task("forward")
+def test_constant_rows_give_the_bias(student, draw):
+    """A row without any variance is 0 after normalising: eps keeps rstd finite."""
+    x, (weight, bias) = rows_of(draw, 4, 24), affine(draw, 24)
+    x[1], x[3] = 0.0, 8.0
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize(
+    ("dtype", "weight_dtype", "bias_dtype"),
+    [(BF16, FP32, FP32), (FP32, BF16, FP16), (FP16, FP32, FP16), (BF16, BF16, FP32)],
+    ids=["wide parameters", "narrow parameters", "wide weight", "wide bias"],
+)
+def test_parameters_of_other_dtypes(student, draw, dtype, weight_dtype, bias_dtype):
+    """weight and bias may have other dtypes than x and than each other; y has x's."""
+    x, (weight, bias) = rows_of(draw, 5, 90, dtype), affine(draw, 90, weight_dtype, bias_dtype)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", weight=3)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_strides(student, draw, layout):
+    """x may be any view; what lies between its elements, even NaN, does not matter."""
+    x, (weight, bias) = laid_out(rows_of(draw, 5, 70), layout), affine(draw, 70)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward")
+def test_one_row_expanded_to_many(student, draw):
+    """x may hold the same memory several times: its rows are then 0 elements apart."""
+    x, (weight, bias) = rows_of(draw, 1, 45).expand(4, 45), affine(draw, 45)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize("shape", [(33,), (2, 3, 33), (2, 1, 4, 33)], ids=str)
+def test_leading_axes(student, draw, shape):
+    """x has any number of leading axes, y has x's shape, and mean and rstd are flat."""
+    x, (weight, bias) = rows_of(draw, 24, 33)[: torch.Size(shape[:-1]).numel()], affine(draw, 33)
+    x = x.reshape(shape)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward")
+@pytest.mark.parametrize("swapped", [True, False], ids=["swapped", "sliced"])
+def test_leading_axes_of_any_strides(student, draw, swapped):
+    """Rows count in the order of x's axes, whatever their order in memory."""
+    base, (weight, bias) = rows_of(draw, 20, 26).reshape(4, 5, 26), affine(draw, 26)
+    x = base.transpose(0, 1) if swapped else base[1:, 1:4]
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward")
+def test_nan_stays_in_its_row(student, draw):
+    """A row with NaN in it is lost; the rows beside it are not."""
+    x, (weight, bias) = rows_of(draw, 6, 50), affine(draw, 50)
+    x[2, 49], x[4, 0] = torch.nan, torch.nan
+
+    got = normalised(student, x, weight, bias)
+
+    for result, want in zip(got, oracle.layer_norm_forward(x, weight, bias, EPS), strict=True):
+        kept = [row for row in range(6) if row not in (2, 4)]
+        check(result.shape == want.shape, "a result has the wrong shape")
+        assert_close(result[kept], want[kept], "elementwise", inner=50, what="a row without NaN")
+        check(bool(result[[2, 4]].isnan().any(-1).all()), "a row with NaN should be NaN")
+
+
+@task("forward")
+def test_forward_leaves_its_arguments_alone(student, draw):
+    """x, weight and bias, and the memory beside them, are as before."""
+    x = student.watch(laid_out(rows_of(draw, 4, 30), "slices of wider rows"))
+    weight, bias = (student.watch(laid_out(draw.normal(1, 30), LAYOUTS[0])[0]) for _ in range(2))
+
+    normalised(student, x, weight, bias)
+
+    assert_unmodified(x, "x")
+    assert_unmodified(weight, "weight")
+    assert_unmodified(bias, "bias")
+
+
+@task("forward")
+@pytest.mark.parametrize("shape", [(0, 12), (3, 0, 12)], ids=str)
+def test_forward_of_no_rows(student, draw, shape):
+    """M = 0 gives an empty y of x's shape, and empty mean and rstd."""
+    x, (weight, bias) = torch.empty(shape, dtype=BF16), affine(draw, 12, BF16)
+
+    y, mean, rstd = normalised(student, x, weight, bias)
+
+    assert_equal(y, x, "y")
+    assert_equal(mean, torch.empty(0), "mean")
+    assert_equal(rstd, torch.empty(0), "rstd")
+
+
+@task("forward")
+def test_forward_again_on_other_shapes(student, draw):
+    """A call leaves nothing behind that the next one, of another shape, could trip over."""
+    cases = [(x, *affine(draw, x.shape[-1])) for x in (rows_of(draw, m, 55 - m) for m in (9, 2, 5))]
+
+    got = [normalised(student, *case) for case in cases]
+
+    for result, case in zip(got, cases, strict=True):
+        assert_forward(result, *case)
+
+
+# --- the rules -------------------------------------------------------------------------------
+
+# What makes tensors or moves values, but computes none.
+MOVES = (
+    *("empty*", "new_*", "zeros*", "ones*", "full*", "fill*", "zero*", "*_like", "arange", "set_"),
+    *("view*", "_unsafe_view", "reshape*", "_reshape*", "as_strided*", "expand*", "slice*"),
+    *(
+        "select*",
+        "narrow*",
+        "squeeze*",
+        "unsqueeze*",
+        "permute*",
+        "transpose*",
+        "t",
+        "t_",
+        "resize*",
+    ),
+    *("movedim*", "flatten*", "unflatten*", "split*", "chunk*", "unbind*", "unfold*", "detach*"),
+    *(
+        "alias*",
+        "lift*",
+        "clone",
+        "copy*",
+        "_copy*",
+        "contiguous",
+        "_to_copy",
+        "to",
+        "cat",
+        "stack",
+    ),
+    *("constant_pad_nd", "pad", "repeat", "index*", "is_*", "_local_scalar_dense", "item", "flip"),
+)
+SMALL, LONG = (6, 3000, BF16), (2, 50_001, FP32)
+
+
+def assert_no_arithmetic(seen: dict[str, int], least: int, *allowed: str) -> None:
+    """Fail if torch computed on as many elements as ``least``."""
+    free = (*MOVES, *allowed)
+    names = sorted(
+        name
+        for name, elements in seen.items()
+        if elements >= least and not any(fnmatch.fnmatchcase(name, pattern) for pattern in free)
+    )
+    found = ", ".join(names[:5])
+    check(not names, f"torch did work on large tensors that belongs into your kernels: {found}")
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG], ids=str)
+def test_forward_is_done_in_kernels(student, draw, rows, width, dtype):
+    """The work is done in your Triton kernels, not by torch."""
+    x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
+
+    with student.guard(), student.operators() as operators, student.launches() as launches:
+        normalised(student, x, weight, bias)
+
+    check(launches.total >= 1, "no Triton kernel was launched")
+    assert_no_arithmetic(operators.seen, width)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG], ids=str)
+def test_backward_is_done_in_kernels(student, draw, rows, width, dtype):
+    """The work is done in your Triton kernels; torch may sum partial dweight and dbias."""
+    x, weight = rows_of(draw, rows, width, dtype), draw.normal(width, dtype=dtype)
+    dy = draw.normal(rows, width, dtype=dtype)
+
+    with student.guard(), student.operators() as operators, student.launches() as launches:
+        differentiated(student, dy, x, weight, *statistics(x))
+
+    check(launches.total >= 1, "no Triton kernel was launched")
+    assert_no_arithmetic(operators.seen, rows * width, "sum*")
+
+
+@task("backward")
+def test_layer_norm_is_done_in_kernels(student, draw):
+    """layer_norm launches your kernels, forward and on the way back."""
+    x, (weight, bias) = rows_of(draw, 7, 1500), affine(draw, 1500)
+    dy = draw.normal(7, 1500)
+
+    with student.guard(), student.operators() as operators, student.launches() as launches:
+        expect(student.gradients("layer_norm", (x, weight, bias), dy), tuple[Tensor, ...])
+
+    check(launches.total >= 2, "layer_norm and its backward should each launch a Triton kernel")
+    assert_no_arithmetic(operators.seen, 7 * 1500, "sum*")
+
+
+# --- backward --------------------------------------------------------------------------------
+
+
+def differentiated(student: Any, dy: Any, x: Any, weight: Any, mean: Any, rstd: Any) -> Triple:
+    return expect(student.layer_norm_backward(dy, x, weight, mean, rstd), Triple)
+
+
+def trusted_backward(
+    dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
+) -> tuple[Tensor, ...]:
+    """Return torch's own gradients in float32, whose errors are no mistakes."""
+    shape = (*x.shape[:-1], 1)
+    given = (dy.float(), x.float(), (x.shape[-1],), mean.reshape(shape), rstd.reshape(shape))
+    affine_like = weight.float()
+    operator = torch.ops.aten.native_layer_norm_backward
+    return operator(*given, affine_like, affine_like, [True, True, True])
+
+
+def assert_backward(
+    got: Triple, dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
+) -> None:
+    """Compare dx, dweight and dbias with the oracle."""
+    want = oracle.layer_norm_backward(dy, x, weight, mean, rstd)
+    trusted = list(trusted_backward(dy, x, weight, mean, rstd))
+    # In a row of one or two elements dx is what is left of equal numbers: 0 but for rounding.
+    if x.shape[-1] <= 2:
+        size = (rstd.double().max() * (dy.double() * weight.double()).abs().max()).item()
+        trusted[0] = want[0] + 1e-6 * size
+    inner = (x.shape[-1], mean.numel(), mean.numel())
+    for index, what in enumerate(("dx", "dweight", "dbias")):
+        dtype = weight.dtype if index else x.dtype
+        wide = trusted[index] if dtype == FP32 else None
+        note = {"dtype": dtype, "inner": max(inner[index], 1), "trusted": wide, "what": what}
+        assert_close(got[index], want[index], "backward", **note)
+
+
+def backward_case(
+    draw: Any,
+    rows: int,
+    width: int,
+    dtype: torch.dtype = FP32,
+    weight_dtype: torch.dtype | None = None,
+    offset: float = 2,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # dy, x, weight, mean, rstd
+    """Draw the arguments of one call."""
+    x = rows_of(draw, rows, width, dtype, offset)
+    dy = draw.normal(rows, width, dtype=dtype, shift=0.3)
+    return dy, x, draw.normal(width, dtype=weight_dtype or dtype), *statistics(x)
+
+
+@task("backward", gate=True)
+@pytest.mark.parametrize(("rows", "width"), [(5, 64), (3, 256)])
+def test_gradients_of_a_few_rows(student, draw, rows, width):
+    """dx, dweight and dbias are the gradients of sum(y * dy)."""
+    case = backward_case(draw, rows, width)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=3)
+@pytest.mark.parametrize("width", [1, 2, 3, 17, 100, 129, 1000, 5003])
+def test_gradients_of_any_width(student, draw, width):
+    """N is any number from 1 on; the lanes of a block beyond the row do not count."""
+    case = backward_case(draw, 6, width)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
+def test_gradients_of_long_rows(student, draw, device, width, dtype):
+    """A row may be longer than any block: N goes to 100,003 and beyond."""
+    case = backward_case(draw, 67 if device == "cuda" else 2, width, dtype)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=3)
+@pytest.mark.parametrize("rows", [1, 2, 63, "many"])
+def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
+    """dweight and dbias are sums over every row, however many programs hold them."""
+    count = {"many": 4099 if device == "cuda" else 257}.get(rows, rows)
+    case = backward_case(draw, count, 37)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize(("rows", "width"), [(9, 1537), (130, 40)])
+def test_gradients_in_low_precision(student, draw, dtype, rows, width):
+    """Results have the dtypes of x and weight; sums, over columns and over rows, are float32."""
+    case = backward_case(draw, rows, width, dtype)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize(
+    ("dtype", "weight_dtype"),
+    [(BF16, FP32), (FP32, BF16), (FP16, FP32)],
+    ids=["wide weight", "narrow weight", "wide weight, float16"],
+)
+def test_parameter_gradients_have_the_dtype_of_weight(student, draw, dtype, weight_dtype):
+    """dx has x's dtype; dweight and dbias have weight's, and its precision."""
+    case = backward_case(draw, 70, 45, dtype, weight_dtype)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+def test_gradients_where_the_mean_is_far_above_the_deviation(student, draw):
+    """With a mean of 100 deviations x - mean is taken before anything is multiplied."""
+    case = backward_case(draw, 37, 700, offset=100)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+@pytest.mark.parametrize("eps", [1e-3, 0.5])
+def test_mean_and_rstd_are_taken_as_given(student, draw, eps):
+    """rstd holds the forward's eps, which backward cannot know: it is used, not computed again."""
+    x, weight, dy = rows_of(draw, 6, 52) * 0.2, draw.normal(52), draw.normal(6, 52)
+    case = (dy, x, weight, *statistics(x, eps))
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_for_any_strides_of_x(student, draw, layout):
+    """x may be any view, also where dy is not."""
+    dy, x, *rest = backward_case(draw, 5, 70)
+    case = (dy, laid_out(x, layout), *rest)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_for_any_strides_of_dy(student, draw, layout):
+    """dy may be any view, also where x is not."""
+    dy, *rest = backward_case(draw, 5, 70)
+    case = (laid_out(dy, layout), *rest)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+@pytest.mark.parametrize("of_one", [True, False], ids=["one number", "one row"])
+def test_gradients_for_an_expanded_dy(student, draw, of_one):
+    """dy may be one number or one row, expanded: sum() hands such a gradient down."""
+    dy, *rest = backward_case(draw, 6, 39)
+    case = ((dy[:1, :1] if of_one else dy[:1]).expand(6, 39), *rest)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+@pytest.mark.parametrize("shape", [(33,), (2, 3, 33), (2, 1, 4, 33)], ids=str)
+def test_gradients_with_leading_axes(student, draw, shape):
+    """x and dy have any number of leading axes, and dx has x's shape."""
+    dy, x, weight, *_ = backward_case(draw, torch.Size(shape[:-1]).numel(), 33)
+    case = (dy.reshape(shape), x.reshape(shape), weight, *statistics(x))
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+def test_leading_axes_that_differ_in_memory(student, draw):
+    """dy and x are matched by their axes, whatever the order of these in memory."""
+    dy, x, weight, _, _ = backward_case(draw, 20, 26)
+    x, dy = x.reshape(4, 5, 26).transpose(0, 1), dy.reshape(5, 4, 26)
+    case = (dy, x, weight, *statistics(x))
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+def test_backward_leaves_its_arguments_alone(student, draw):
+    """No argument, and no memory beside it, is changed."""
+    dy, x, weight, mean, rstd = backward_case(draw, 6, 30)
+    views = [laid_out(dy, LAYOUTS[0]), laid_out(x, LAYOUTS[0]), weight, mean, rstd]
+    watched = [student.watch(view) for view in views]
+
+    differentiated(student, *watched)
+
+    for item, what in zip(watched, ("dy", "x", "weight", "mean", "rstd"), strict=True):
+        assert_unmodified(item, what)
+
+
+@task("backward")
+@pytest.mark.parametrize("shape", [(0, 12), (3, 0, 12)], ids=str)
+def test_backward_of_no_rows(student, draw, shape):
+    """M = 0 gives an empty dx, and zeros for dweight and dbias in weight's dtype."""
+    x, weight, none = torch.empty(shape, dtype=BF16), draw.normal(12), torch.empty(0)
+
+    dx, dweight, dbias = differentiated(student, x.clone(), x, weight, none, none)
+
+    assert_equal(dx, x, "dx")
+    assert_equal(dweight, torch.zeros(12), "dweight")
+    assert_equal(dbias, torch.zeros(12), "dbias")
+
+
+@task("backward", weight=2)
+def test_backward_again_on_other_shapes(student, draw):
+    """Each call starts from nothing: no sum of an earlier call is in dweight or dbias."""
+    cases = [backward_case(draw, rows, 60 - rows % 7) for rows in (20, 20, 3, 41)]
+
+    got = [differentiated(student, *case) for case in cases]
+
+    for result, case in zip(got, cases, strict=True):
+        assert_backward(result, *case)
+
+
+# --- layer_norm ------------------------------------------------------------------------------
+
+
+@task("backward")
+@pytest.mark.parametrize("options", [{}, {"eps": 0.3}], ids=["default eps", "another eps"])
+def test_layer_norm_gives_y(student, draw, options):
+    """layer_norm returns y alone; its eps is 1e-5 unless another is passed."""
+    x, (weight, bias) = (0.05 * rows_of(draw, 12, 31)).reshape(3, 4, 31), affine(draw, 31)
+
+    got = expect(student.layer_norm(x, weight, bias, **options), Tensor)
+
+    want = oracle.layer_norm_forward(x, weight, bias, options.get("eps", 1e-5))[0]
+    assert_close(got, want, "elementwise", like=x, inner=31, what="y")
+
+
+def assert_gradients(
+    got: Any, x: Tensor, weight: Tensor, bias: Tensor, dy: Tensor, eps: float = 1e-5
+) -> None:
+    found = expect(got, tuple[Tensor, Tensor, Tensor], "the gradients of x, weight and bias")
+    want = oracle.gradients(x, weight, bias, dy, eps)
+    trusted = trusted_backward(dy, x, weight, *statistics(x, eps))
+    of = (x, weight, bias)
+    for index, what in enumerate(("x", "weight", "bias")):
+        wide = trusted[index] if of[index].dtype == FP32 else None
+        note = {"like": of[index], "inner": x.shape[-1], "trusted": wide}
+        assert_close(found[index], want[index], "backward", **note, what=f"the gradient of {what}")
+
+
+@task("backward", gate=True)
+def test_autograd_goes_through_layer_norm(student, draw):
+    """Gradients flow through layer_norm to x, weight and bias."""
+    x, (weight, bias), dy = rows_of(draw, 9, 64), affine(draw, 64), draw.normal(9, 64)
+
+    got = student.gradients("layer_norm", (x, weight, bias), dy)
+
+    assert_gradients(got, x, weight, bias, dy)
+
+
+@task("backward", weight=2)
+@pytest.mark.parametrize("layout", ["swapped axes", "expanded dy", "another eps"])
+def test_autograd_with_views(student, draw, layout):
+    """Gradients are right for views of x and dy, for leading axes and for any eps."""
+    x, (weight, bias), dy = rows_of(draw, 12, 41), affine(draw, 41), draw.normal(3, 4, 41)
+    x = x.reshape(4, 3, 41).transpose(0, 1) if layout == "swapped axes" else x.reshape(3, 4, 41)
+    if layout == "expanded dy":
+        dy = dy[:1, :1, :1].expand(3, 4, 41)
+    eps = 0.4 if layout == "another eps" else 1e-5
+
+    got = student.gradients("layer_norm", (x, weight, bias), dy, eps=eps)
+
+    assert_gradients(got, x, weight, bias, dy, eps)
+
+
+@task("backward")
+def test_autograd_with_parameters_of_another_dtype(student, draw):
+    """Each gradient has the dtype of what it is the gradient of."""
+    x, (weight, bias), dy = rows_of(draw, 9, 80, BF16), affine(draw, 80), draw.normal(9, 80)
+    dy = dy.to(BF16)
+
+    got = student.gradients("layer_norm", (x, weight, bias), dy)
+
+    assert_gradients(got, x, weight, bias, dy)
+
+
+# --- speed -----------------------------------------------------------------------------------
+
+SIZES = [(32_768, 4096), (8192, 8192), (16_384, 5003)]
+
+
+def parameters(generator: torch.Generator, width: int) -> tuple[Tensor, Tensor]:
+    shape, device = (2, width), generator.device
+    weight, bias = torch.randn(shape, generator=generator, device=device).to(BF16)
+    return weight, bias
+
+
+def forward_race(rows: int, width: int) -> Race:
+    """Race the forward; x and y cross the bus once each."""
+
+    def inputs(generator: torch.Generator) -> tuple[Tensor, ...]:
+        x = oracle.rows_apart(generator, rows, width, BF16)
+        return x, *parameters(generator, width)
+
+    return Race(
+        function="layer_norm_forward",
+        case=f"{rows} x {width}",
+        inputs=inputs,
+        options={"eps": EPS},
+        compare="elementwise",
+        bytes=2 * rows * width * BF16.itemsize,
+        size=rows * width * BF16.itemsize / 1e6,
+        axis="MB",
+    )
+
+
+def backward_race(rows: int, width: int) -> Race:
+    """Race the backward; dy, x and dx cross the bus once each."""
+
+    def inputs(generator: torch.Generator) -> tuple[Tensor, ...]:
+        x = oracle.rows_apart(generator, rows, width, BF16)
+        dy = torch.randn(x.shape, generator=generator, device=x.device).to(BF16)
+        variance, mean = torch.var_mean(x.float(), -1, correction=0)
+        weight, _ = parameters(generator, width)
+        return dy, x, weight, mean, (variance + EPS).rsqrt()
+
+    return Race(
+        function="layer_norm_backward",
+        case=f"{rows} x {width}",
+        inputs=inputs,
+        compare="backward",
+        bytes=3 * rows * width * BF16.itemsize,
+        size=rows * width * BF16.itemsize / 1e6,
+        axis="MB",
+    )
+
+
+@task("speed", gate=True, needs=("forward",))
+@pytest.mark.parametrize(("rows", "width"), SIZES)
+def test_forward_is_right_at_speed_sizes(stopwatch, rows, width):
+    """y, mean and rstd are right at the sizes that are timed."""
+    stopwatch.verify(forward_race(rows, width))
+
+
+@task("speed", tiers="forward", needs=("forward",))
+@pytest.mark.parametrize(("rows", "width"), SIZES)
+def test_forward_speed(stopwatch, tier, rows, width):
+    """The forward is fast, compared with torch's layer norm in the same run."""
+    stopwatch.reach(tier, forward_race(rows, width))
+
+
+@task("speed", needs=("backward",))
+@pytest.mark.parametrize(("rows", "width"), SIZES)
+def test_backward_is_right_at_speed_sizes(stopwatch, rows, width):
+    """dx, dweight and dbias are right at the sizes that are timed."""
+    stopwatch.verify(backward_race(rows, width))
+
+
+@task("speed", tiers="backward", needs=("backward",))
+@pytest.mark.parametrize(("rows", "width"), SIZES)
+def test_backward_speed(stopwatch, tier, rows, width):
+    """The backward is fast, compared with torch's in the same run."""
+    stopwatch.reach(tier, backward_race(rows, width))
