@@ -19,12 +19,12 @@ endif
 export LAB FROM DEVICE SEED TASK
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch status doctor test check lint types bench clean need-lab
+.PHONY: help setup grade hint watch status doctor test check lint types bench bench-kernels clean need-lab
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo "PYTHON=python3 uses that interpreter as it is, instead of $(VENV)."
 	@echo "make itself exits 2 on any failure; the program \`$(VENV)/bin/lab\` has exact exit codes."
@@ -58,6 +58,9 @@ types: $(READY) ## pyright, strict on grader/ and reference/
 
 bench: $(READY) ## measure the judge itself
 	@$(RUN) -m grader bench
+
+bench-kernels: $(READY) ## time our kernels beside others, on a GPU: [LAB=6] [ARGS="--json table.json"]
+	@$(RUN) -m grader bench kernels $(if $(LAB),"$$LAB") $(ARGS)
 
 setup: $(READY) ## make .venv with the pinned packages (the other targets do it too)
 	@$(if $(READY),echo "$(VENV) is ready",echo "using $(PYTHON) as it is")

@@ -16,7 +16,7 @@ from typing import Annotated, cast
 
 import typer
 
-from grader import commands
+from grader import cli_bench, commands
 from grader.errors import InferlabError, UsageError
 from grader.history import FOLDER
 from grader.lab import find_root
@@ -36,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(cli_bench.app, name="bench")
 
 
 class Device(StrEnum):
@@ -61,7 +62,7 @@ class Suite(StrEnum):
     PUBLIC = "public"
 
 
-LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or 06_layernorm")]
+LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
 Source = Annotated[
     Path | None,
     typer.Option(
@@ -153,12 +154,6 @@ def status() -> None:
 def doctor() -> None:
     """Tell a broken environment from a wrong answer."""
     raise typer.Exit(commands.doctor())
-
-
-@app.command()
-def bench() -> None:
-    """Measure the judge itself."""
-    raise typer.Exit(commands.bench())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,129 @@
+"""What is timed: a case, the peers that do its work, and the check that each does it."""
+
+import importlib.util
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from grader.compare import tolerance
+
+CHUNK = 1 << 26  # elements compared at a time, in float64
+SOLUTION, SIMPLE, COPY = "solution", "variants/simple", "device copy"
+
+Slot = tuple[Tensor, ...]  # the tensors of one call
+
+
+def whole(result: Any) -> tuple[Tensor, ...]:
+    """The outputs of a call as a tuple."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One implementation; ``call`` is what is timed, ``outputs`` puts its result in our form."""
+
+    name: str
+    call: Callable[[Slot], Any] | None
+    outputs: Callable[[Any], tuple[Tensor, ...]] = whole
+    missing: str = ""  # why there is no call, and what to do about it
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One size of one kernel. ``trusted`` computes all outputs, slowly, in high precision.
+
+    A peer may return fewer outputs than ``trusted``, never others. Bytes and operations are the
+    least that a call must move and do; rates come from the operations where there are any.
+    """
+
+    kernel: str
+    name: str
+    inputs: Callable[[Generator], Slot]
+    trusted: Callable[[Slot], tuple[Tensor, ...]]
+    peers: tuple[Peer, ...]
+    compare: str  # row of the tolerance table
+    inner: int  # length of the sum behind each element
+    baseline: str  # the peer that ratios refer to
+    bytes: int = 0
+    flops: int = 0
+
+
+def disagreement(case: Case, peer: Peer, slot: Slot, expected: Sequence[Tensor]) -> str:
+    """Run a peer on a slot and say how its outputs are wrong; empty if they are right."""
+    if peer.call is None or peer.name == COPY:
+        return ""
+    found = peer.outputs(peer.call(slot))
+    for index, (got, want) in enumerate(zip(found, expected, strict=False)):
+        if got.shape != want.shape:
+            return f"output {index} has shape {list(got.shape)}, not {list(want.shape)}"
+        problem = difference(got, want, case.compare, case.inner)
+        if problem:
+            return f"output {index} {problem}"
+    return ""
+
+
+def difference(got: Tensor, want: Tensor, compare: str, inner: int) -> str:
+    """Hold a tensor against the tolerance of its own dtype, on its device; empty if it is close.
+
+    ``grader.compare`` would take results of gigabytes to the CPU.
+    """
+    limits = tolerance(compare, got.dtype, inner)
+    x, y = got.detach().reshape(-1), want.detach().reshape(-1)
+    pairs = list(zip(x.split(CHUNK), y.split(CHUNK), strict=True))
+    size = math.sqrt(sum(b.double().square().sum().item() for _, b in pairs))
+    rms = size / math.sqrt(max(1, y.numel()))
+    off, squares = 0, 0.0
+    for a, b in pairs:
+        error = (a.double() - b.double()).abs()
+        # Not "error > allowed": NaN has to count as off.
+        off += int((~(error <= limits.atol * rms + limits.rtol * b.double().abs())).sum())
+        squares += error.square().sum().item()
+    if off:
+        return f"is off in {off} of {y.numel()} values"
+    relative = math.sqrt(squares) / size if size else 0.0
+    return f"is off by {relative:.1e} of its size" if relative > limits.l2 else ""
+
+
+def load(file: Path, name: str) -> Any:
+    """Import a file of ours by its path, under that name; None if there is no such file."""
+    if not file.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def function(module: Any, name: str) -> Callable[..., Any] | None:
+    """A function of a module that may be missing."""
+    return getattr(module, name, None)
+
+
+def peer(
+    name: str,
+    source: Callable[..., Any] | None,
+    call: Callable[[Callable[..., Any], Slot], Any],
+    outputs: Callable[[Any], tuple[Tensor, ...]] = whole,
+    missing: str = "there is no such file or function",
+) -> Peer:
+    """A peer by a function that may be missing; ``call`` gives it the tensors of a slot."""
+    if source is None:
+        return Peer(name, None, outputs, missing)
+    return Peer(name, lambda slot: call(source, slot), outputs)
+
+
+def copy_of(tensors: Sequence[Tensor], elements: int) -> tuple[Tensor, ...]:
+    """Copy that many elements on the device, from the first of the tensors on."""
+    copies: list[Tensor] = []
+    for tensor in tensors:
+        part = tensor.reshape(-1)[: max(0, elements)]
+        copies.append(torch.empty_like(part).copy_(part))
+        elements -= part.numel()
+    return tuple(copies)

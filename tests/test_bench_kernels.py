@@ -1,0 +1,436 @@
+"""``lab bench kernels`` where there is no GPU: the loop, the check, the table, the command."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from torch import Generator, Tensor
+
+from grader.cli import main
+from grader.errors import CannotGrade, UsageError
+from grader.kernels import attention, layernorm, run, table
+from grader.kernels.case import COPY, Case, Peer, copy_of, difference, disagreement, load, peer
+from grader.kernels.lines import Line, lines_of
+from grader.kernels.rounds import calls_for, run_rounds, speedup, summarize
+
+MACHINE = {"date": "2026-03-01", "GPU": "Example GPU 80", "command": "lab bench kernels"}
+
+
+class Ticks:
+    """A clock that stands still but for what the work itself adds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def costs(
+        self, seconds: float, log: list[Any] | None = None, tag: str = ""
+    ) -> Callable[[Any], None]:
+        def call(slot: Any) -> None:
+            self.now += seconds
+            if log is not None:
+                log.append((tag, slot))
+
+        return call
+
+    def timer(self, work: Callable[[], None]) -> float:
+        started = self.now
+        work()
+        return self.now - started
+
+
+# The loop
+
+
+def test_the_loop_finds_the_cost_of_each_peer() -> None:
+    ticks = Ticks()
+    calls = {"slow": ticks.costs(0.003), "fast": ticks.costs(0.001)}
+
+    times = run_rounds(calls, lambda: ["a", "b"], ticks.timer, 5)
+
+    assert times["slow"] == pytest.approx([0.003] * 5)
+    assert speedup(times["fast"], times["slow"]) == pytest.approx(3.0)
+
+
+def test_peers_take_turns_and_every_round_has_fresh_inputs() -> None:
+    ticks, log, made = Ticks(), [], []
+
+    def refill() -> list[str]:
+        made.append(len(made))
+        return [f"{made[-1]}{slot}" for slot in "xyz"]
+
+    run_rounds({tag: ticks.costs(1.0, log, tag) for tag in "ABC"}, refill, ticks.timer, 3)
+
+    measured = [entry for entry in log if not entry[1].startswith("0")]  # 0: the warm-up's
+    rounds = ["ABC", "CBA", "ABC"]
+    expected = [
+        (tag, f"{n}{s}") for n, order in enumerate(rounds, 1) for tag in order for s in "xyz"
+    ]
+    assert measured == expected
+    warm = [slot for tag, slot in log if tag == "A" and slot.startswith("0")]
+    assert warm[:3] == ["0x", "0y", "0z"]  # all are touched before anything is timed
+
+
+@given(st.floats(0, 10), st.integers(1, 9))
+def test_a_block_is_whole_turns_through_the_slots(seconds: float, slots: int) -> None:
+    count = calls_for(seconds, slots)
+
+    assert count % slots == 0
+    assert slots <= count <= 1000 + slots
+    assert count in (slots, 1000, 1000 // slots * slots + slots) or count * seconds >= 0.02 * 0.999
+
+
+def test_a_summary_is_the_median_and_the_middle_half() -> None:
+    summary = summarize([4.0, 1.0, 2.0, 100.0, 3.0])
+
+    assert (summary.median, summary.spread) == (3.0, pytest.approx(2 / 3))
+    assert summarize([7.0]).spread == 0.0
+
+
+def test_a_speedup_is_taken_within_each_round() -> None:
+    # The clock halves meanwhile: the medians alone would say 2 / 1.5.
+    assert speedup([1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 4.0, 4.0]) == 2.0
+
+
+# The check
+
+
+def case_of(*peers: Peer, **rest: Any) -> Case:
+    """Doubling 3 x 5 numbers."""
+    rest.setdefault("baseline", "torch")
+    return Case(
+        kernel="double",
+        name="3 x 5",
+        inputs=lambda generator: (torch.randn(3, 5, generator=generator),),
+        trusted=lambda slot: (slot[0].double() * 2,),
+        peers=peers,
+        compare="elementwise",
+        inner=1,
+        **rest,
+    )
+
+
+def measured(case: Case, ticks: Ticks) -> list[Line]:
+    return run.measure(case, lambda: [case.inputs(Generator())] * 2, ticks.timer, 4)
+
+
+def test_a_wrong_peer_is_shown_as_wrong_and_never_timed() -> None:
+    ticks, calls = Ticks(), []
+
+    def wrong(slot: tuple[Tensor, ...]) -> Tensor:
+        calls.append(slot)
+        return slot[0] * 2.01
+
+    def right(slot: tuple[Tensor, ...]) -> Tensor:
+        ticks.now += 1e-3
+        return slot[0] * 2
+
+    lines = measured(case_of(Peer("wrong", wrong), Peer("torch", right), bytes=10**6), ticks)
+
+    assert lines[0].problem == "wrong, not timed: output 0 is off in 15 of 15 values"
+    assert (lines[0].us, lines[0].ratio) == (None, None)
+    assert len(calls) == 1
+    assert (lines[1].us, lines[1].rate, lines[1].unit) == (
+        pytest.approx(1000.0),
+        pytest.approx(1.0),
+        "GB/s",
+    )
+
+
+def test_a_peer_that_raises_or_is_missing_says_so_and_the_others_go_on() -> None:
+    def refuse(slot: object) -> None:
+        raise RuntimeError("width 100003 is too large\nand more")
+
+    ticks = Ticks()
+
+    def right(slot: tuple[Tensor, ...]) -> Tensor:
+        ticks.now += 1e-3
+        return slot[0] * 2
+
+    missing = peer(
+        "Other", None, lambda call, slot: call(slot), missing="not installed: pip install other"
+    )
+    lines = measured(case_of(Peer("no", refuse), missing, Peer("torch", right)), ticks)
+
+    assert [line.problem for line in lines] == [
+        "cannot: RuntimeError: width 100003 is too large",
+        "not installed: pip install other",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("got", "told"),
+    [
+        (torch.full((2, 3), float("nan")), "off in 6 of 6"),
+        (torch.ones(2, 3) * (1 + 9e-6), "of its size"),
+        (torch.ones(2, 3) * (1 + 1e-7), ""),
+        (torch.tensor([[1.0, 1, 1], [1, 1, 2]]), "off in 1 of 6"),
+    ],
+)
+def test_a_difference_is_held_against_the_table(got: Tensor, told: str) -> None:
+    problem = difference(got, torch.ones(2, 3), "elementwise", 1)
+
+    assert told in problem
+    assert bool(problem) is bool(told)
+
+
+def test_a_wrong_shape_is_named() -> None:
+    bad = Peer("bad", lambda slot: slot[0].T)
+    case = case_of(bad)
+    slot = case.inputs(Generator())
+
+    assert (
+        disagreement(case, bad, slot, case.trusted(slot)) == "output 0 has shape [5, 3], not [3, 5]"
+    )
+
+
+def test_a_copy_moves_as_many_elements_as_asked() -> None:
+    first, second = torch.arange(6.0).reshape(2, 3), torch.arange(6.0) + 10
+
+    copies = copy_of((first, second), 9)
+
+    assert [copy.tolist() for copy in copies] == [[0, 1, 2, 3, 4, 5], [10, 11, 12]]
+    assert copies[0].data_ptr() != first.data_ptr()
+
+
+# The cases
+
+
+@pytest.mark.parametrize("direction", [layernorm.forward, layernorm.backward])
+def test_torch_passes_the_check_of_layer_norm_and_a_wrong_answer_does_not(direction: Any) -> None:
+    def no_eps(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, ...]:
+        y, mean, rstd = torch.native_layer_norm(x, [37], weight, bias, 10 * eps)
+        return y, mean.flatten(), rstd.flatten()
+
+    def no_weight(dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor) -> Any:
+        one = torch.ones_like(weight)
+        arguments = (dy, x, [37], mean[:, None], rstd[:, None], one, one, [True] * 3)
+        return torch.ops.aten.native_layer_norm_backward(*arguments)
+
+    bad = SimpleNamespace(layer_norm_forward=no_eps, layer_norm_backward=no_weight)
+    case = direction((11, 37), bad, None, None)
+    drawn = case.inputs(Generator().manual_seed(1))
+    slot = tuple(tensor.float() for tensor in drawn)  # a CPU keeps the mean of bf16 in bf16
+    expected = case.trusted(slot)
+
+    told = {p.name: disagreement(case, p, slot, expected) for p in case.peers if p.call}
+
+    assert told["torch"] == ""
+    assert "output" in told["solution"]
+    assert {p.name: p.missing for p in case.peers if not p.call} == {
+        "variants/simple": "there is no such file or function",
+        "Liger-Kernel": "not installed: pip install liger-kernel",
+    }
+    (copy,) = (p for p in case.peers if p.name == COPY)
+    moved = sum(part.nbytes for part in copy.call(drawn))  # type: ignore[misc]
+    assert abs(2 * moved - case.bytes) <= 2 * 2  # read and written; half an element may be lost
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> tuple[Tensor, Tensor]:
+    o, lse = attention.trusted_attention(causal, (q, k, v))
+    return o.to(q.dtype), lse
+
+
+def attend_packed(q: Tensor, k: Tensor, v: Tensor, at: Tensor, _: Tensor, causal: bool) -> Tensor:
+    parts = [
+        attend(*(x[a:b].transpose(0, 1)[None] for x in (q, k, v)), causal)[0][0].transpose(0, 1)
+        for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
+    ]
+    return torch.cat(parts)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attention of two or three heads over a few dozen tokens."""
+    for name, value in (("TOKENS", 48), ("MODEL_WIDTH", 48), ("PACKED_LENGTH", 16)):
+        monkeypatch.setattr(attention, name, value)
+    monkeypatch.setattr(attention, "WIDTHS", (16, 24))
+    monkeypatch.setattr(attention, "LENGTHS", (16, 24))
+
+
+@pytest.mark.usefixtures("small")
+def test_attention_padded_and_packed_is_checked_against_the_same_values() -> None:
+    answers = SimpleNamespace(flash_attention=attend, flash_attention_varlen=attend_packed)
+    wrong = SimpleNamespace(
+        flash_attention=lambda q, k, v, causal: attend(q, k, v, not causal),
+        flash_attention_varlen=lambda q, k, v, a, b, causal: attend_packed(q, k, k, a, b, causal),
+    )
+
+    for case in attention.cases(answers, wrong):
+        slot = case.inputs(Generator().manual_seed(1))
+        expected = case.trusted(slot)
+        told = {
+            p.name: disagreement(case, p, slot, expected)
+            for p in case.peers
+            if "cuDNN" not in p.name
+        }
+        assert "off" in told.pop("variants/simple")
+        assert set(told.values()) == {""}, (case.name, told)
+
+
+@pytest.mark.usefixtures("small")
+def test_attention_counts_half_the_work_under_a_causal_mask() -> None:
+    cases = {case.name: case for case in attention.cases(None, None) if "varlen" not in case.kernel}
+
+    assert cases["3 x 3 x 16 x 16, full"].flops == 4 * 3 * 3 * 16 * 16 * 16
+    assert cases["3 x 3 x 16 x 16, causal"].flops == 2 * 3 * 3 * 16 * 16 * 16
+
+
+def test_an_answer_is_loaded_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "answer.py"
+    file.write_text("def double(x):\n    return 2 * x\n")
+
+    assert load(file, "bench_0_0").double(3) == 6
+    assert load(tmp_path / "none.py", "bench_0_1") is None
+
+
+# The table
+
+
+def sample() -> list[Line]:
+    peers = (
+        Peer("solution", None), Peer("torch", None), Peer("Liger-Kernel", None), Peer(COPY, None)
+    )  # fmt: skip
+    case = case_of(*peers, bytes=2_000_000)
+    times = {"solution": [1e-3, 1e-3], "torch": [2e-3, 2e-3], COPY: [0.5e-3, 0.5e-3]}
+    return lines_of(case, times, {"Liger-Kernel": "not installed: pip install liger-kernel"})
+
+
+def test_the_table_has_one_row_per_peer() -> None:
+    text = table.render_markdown(sample(), MACHINE)
+
+    assert text.splitlines() == [
+        "- date: 2026-03-01",
+        "- GPU: Example GPU 80",
+        "- command: lab bench kernels",
+        "",
+        "| case | peer | time | spread | rate | of copy | ratio |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| double, 3 x 5; ratio to torch | solution | 1000 µs | 0.0 % | 2 GB/s | 50 % | 2.00 |",
+        "|  | torch | 2000 µs | 0.0 % | 1 GB/s | 25 % | 1.00 |",
+        "|  | Liger-Kernel | not installed: pip install liger-kernel |  |  |  |  |",
+        "|  | device copy | 500 µs | 0.0 % | 4 GB/s | 100 % | 4.00 |",
+    ]
+
+
+def test_a_terminal_of_80_columns_shows_every_row_on_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Console(width=80).print(table.render_terminal(sample(), MACHINE))
+
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "double, 3 x 5; ratio to torch" in lines
+    assert "  peer                    time   spread          rate  of copy   ratio" in lines
+    assert "  solution             1000 µs    0.0 %        2 GB/s     50 %    2.00" in lines
+    assert "  Liger-Kernel      not installed: pip install liger-kernel" in lines
+
+
+def test_a_case_without_its_baseline_has_no_ratio() -> None:
+    (line,) = lines_of(case_of(Peer("solution", None), flops=10**9), {"solution": [1e-3] * 3}, {})
+
+    assert (line.ratio, line.of_copy, line.unit) == (None, None, "TFLOP/s")
+    assert line.rate == pytest.approx(1.0)
+    assert table.cells(line)[-2:] == ("-", "-")
+
+
+def test_json_holds_the_numbers() -> None:
+    data = json.loads(table.render_json(sample(), MACHINE))
+
+    assert data["machine"] == MACHINE
+    assert data["lines"][0]["us"] == pytest.approx(1000.0)
+    assert data["lines"][2]["problem"].startswith("not installed")
+
+
+def test_only_the_part_between_the_marks_of_a_page_is_replaced() -> None:
+    page = f"# Ours\n\nWhy.\n\n{table.BEGIN}\nold\n{table.END}\n\nAfter.\n"
+
+    once = table.into_page(page, "new\n")
+
+    assert once == f"# Ours\n\nWhy.\n\n{table.BEGIN}\n\nnew\n\n{table.END}\n\nAfter.\n"
+    assert table.into_page(once, "new\n") == once
+    assert table.into_page(table.into_page("", "a\n"), "b\n") == table.into_page("", "b\n")
+    with pytest.raises(UsageError, match="no place for the table"):
+        table.into_page("# Mine\n", "new\n")
+
+
+def test_the_committed_page_has_a_place_for_the_table() -> None:
+    page = Path(__file__).resolve().parent.parent / "docs" / "kernels.md"
+
+    assert "new table" in table.into_page(page.read_text(encoding="utf-8"), "new table\n")
+
+
+# The command
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_machine_without_a_gpu_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "kernels"]) == 3
+
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "error: kernels are timed on a GPU, and torch sees none here"
+    assert second.startswith("hint: run it on a machine with a GPU")
+
+
+def test_interpreted_kernels_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+
+    with pytest.raises(CannotGrade, match="interpreted"):
+        run.need_gpu()
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["1"], "lab 1 has no kernels to time"),
+        (["77"], "77"),
+        (["--rounds", "1"], "--rounds"),
+        (["--json", "/nowhere/at/all.json"], "cannot write"),
+        (["--markdown", __file__], "no place for the table"),
+    ],
+)
+def test_a_mistake_is_found_before_anything_runs(
+    arguments: Sequence[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "kernels", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_command_prints_one_table_and_writes_both_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "need_gpu", lambda: None)
+    monkeypatch.setattr(run, "machine", lambda: MACHINE)
+    monkeypatch.setattr(
+        run, "run_kernels", lambda labs, rounds, tell: iter(sample() * (rounds == 4))
+    )
+    page, data = tmp_path / "page.md", tmp_path / "table.json"
+
+    files = ["--json", str(data), "--markdown", str(page)]
+    assert main(["bench", "kernels", "--rounds", "4", *files]) == 0
+
+    assert "Example GPU 80" in capsys.readouterr().out
+    assert "| double, 3 x 5; ratio to torch | solution |" in page.read_text()
+    assert len(json.loads(data.read_text())["lines"]) == 4
+
+
+def test_bench_alone_measures_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr("grader.commands.bench", lambda: asked.append("judge") or 0)
+
+    assert main(["bench"]) == 0
+    assert main(["bench", "judge"]) == 0
+    assert asked == ["judge", "judge"]
