@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.probes import Probes, resolve
+from grader.probes import MAX_OPERATORS, Launches, Probes, resolve
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 RULES = {
@@ -73,6 +73,83 @@ def test_what_is_unobserved_does_not_count(probes: Probes) -> None:
         torch.ones(2)
 
     assert (largest, flops) == ([2], [0])
+
+
+def test_operators_are_told_by_base_name_with_the_most_elements(probes: Probes) -> None:
+    x = torch.ones(6, 5)
+    with reading(probes, "operators") as got:
+        x.sum()
+        x[0].sum(0)
+        x[:2].mul(x[:1])
+        x[0].add_(1.0)
+
+    (seen,) = got
+    assert {seen[name] for name in ("sum", "select", "slice")} == {30}
+    assert (seen["mul"], seen["add_"]) == (10, 5)
+
+
+def test_operators_look_into_lists_and_at_what_is_made(probes: Probes) -> None:
+    with reading(probes, "operators") as got:
+        torch.cat([torch.ones(3), torch.ones(4)])
+        torch.ones(20).split(7)
+        torch.ones(9).topk(2)
+
+    assert {name: got[0][name] for name in ("cat", "split", "topk")} == {
+        "cat": 7,
+        "split": 20,
+        "topk": 9,
+    }
+
+
+def test_operators_that_gradients_need_are_seen(probes: Probes) -> None:
+    x = torch.ones(3, 4, requires_grad=True)
+    with reading(probes, "operators") as got:
+        nn.functional.layer_norm(x, (4,)).sum().backward()
+
+    assert got[0]["native_layer_norm_backward"] == 12
+
+
+def test_operators_of_no_space_of_torch_keep_their_space(probes: Probes) -> None:
+    with torch.library._scoped_library("inferlab_test", "DEF") as library:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+        with reading(probes, "operators") as got:
+            torch.ops.inferlab_test.twice(torch.ones(8))
+
+    assert got[0]["inferlab_test.twice"] == 8
+
+
+def test_no_reading_of_operators_is_endless(probes: Probes) -> None:
+    probes.run("operators", "start", {})
+    probes._running["operators"].seen = {f"{index}": 1 for index in range(MAX_OPERATORS)}
+    torch.ones(4).add_(1)
+
+    seen = probes.run("operators", "stop", {})
+
+    assert len(seen) == MAX_OPERATORS
+    assert "add_" not in seen
+
+
+def test_unobserved_operators_are_not_told(probes: Probes) -> None:
+    with reading(probes, "operators") as got:
+        with probes.unobserved():
+            torch.ones(90).exp()
+        torch.ones(2)
+
+    assert got == [{"ones": 2}]
+
+
+def test_counting_launches_leaves_triton_as_it_was() -> None:
+    runtime = pytest.importorskip("triton.runtime")
+    before = (runtime.JITFunction.run, runtime.Autotuner._bench)
+
+    launches = Launches()
+    during = (runtime.JITFunction.run, runtime.Autotuner._bench)
+    count = launches.stop()
+
+    assert count == 0
+    assert not set(before) & set(during)
+    assert (runtime.JITFunction.run, runtime.Autotuner._bench) == before
 
 
 @pytest.mark.parametrize(
