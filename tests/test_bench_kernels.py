@@ -159,7 +159,7 @@ def test_a_peer_that_raises_or_is_missing_says_so_and_the_others_go_on() -> None
     lines = measured(case_of(Peer("no", refuse), missing, Peer("torch", right)), ticks)
 
     assert [line.problem for line in lines] == [
-        "cannot: RuntimeError: width 100003 is too large",
+        "cannot: RuntimeError: width 100003 is too large … and more",
         "not installed: pip install other",
         "",
     ]
@@ -179,6 +179,16 @@ def test_a_difference_is_held_against_the_table(got: Tensor, told: str) -> None:
 
     assert told in problem
     assert bool(problem) is bool(told)
+
+
+def test_a_value_is_held_against_its_own_row() -> None:
+    want = torch.tensor([[1.0, -1.0], [1e-3, -1e-3]])
+
+    assert (
+        difference(want + torch.tensor([[1e-5, 0.0], [0.0, 0.0]]), want, "elementwise", 10**6) == ""
+    )
+    small_row = want + torch.tensor([[0.0, 0.0], [1e-5, 0.0]])
+    assert difference(small_row, want, "elementwise", 10**6) == "is off in 1 of 4 values"
 
 
 def test_a_wrong_shape_is_named() -> None:

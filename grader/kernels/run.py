@@ -94,19 +94,27 @@ def _problems(case: Case, slot: Slot) -> dict[str, str]:
             wrong = disagreement(case, peer, slot, expected)
             problems[peer.name] = wrong and f"wrong, not timed: {wrong}"
         except Exception as error:  # another's code, which may not know this size or this GPU
-            told = first_line(str(error), PROBLEM)
-            problems[peer.name] = f"cannot: {type(error).__name__}: {told}"
+            problems[peer.name] = f"cannot: {type(error).__name__}: {_told(error)}"
     return problems
+
+
+def _told(error: Exception) -> str:
+    """The first line of a message, and the last: a compiler begins with the place."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or ["no message"]
+    ends = (lines[0], lines[-1]) if len(lines) > 1 else (lines[0],)
+    return " … ".join(first_line(line, PROBLEM) for line in ends)
 
 
 def machine() -> dict[str, str]:
     """When and on what this ran: date, GPU, driver, versions, command."""
     state = read_state()
+    clock = state.get("sm_clock_max_mhz")
     cudnn = torch.backends.cudnn.version()
-    facts = {
+    return {
         "date": datetime.now().astimezone().strftime("%Y-%m-%d"),
         "GPU": torch.cuda.get_device_name(),
         "driver": str(state.get("driver") or "unknown"),
+        "clock": f"up to {clock:.0f} MHz" if isinstance(clock, float) else "unknown",
         "CUDA": str(torch.version.cuda),
         "cuDNN": str(cudnn) if cudnn else "none",
         "Python": platform.python_version(),
@@ -115,8 +123,6 @@ def machine() -> dict[str, str]:
         "Liger-Kernel": _version("liger-kernel"),
         "command": " ".join(["lab", *sys.argv[1:]]),
     }
-    clock = state.get("sm_clock_max_mhz")
-    return facts | ({"clock": f"up to {clock:.0f} MHz"} if isinstance(clock, float) else {})
 
 
 def _version(package: str) -> str:
