@@ -243,9 +243,10 @@ def layer_norm_backward(
             *(up, rows, mean, rstd, *partial, num_rows, width, *strides), ROWS=4, COLUMNS=1024
         )
     total = torch.empty(2, width, dtype=weight.dtype, device=x.device)
-    tile = 64 if block <= BACKWARD_BLOCK else 1024
-    _sum_partials[(triton.cdiv(width, tile), 2)](
-        *(partial, total, parts, width, partial.stride(0)), PARTS=2048 // tile, COLUMNS=tile
+    deep = min(triton.next_power_of_2(parts), 32)
+    wide = 2048 // deep
+    _sum_partials[(triton.cdiv(width, wide), 2)](
+        *(partial, total, parts, width, partial.stride(0)), PARTS=deep, COLUMNS=wide
     )
     return dx, *total
 
