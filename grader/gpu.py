@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from grader import limits
 from grader.errors import CannotGrade
 
 FIELDS = {
@@ -50,13 +51,17 @@ def _ask(*query: str) -> list[str]:
 
 
 def read_state() -> dict[str, Any]:
-    """Return name, driver, clocks, memory and the number of processes; {} if nobody can tell."""
+    """Return name, driver, clocks, memory and the others' processes; {} if nobody can tell."""
     lines = _ask(f"--query-gpu={','.join(FIELDS.values())}")
     if not lines:
         return {}
     values = [_number(text.strip()) for text in lines[0].split(",")]
     state: dict[str, Any] = dict(zip(FIELDS, values, strict=False))
-    state["processes"] = len(_ask("--query-compute-apps=pid"))
+    own = {os.getpid(), *limits.descendants(os.getpid())}
+    pids = {_number(line.strip()) for line in _ask("--query-compute-apps=pid")}
+    state["others"] = len(pids - own)
+    free = state.get("free_mb")
+    state["free_gb"] = round(free / 1024, 1) if isinstance(free, float) else None
     return state
 
 
@@ -82,23 +87,40 @@ def trouble() -> str:
     return ""
 
 
+class Lease:
+    """A place on the GPU: alone, or beside others that are not alone.
+
+    All judges of one machine keep to it, so that nothing is timed beside another grading. It ends
+    with the process, however that ends.
+    """
+
+    def __init__(self) -> None:
+        path = Path(tempfile.gettempdir()) / f"inferlab.gpu{_index().replace('/', '_')}.lock"
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def take(self, *, alone: bool) -> float:
+        """Give up what is held and wait for a place; return the seconds of waiting."""
+        started = time.monotonic()
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        fcntl.flock(self._fd, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        return time.monotonic() - started
+
+    def close(self) -> None:
+        """Give the place up."""
+        os.close(self._fd)
+
+
 @contextmanager
 def leased(*, alone: bool) -> Generator[float, None, None]:
-    """Hold the GPU, ``alone`` or beside others that are not alone; gives the seconds of waiting.
-
-    All judges of one machine keep to it, so that nothing is timed beside another grading.
-    """
-    path = Path(tempfile.gettempdir()) / f"inferlab.gpu{_index().replace('/', '_')}.lock"
-    started = time.monotonic()
+    """Hold a place on the GPU; gives the seconds of waiting for it."""
+    lease = Lease()
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        yield time.monotonic() - started
+        yield lease.take(alone=alone)
     finally:
-        os.close(fd)
+        lease.close()
 
 
 def lasting_trouble() -> str:

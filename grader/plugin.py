@@ -7,8 +7,7 @@ about the submission is ``infra``.
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +83,8 @@ class JudgePlugin:
         self._student = student
         self._stopwatch = stopwatch
         self._device = device
+        self._lease = gpu.Lease() if device != "cpu" else None
+        self._leased = ""  # the task, or the test that is timed, that it was taken for
         self._seed = seed
         self._closed = dict(closed)  # task -> the gate that it failed
         self._flawed: dict[str, str] = {}  # task -> its first test that did not pass
@@ -177,22 +178,8 @@ class JudgePlugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Give each task its own worker and each test its deadline; report when it has ended."""
-        with self._lease(item):
-            return (yield from self._run(item))
-
-    @contextmanager
-    def _lease(self, item: pytest.Item) -> Generator[None, None, None]:
-        """Hold the GPU while a test runs, alone if it is timed; waiting is not the student's."""
-        if self._device == "cpu":
-            yield
-            return
-        alone = "stopwatch" in getattr(item, "fixturenames", ())
-        with gpu.leased(alone=alone) as waited:
-            self._grading_deadline += waited
-            yield
-
-    def _run(self, item: pytest.Item) -> Generator[None, None, None]:
         expected = self._expected[item.nodeid]
+        self._take_gpu(item, expected)
         if expected.task != self._current_task:
             self._student.retire_()
             self._current_task = expected.task
@@ -216,6 +203,18 @@ class JudgePlugin:
         result = TestResult(expected.id, task_id, suite, verdict, message, seconds, output)
         self._emit("test", result)
         return done
+
+    def _take_gpu(self, item: pytest.Item, expected: Expected) -> None:
+        """Take the GPU for a task, or alone for a test that is timed; waiting is our time."""
+        if self._lease is None:
+            return
+        alone = "stopwatch" in getattr(item, "fixturenames", ())
+        user = item.nodeid if alone else expected.task
+        if user != self._leased:
+            # Nothing of this submission is on the GPU while others may have it.
+            self._student.close_()
+            self._grading_deadline += self._lease.take(alone=alone)
+            self._leased = user
 
     def _ended(self) -> tuple[Verdict, str]:
         return self._outcome or (Verdict.INFRA, "the test did not run")

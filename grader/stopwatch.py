@@ -58,6 +58,7 @@ class Stopwatch:
             lane.run(prover, VERIFIED_SLOTS, seconds=RACE_SECONDS)
             prover.judge_whole(lane.slots)
         finally:
+            self._student.close_()
             lane.close()
 
     def reach(self, rung: Rung, race: Race) -> None:
@@ -88,10 +89,10 @@ class Stopwatch:
     # -- one race ---------------------------------------------------------------------------
 
     def _measure(self, race: Race, rung: Rung) -> Outcome:
-        roofline = self._prepared()
-        prover = self._prover(race)
         # The submission starts afresh: while it does not live, the baseline is timed alone.
         self._student.close_()
+        roofline = self._prepared()
+        prover = self._prover(race)
         slots = self._slots(prover)
         baseline = self._lane(self._trusted_student(), race, prover, slots)
         try:
