@@ -13,33 +13,57 @@ import triton.language as tl
 from torch import Tensor
 
 TILE = 8192  # elements that a program works on at once, in as many whole rows as that makes
-FORWARD_BLOCK = 32768  # most columns of a row that one program holds in registers
-BACKWARD_BLOCK = 16384  # the same where weight, dweight and dbias are held too
-CHUNK = 8192  # columns of a longer row that are looked at together
+FORWARD_MOST = 32768  # columns of a row that one program can hold in registers
+BACKWARD_MOST = 16384  # the same where weight, dweight and dbias are held too
+CHUNK = 2048  # columns of a longer row that are looked at together
 RESERVED = 16384  # bytes of shared memory that reductions need
 
 
 # --- forward ---------------------------------------------------------------------------------
+# A block must be a power of two. A row of 5003 columns lies in a head of 4096 and a tail of 1024:
+# in one block of 8192 two lanes in five would idle. TAIL is 0 where one block is as good.
+
+
+@triton.jit
+def _read(x, row, columns, stride, inside):
+    return tl.load(x + row * stride + columns, mask=inside, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _scale_and_shift(normal, weight, bias, y, row, columns, width, inside):
+    w = tl.load(weight + columns, mask=columns < width, other=0.0).to(tl.float32)
+    b = tl.load(bias + columns, mask=columns < width, other=0.0).to(tl.float32)
+    tl.store(y + row * width + columns, normal * w + b, mask=inside)
 
 
 @triton.jit
 def _forward_rows(
     x, weight, bias, y, mean, rstd, rows, width, stride, eps,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, HEAD: tl.constexpr, TAIL: tl.constexpr,
 ):  # fmt: skip
     """Normalise a few whole rows that are held in registers."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    columns = tl.arange(0, BLOCK)[None, :]
-    inside = (row < rows) & (columns < width)
-    value = tl.load(x + row * stride + columns, mask=inside, other=0.0).to(tl.float32)
-    center = tl.sum(value, 1, keep_dims=True) / width
+    head = tl.arange(0, HEAD)[None, :]
+    in_head = (row < rows) & (head < width)
+    value = _read(x, row, head, stride, in_head)
+    center = tl.sum(value, 1, keep_dims=True)
+    if TAIL:
+        tail = HEAD + tl.arange(0, TAIL)[None, :]
+        in_tail = (row < rows) & (tail < width)
+        tail_value = _read(x, row, tail, stride, in_tail)
+        center += tl.sum(tail_value, 1, keep_dims=True)
+    center /= width
     # Lanes beyond the row hold 0, not the mean: they must not count as deviations.
-    apart = tl.where(inside, value - center, 0.0)
-    scale = tl.rsqrt(tl.sum(apart * apart, 1, keep_dims=True) / width + eps)
-    # Loaded here and not above, so that the reductions wait for nothing but x.
-    w = tl.load(weight + columns, mask=columns < width, other=0.0).to(tl.float32)
-    b = tl.load(bias + columns, mask=columns < width, other=0.0).to(tl.float32)
-    tl.store(y + row * width + columns, apart * scale * w + b, mask=inside)
+    apart = tl.where(in_head, value - center, 0.0)
+    variance = tl.sum(apart * apart, 1, keep_dims=True)
+    if TAIL:
+        tail_apart = tl.where(in_tail, tail_value - center, 0.0)
+        variance += tl.sum(tail_apart * tail_apart, 1, keep_dims=True)
+    scale = tl.rsqrt(variance / width + eps)
+    # weight and bias are loaded here, so that the reductions have waited for nothing but x.
+    _scale_and_shift(apart * scale, weight, bias, y, row, head, width, in_head)
+    if TAIL:
+        _scale_and_shift(tail_apart * scale, weight, bias, y, row, tail, width, in_tail)
     tl.store(mean + row, center, mask=row < rows)
     tl.store(rstd + row, scale, mask=row < rows)
 
@@ -87,16 +111,18 @@ def layer_norm_forward(
     mean, rstd = torch.empty(2, num_rows, dtype=torch.float32, device=x.device)
     if num_rows:
         given = (rows, weight.contiguous(), bias.contiguous(), y, mean, rstd)
-        block = triton.next_power_of_2(width)
-        if block <= FORWARD_BLOCK:
-            tile = max(TILE // block, 1)
+        if width <= FORWARD_MOST:
+            head, tail = _pieces(width)
+            tile = max(TILE // (head + tail), 1)
+            # 32 columns a thread: four loads of 16 bytes in bfloat16.
+            warps = _power_below(max(tile * (head + tail) // 1024, 4))
             _forward_rows[(triton.cdiv(num_rows, tile),)](
                 *(*given, num_rows, width, rows.stride(0), eps),
-                **{"ROWS": tile, "BLOCK": block, "num_warps": max(tile * block // 1024, 4)},
+                **{"ROWS": tile, "HEAD": head, "TAIL": tail, "num_warps": warps},
             )
         else:
             _forward_long[(num_rows,)](
-                *(*given, width, rows.stride(0), eps), BLOCK=CHUNK, num_warps=CHUNK // 512
+                *(*given, width, rows.stride(0), eps), BLOCK=CHUNK, num_warps=8
             )
     return y, mean, rstd
 
@@ -105,36 +131,64 @@ def layer_norm_forward(
 
 
 @triton.jit
+def _store_dx(dx, inner, normal, level, along, scale, row, columns, width, inside):
+    tl.store(dx + row * width + columns, (inner - level - normal * along) * scale, mask=inside)
+
+
+@triton.jit
+def _store_sums(dweight, dbias, dw, db, columns, width):
+    place = tl.program_id(0).to(tl.int64) * width + columns
+    tl.store(dweight + place, tl.sum(dw, 0, keep_dims=True), mask=columns < width)
+    tl.store(dbias + place, tl.sum(db, 0, keep_dims=True), mask=columns < width)
+
+
+@triton.jit
 def _backward_rows(
     dy, x, weight, mean, rstd, dx, dweight, dbias, rows, width, dy_stride, x_stride,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
+    ROWS: tl.constexpr, HEAD: tl.constexpr, TAIL: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Write dx for every P-th block of rows, and this program's share of dweight and dbias."""
     program = tl.program_id(0).to(tl.int64)
-    columns = tl.arange(0, BLOCK)[None, :]
-    known = columns < width
-    w = tl.load(weight + columns, mask=known, other=0.0).to(tl.float32)
-    dw = tl.zeros([ROWS, BLOCK], tl.float32)
-    db = tl.zeros([ROWS, BLOCK], tl.float32)
+    head = tl.arange(0, HEAD)[None, :]
+    w = tl.load(weight + head, mask=head < width, other=0.0).to(tl.float32)
+    dw = tl.zeros([ROWS, HEAD], tl.float32)
+    db = tl.zeros([ROWS, HEAD], tl.float32)
+    if TAIL:
+        tail = HEAD + tl.arange(0, TAIL)[None, :]
+        tail_w = tl.load(weight + tail, mask=tail < width, other=0.0).to(tl.float32)
+        tail_dw = tl.zeros([ROWS, TAIL], tl.float32)
+        tail_db = tl.zeros([ROWS, TAIL], tl.float32)
     # The next rows are on their way into shared memory while these are worked on.
     for block in tl.range(program, tl.cdiv(rows, ROWS), tl.num_programs(0), num_stages=STAGES):
         row = block * ROWS + tl.arange(0, ROWS)[:, None]
-        inside = (row < rows) & known
-        value = tl.load(x + row * x_stride + columns, mask=inside, other=0.0).to(tl.float32)
-        up = tl.load(dy + row * dy_stride + columns, mask=inside, other=0.0).to(tl.float32)
         center = tl.load(mean + row, mask=row < rows, other=0.0)
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)
+        in_head = (row < rows) & (head < width)
+        up = _read(dy, row, head, dy_stride, in_head)
         # Outside of the tensor up is 0, so whatever stands in normal there adds nothing.
-        normal = (value - center) * scale
+        normal = (_read(x, row, head, x_stride, in_head) - center) * scale
         inner = up * w
-        level = tl.sum(inner, 1, keep_dims=True) / width
-        along = tl.sum(inner * normal, 1, keep_dims=True) / width
-        tl.store(dx + row * width + columns, (inner - level - normal * along) * scale, mask=inside)
+        level = tl.sum(inner, 1, keep_dims=True)
+        along = tl.sum(inner * normal, 1, keep_dims=True)
         dw += up * normal
         db += up
-    place = program * width + columns
-    tl.store(dweight + place, tl.sum(dw, 0, keep_dims=True), mask=known)
-    tl.store(dbias + place, tl.sum(db, 0, keep_dims=True), mask=known)
+        if TAIL:
+            in_tail = (row < rows) & (tail < width)
+            tail_up = _read(dy, row, tail, dy_stride, in_tail)
+            tail_normal = (_read(x, row, tail, x_stride, in_tail) - center) * scale
+            tail_inner = tail_up * tail_w
+            level += tl.sum(tail_inner, 1, keep_dims=True)
+            along += tl.sum(tail_inner * tail_normal, 1, keep_dims=True)
+            tail_dw += tail_up * tail_normal
+            tail_db += tail_up
+        level /= width
+        along /= width
+        _store_dx(dx, inner, normal, level, along, scale, row, head, width, in_head)
+        if TAIL:
+            _store_dx(dx, tail_inner, tail_normal, level, along, scale, row, tail, width, in_tail)
+    _store_sums(dweight, dbias, dw, db, head, width)
+    if TAIL:
+        _store_sums(dweight, dbias, tail_dw, tail_db, tail, width)
 
 
 @triton.jit
@@ -225,18 +279,23 @@ def layer_norm_backward(
         return dx, torch.zeros_like(weight), torch.zeros_like(weight)
     given = (up, rows, weight.contiguous(), mean, rstd, dx)
     strides = (up.stride(0), rows.stride(0))
-    block = triton.next_power_of_2(width)
-    if block <= BACKWARD_BLOCK:
-        tile = max(TILE // 2 // block, 1)
-        parts = min(triton.cdiv(num_rows, tile), _processors(x) * max(TILE // (tile * block), 1))
+    if width <= BACKWARD_MOST:
+        head, tail = _pieces(width)
+        size = head + tail
+        tile = max(TILE // 2 // size, 1)
+        parts = min(triton.cdiv(num_rows, tile), _processors(x) * max(round(TILE / tile / size), 1))
         partial = torch.empty(2, parts, width, dtype=torch.float32, device=x.device)
+        # Rows that start at odd addresses arrive two bytes at a time, which no copy in the
+        # background can do; then more and smaller programs keep the loads coming.
+        aligned = width % 8 == 0
         _backward_rows[(parts,)](
             *(*given, *partial, num_rows, width, *strides),
-            **{"ROWS": tile, "BLOCK": block, "STAGES": _stages(x, dy, tile * block)},
-            num_warps=max(8, tile * block // 1024),
+            **{"ROWS": tile, "HEAD": head, "TAIL": tail},
+            STAGES=_stages(x, dy, tile * size) if aligned else 1,
+            num_warps=8 if aligned else 4,
         )
     else:
-        _backward_long[(num_rows,)](*given, width, *strides, BLOCK=CHUNK, num_warps=CHUNK // 512)
+        _backward_long[(num_rows,)](*given, width, *strides, BLOCK=CHUNK, num_warps=8)
         parts = min(triton.cdiv(num_rows, 64), 32)
         partial = torch.empty(2, parts, width, dtype=torch.float32, device=x.device)
         _backward_columns[(triton.cdiv(width, 1024), parts)](
@@ -283,6 +342,18 @@ def _as_rows(x: Tensor) -> Tensor:  # [..., N] -> [M, N] whose columns lie side 
     rows = x.reshape(-1, x.shape[-1])
     # Strided columns cost a copy here, and the kernels stay free of a second stride.
     return rows if rows.stride(1) == 1 or rows.shape[1] == 1 else rows.contiguous()
+
+
+def _pieces(width: int) -> tuple[int, int]:
+    """Cover a row by a head, and where that saves a quarter of the lanes or more, a tail."""
+    whole = triton.next_power_of_2(width)
+    head = whole // 2
+    tail = triton.next_power_of_2(max(width - head, 1))
+    return (head, tail) if whole >= 1024 and tail < head else (whole, 0)
+
+
+def _power_below(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
 
 
 def _stages(x: Tensor, dy: Tensor, size: int) -> int:
