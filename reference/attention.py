@@ -60,7 +60,8 @@ def attend_packed(
     parts = zip(q.split(lengths_q), k.split(lengths_k), v.split(lengths_k), strict=True)
     found = [torch.zeros(0, *q.shape[1:], dtype=torch.float64)]
     for part in parts:
-        o, _ = attention(*(x.transpose(0, 1)[None] for x in part), causal)
+        queries, keys, values = (x.transpose(0, 1)[None] for x in part)
+        o, _ = attention(queries, keys, values, causal)
         found.append(o[0].transpose(0, 1).double())
     return torch.cat(found)
 

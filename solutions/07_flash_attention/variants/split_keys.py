@@ -1,7 +1,4 @@
-"""o is float32, whatever q is.
-
-Fails: triton, varlen, speed
-"""
+"""Few rows and many keys: the keys are dealt to several programs, whose parts merge joins."""
 
 import math
 
@@ -14,11 +11,12 @@ LOG2_E = 1.4426950408889634
 
 
 def merge(o1: Tensor, lse1: Tensor, o2: Tensor, lse2: Tensor) -> tuple[Tensor, Tensor]:
-    lse = torch.logaddexp(lse1.float(), lse2.float())
-    # A row that saw no key on either side: any finite stand-in makes both weights exp(-inf) = 0.
-    safe = lse.masked_fill(lse == -math.inf, 0.0)
-    weight1, weight2 = (torch.exp(part.float() - safe)[..., None] for part in (lse1, lse2))
-    return (o1 * weight1 + o2 * weight2).to(o1.dtype), lse
+    top = torch.maximum(lse1, lse2)
+    # The gap from the larger lse down to the smaller; NaN if both are -inf, where none is needed.
+    gap = (torch.minimum(lse1, lse2) - top).nan_to_num(nan=0.0, neginf=-math.inf)
+    share = torch.where(lse1 >= lse2, torch.sigmoid(-gap), torch.sigmoid(gap))[..., None]
+    o = o1.float() * share + o2.float() * (1 - share)
+    return o.to(o1.dtype), top + torch.log1p(gap.exp())
 
 
 def flash_attention_torch(
@@ -26,29 +24,21 @@ def flash_attention_torch(
 ) -> tuple[Tensor, Tensor]:
     B, H, T, D = q.shape
     G, S = k.shape[1:3]
-    o, lse = torch.empty_like(q), q.new_empty(B, H, T, dtype=torch.float32)
-    # Query heads that share a key head: [B, G, H / G, rows, D] against [B, G, 1, keys, D].
-    grouped, keys, values = q.reshape(B, G, H // G, T, D), k[:, :, None], v[:, :, None]
-    for i in range(0, T, block):
-        rows = grouped[..., i : i + block, :].float() * D**-0.5
-        last = torch.arange(i, i + rows.shape[-2], device=q.device)[:, None] + S - T
-        acc = torch.zeros_like(rows)
-        top = torch.full_like(rows[..., :1], -math.inf)  # running maximum of the scores
-        total = torch.zeros_like(top)  # running sum of exp(score - top)
-        for j in range(0, min(S, i + block + S - T) if causal else S, block):
-            scores = rows @ keys[..., j : j + block, :].float().mT
-            if causal:
-                columns = torch.arange(j, j + scores.shape[-1], device=q.device)
-                scores = scores.masked_fill(columns > last, -math.inf)
-            new = torch.maximum(top, scores.amax(-1, keepdim=True))
-            safe = new.masked_fill(new == -math.inf, 0.0)  # -inf - -inf would be NaN
-            p, shrink = torch.exp(scores - safe), torch.exp(top - safe)
-            acc = acc * shrink + p @ values[..., j : j + block, :].float()
-            total = total * shrink + p.sum(-1, keepdim=True)
-            top = new
-        o[:, :, i : i + block] = (acc / total.clamp(min=1e-30)).reshape(B, H, -1, D)
-        lse[:, :, i : i + block] = (top + total.log()).reshape(B, H, -1)
-    return o, lse
+    o = torch.zeros(B, H, T, D, dtype=torch.float32, device=q.device)
+    lse = torch.full((B, H, T), -math.inf, device=q.device)
+    queries = q.float().reshape(B, G, H // G, T, D)
+    seen = torch.arange(T, device=q.device)[:, None] + (S - T + 1 if causal else S)
+    # Each tile is attention to a few keys, and merge is all that joins them.
+    for start in range(0, S, block):
+        keys, values = (x[:, :, None, start : start + block].float() for x in (k, v))
+        scores = torch.einsum("bgrtd,bgusd->bgrts", queries, keys) * D**-0.5
+        columns = torch.arange(start, start + keys.shape[-2], device=q.device)
+        scores = scores.masked_fill(columns >= seen, -math.inf)
+        part = torch.logsumexp(scores, -1)
+        weights = torch.exp(scores - part.masked_fill(part == -math.inf, 0.0)[..., None])
+        tile = (weights @ values).reshape(B, H, T, D)
+        o, lse = merge(o, lse, tile, part.reshape(B, H, T))
+    return o.to(q.dtype), lse
 
 
 @triton.jit
@@ -95,22 +85,23 @@ def _attend(
 @triton.jit
 def _forward(
     q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, starts_q, starts_k, scale, T, S, H, group, row_blocks,
-    stride_qb, stride_qh, stride_qt, stride_qd,
+    batches, stride_qb, stride_qh, stride_qt, stride_qd,
     stride_kb, stride_kh, stride_ks, stride_kd,
     stride_vb, stride_vh, stride_vs, stride_vd,
-    stride_ob, stride_oh, stride_ot, stride_od,
+    stride_op, stride_ob, stride_oh, stride_ot, stride_od, share,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     CAUSAL: tl.constexpr, VARLEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of query rows of one head of one sequence."""
     pid = tl.program_id(0)
+    split = tl.program_id(1)
     row_block = row_blocks - 1 - pid % row_blocks  # under a causal mask the long rows go first
     head = (pid // row_blocks) % H
     batch = (pid // row_blocks // H).to(tl.int64)
     q_ptr += batch * stride_qb + head.to(tl.int64) * stride_qh
     k_ptr += batch * stride_kb + (head // group).to(tl.int64) * stride_kh
     v_ptr += batch * stride_vb + (head // group).to(tl.int64) * stride_vh
-    o_ptr += batch * stride_ob + head.to(tl.int64) * stride_oh
+    o_ptr += batch * stride_ob + head.to(tl.int64) * stride_oh + split * stride_op
     if VARLEN:
         q_start = tl.load(starts_q + batch).to(tl.int64)
         k_start = tl.load(starts_k + batch).to(tl.int64)
@@ -138,9 +129,11 @@ def _forward(
     if CAUSAL:
         whole = tl.maximum(0, tl.minimum(S, first + S - T + 1))
         stop = tl.maximum(0, tl.minimum(S, first + BLOCK_M + S - T))
-    whole = whole // BLOCK_N * BLOCK_N
+    begin = split * share  # a multiple of BLOCK_N
+    stop = tl.minimum(stop, begin + share)
+    whole = tl.maximum(begin, tl.minimum(whole, begin + share) // BLOCK_N * BLOCK_N)
     acc, top, total = _attend(
-        acc, top, total, q, k_ptr, v_ptr, stride_ks, stride_kd, stride_vs, stride_vd, 0, whole,
+        acc, top, total, q, k_ptr, v_ptr, stride_ks, stride_kd, stride_vs, stride_vd, begin, whole,
         S, last, scale, D, BLOCK_N, BLOCK_D, False, PRECISION,
     )  # fmt: skip
     acc, top, total = _attend(
@@ -153,7 +146,7 @@ def _forward(
     tl.store(o_at, o.to(o_ptr.dtype.element_ty), mask=mine)
     if not VARLEN:
         lse = (top + tl.log2(tl.where(some, total, 1.0))) * 0.6931471805599453
-        lse_at = lse_ptr + (batch * H + head) * T + rows
+        lse_at = lse_ptr + ((split * batches + batch) * H + head) * T + rows
         tl.store(lse_at, tl.where(some, lse, float("-inf")), mask=rows < T)
 
 
@@ -172,20 +165,27 @@ def flash_attention(
 ) -> tuple[Tensor, Tensor]:
     B, H, T, D = q.shape
     G, S = k.shape[1:3]
-    o = torch.empty((B, H, T, D), dtype=torch.float32, device=q.device)
-    lse = torch.empty((B, H, T), dtype=torch.float32, device=q.device)
-    if o.numel() == 0:
-        return o, lse
     BLOCK_M, BLOCK_N, warps, stages = _sizes(q)
     row_blocks = triton.cdiv(T, BLOCK_M)
-    _forward[(row_blocks * B * H,)](
+    # So many programs that a small GPU is busy, but none with less than a few blocks of keys.
+    splits = max(1, min(8, 64 // max(1, row_blocks * B * H), S // (4 * BLOCK_N)))
+    share = triton.cdiv(triton.cdiv(S, splits), BLOCK_N) * BLOCK_N
+    kind = q.dtype if splits == 1 else torch.float32
+    o = torch.empty((splits, B, H, T, D), dtype=kind, device=q.device)
+    lse = torch.empty((splits, B, H, T), dtype=torch.float32, device=q.device)
+    if o.numel() == 0:
+        return o[0].to(q.dtype), lse[0]
+    _forward[(row_blocks * B * H, splits)](
         q, k, v, o, lse, None, None, (D**-0.5 if scale is None else scale) * LOG2_E,
-        T, S, H, H // G, row_blocks,
-        *q.stride(), *k.stride(), *v.stride(), *o.stride(),
+        T, S, H, H // G, row_blocks, B,
+        *q.stride(), *k.stride(), *v.stride(), *o.stride(), share,
         D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, False, "ieee",
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return o, lse
+    whole = o[0], lse[0]
+    for part in range(1, splits):
+        whole = merge(*whole, o[part], lse[part])
+    return whole[0].to(q.dtype), whole[1]
 
 
 def flash_attention_varlen(
@@ -196,7 +196,7 @@ def flash_attention_varlen(
     cu_seqlens_k: Tensor,
     causal: bool = False,
 ) -> Tensor:
-    o = torch.empty(q.shape, dtype=torch.float32, device=q.device)
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     B, (_, H, D) = len(cu_seqlens_q) - 1, q.shape
     if o.numel() == 0:
         return o
@@ -207,7 +207,8 @@ def flash_attention_varlen(
     )
     _forward[(row_blocks * B * H,)](
         q, k, v, o, None, cu_seqlens_q, cu_seqlens_k, D**-0.5 * LOG2_E,
-        0, 0, H, H // k.shape[1], row_blocks, *q_, *k_, *v_, *o_,
+        0, 0, H, H // k.shape[1], row_blocks, B, *q_, *k_, *v_, 0, *o_,
+        triton.cdiv(len(k), BLOCK_N) * BLOCK_N,
         D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, True, "ieee",
         num_warps=warps, num_stages=stages,
     )  # fmt: skip

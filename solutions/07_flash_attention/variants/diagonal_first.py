@@ -1,7 +1,4 @@
-"""exp of the scores themselves: right as long as they are tame.
-
-Fails: triton, varlen, speed
-"""
+"""The blocks of keys that need a mask come first, the whole ones after; one launch a sequence."""
 
 import math
 
@@ -14,41 +11,42 @@ LOG2_E = 1.4426950408889634
 
 
 def merge(o1: Tensor, lse1: Tensor, o2: Tensor, lse2: Tensor) -> tuple[Tensor, Tensor]:
-    lse = torch.logaddexp(lse1.float(), lse2.float())
-    # A row that saw no key on either side: any finite stand-in makes both weights exp(-inf) = 0.
-    safe = lse.masked_fill(lse == -math.inf, 0.0)
-    weight1, weight2 = (torch.exp(part.float() - safe)[..., None] for part in (lse1, lse2))
-    return (o1 * weight1 + o2 * weight2).to(o1.dtype), lse
+    top = torch.maximum(lse1, lse2)
+    top = torch.where(top.isneginf(), 0.0, top)
+    weight1, weight2 = (lse1 - top).exp(), (lse2 - top).exp()
+    total = weight1 + weight2
+    o = o1 * weight1.unsqueeze(-1) + o2 * weight2.unsqueeze(-1)
+    o = o / total.clamp(min=1e-30).unsqueeze(-1)
+    return o.to(o1.dtype), top + total.log()
 
 
 def flash_attention_torch(
     q: Tensor, k: Tensor, v: Tensor, causal: bool = False, block: int = 64
 ) -> tuple[Tensor, Tensor]:
-    B, H, T, D = q.shape
+    H, T, D = q.shape[1:]
     G, S = k.shape[1:3]
-    o, lse = torch.empty_like(q), q.new_empty(B, H, T, dtype=torch.float32)
-    # Query heads that share a key head: [B, G, H / G, rows, D] against [B, G, 1, keys, D].
-    grouped, keys, values = q.reshape(B, G, H // G, T, D), k[:, :, None], v[:, :, None]
-    for i in range(0, T, block):
-        rows = grouped[..., i : i + block, :].float() * D**-0.5
-        last = torch.arange(i, i + rows.shape[-2], device=q.device)[:, None] + S - T
-        acc = torch.zeros_like(rows)
-        top = torch.full_like(rows[..., :1], -math.inf)  # running maximum of the scores
-        total = torch.zeros_like(top)  # running sum of exp(score - top)
-        for j in range(0, min(S, i + block + S - T) if causal else S, block):
-            scores = rows @ keys[..., j : j + block, :].float().mT
-            if causal:
-                columns = torch.arange(j, j + scores.shape[-1], device=q.device)
-                scores = scores.masked_fill(columns > last, -math.inf)
-            new = torch.maximum(top, scores.amax(-1, keepdim=True))
-            safe = new.masked_fill(new == -math.inf, 0.0)  # -inf - -inf would be NaN
-            p, shrink = torch.exp(scores - safe), torch.exp(top - safe)
-            acc = acc * shrink + p @ values[..., j : j + block, :].float()
-            total = total * shrink + p.sum(-1, keepdim=True)
-            top = new
-        o[:, :, i : i + block] = (acc / total.clamp(min=1e-30)).reshape(B, H, -1, D)
-        lse[:, :, i : i + block] = (top + total.log()).reshape(B, H, -1)
-    return o, lse
+    queries = q.float() / math.sqrt(D)
+    rows = torch.arange(T, device=q.device)[:, None]
+    acc = torch.zeros_like(queries)
+    top = queries.new_full((*q.shape[:3], 1), -math.inf)
+    total = torch.zeros_like(top)
+    # Only the keys come in tiles: a tile of scores is [B, H, T, block].
+    for start in range(0, S, block):
+        keys, values = (
+            x[:, :, start : start + block].float().repeat_interleave(H // G, 1) for x in (k, v)
+        )
+        scores = queries @ keys.transpose(2, 3)
+        if causal:
+            columns = torch.arange(start, start + keys.shape[2], device=q.device)
+            scores.masked_fill_(columns > rows + S - T, -math.inf)
+        new = torch.maximum(top, scores.max(-1, keepdim=True).values)
+        finite = torch.where(new.isneginf(), 0.0, new)
+        p = scores.sub_(finite).exp_()
+        shrink = (top - finite).exp()
+        acc, total = acc * shrink + p @ values, total * shrink + p.sum(-1, keepdim=True)
+        top = new
+    lse = torch.where(total > 0, top + total.log(), -math.inf)
+    return torch.where(total > 0, acc / total, 0.0).to(q.dtype), lse.squeeze(-1)
 
 
 @triton.jit
@@ -77,13 +75,13 @@ def _attend(
         if MASKED:
             seen = inside[None, :] & (columns[None, :] <= last[:, None])
             scores = tl.where(seen, scores * scale, float("-inf"))
-            new = tl.maximum(top, 0.0)
+            new = tl.maximum(top, tl.max(scores, 1))
             safe = tl.where(new == float("-inf"), 0.0, new)  # -inf - -inf would be NaN
             p = tl.exp2(scores - safe[:, None])
             shrink = tl.exp2(top - safe)
         else:
             # The scale is not negative: the maximum may be taken before it is applied.
-            new = tl.maximum(top, 0.0)
+            new = tl.maximum(top, tl.max(scores, 1) * scale)
             p = tl.exp2(scores * scale - new[:, None])
             shrink = tl.exp2(top - new)
         total = total * shrink + tl.sum(p, 1)
@@ -94,35 +92,23 @@ def _attend(
 
 @triton.jit
 def _forward(
-    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, starts_q, starts_k, scale, T, S, H, group, row_blocks,
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, T, S, H, group, row_blocks,
     stride_qb, stride_qh, stride_qt, stride_qd,
     stride_kb, stride_kh, stride_ks, stride_kd,
     stride_vb, stride_vh, stride_vs, stride_vd,
     stride_ob, stride_oh, stride_ot, stride_od,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    CAUSAL: tl.constexpr, VARLEN: tl.constexpr, PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of query rows of one head of one sequence."""
-    pid = tl.program_id(0)
-    row_block = row_blocks - 1 - pid % row_blocks  # under a causal mask the long rows go first
-    head = (pid // row_blocks) % H
-    batch = (pid // row_blocks // H).to(tl.int64)
+    row_block = row_blocks - 1 - tl.program_id(1)  # under a causal mask the long rows go first
+    head = tl.program_id(0) % H
+    batch = (tl.program_id(0) // H).to(tl.int64)
     q_ptr += batch * stride_qb + head.to(tl.int64) * stride_qh
     k_ptr += batch * stride_kb + (head // group).to(tl.int64) * stride_kh
     v_ptr += batch * stride_vb + (head // group).to(tl.int64) * stride_vh
     o_ptr += batch * stride_ob + head.to(tl.int64) * stride_oh
-    if VARLEN:
-        q_start = tl.load(starts_q + batch).to(tl.int64)
-        k_start = tl.load(starts_k + batch).to(tl.int64)
-        T = (tl.load(starts_q + batch + 1) - q_start).to(tl.int32)
-        S = (tl.load(starts_k + batch + 1) - k_start).to(tl.int32)
-        q_ptr += q_start * stride_qt
-        o_ptr += q_start * stride_ot
-        k_ptr += k_start * stride_ks
-        v_ptr += k_start * stride_vs
     first = row_block * BLOCK_M
-    if first >= T:
-        return
     rows = first + tl.arange(0, BLOCK_M)
     d = tl.arange(0, BLOCK_D)
     mine = (rows < T)[:, None] & (d < D)[None, :]
@@ -130,7 +116,7 @@ def _forward(
     q = tl.where(scale < 0, -q, q)  # so that a larger product is a larger score
     scale = tl.abs(scale)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    top = tl.zeros([BLOCK_M], tl.float32)
+    top = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     last = rows + (S - T) if CAUSAL else tl.full([BLOCK_M], 2147483647, tl.int32)
     whole = S  # keys below it are seen by every row of the block
@@ -140,21 +126,20 @@ def _forward(
         stop = tl.maximum(0, tl.minimum(S, first + BLOCK_M + S - T))
     whole = whole // BLOCK_N * BLOCK_N
     acc, top, total = _attend(
-        acc, top, total, q, k_ptr, v_ptr, stride_ks, stride_kd, stride_vs, stride_vd, 0, whole,
-        S, last, scale, D, BLOCK_N, BLOCK_D, False, PRECISION,
-    )  # fmt: skip
-    acc, top, total = _attend(
         acc, top, total, q, k_ptr, v_ptr, stride_ks, stride_kd, stride_vs, stride_vd, whole, stop,
         S, last, scale, D, BLOCK_N, BLOCK_D, True, PRECISION,
+    )  # fmt: skip
+    acc, top, total = _attend(
+        acc, top, total, q, k_ptr, v_ptr, stride_ks, stride_kd, stride_vs, stride_vd, 0, whole,
+        S, last, scale, D, BLOCK_N, BLOCK_D, False, PRECISION,
     )  # fmt: skip
     some = total > 0
     o = acc / tl.where(some, total, 1.0)[:, None]
     o_at = o_ptr + rows[:, None] * stride_ot + d[None, :] * stride_od
     tl.store(o_at, o.to(o_ptr.dtype.element_ty), mask=mine)
-    if not VARLEN:
-        lse = (top + tl.log2(tl.where(some, total, 1.0))) * 0.6931471805599453
-        lse_at = lse_ptr + (batch * H + head) * T + rows
-        tl.store(lse_at, tl.where(some, lse, float("-inf")), mask=rows < T)
+    lse = (top + tl.log2(tl.where(some, total, 1.0))) * 0.6931471805599453
+    lse_at = lse_ptr + (batch * H + head) * T + rows
+    tl.store(lse_at, tl.where(some, lse, float("-inf")), mask=rows < T)
 
 
 def _sizes(q: Tensor) -> tuple[int, int, int, int]:
@@ -178,11 +163,11 @@ def flash_attention(
         return o, lse
     BLOCK_M, BLOCK_N, warps, stages = _sizes(q)
     row_blocks = triton.cdiv(T, BLOCK_M)
-    _forward[(row_blocks * B * H,)](
-        q, k, v, o, lse, None, None, (D**-0.5 if scale is None else scale) * LOG2_E,
+    _forward[(B * H, row_blocks)](
+        q, k, v, o, lse, (D**-0.5 if scale is None else scale) * LOG2_E,
         T, S, H, H // G, row_blocks,
         *q.stride(), *k.stride(), *v.stride(), *o.stride(),
-        D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, False, "ieee",
+        D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, "ieee",
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return o, lse
@@ -197,18 +182,9 @@ def flash_attention_varlen(
     causal: bool = False,
 ) -> Tensor:
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    B, (_, H, D) = len(cu_seqlens_q) - 1, q.shape
-    if o.numel() == 0:
-        return o
-    BLOCK_M, BLOCK_N, warps, stages = _sizes(q)
-    row_blocks = triton.cdiv(int(cu_seqlens_q.diff().max()), BLOCK_M)
-    q_, k_, v_, o_ = (  # strides of batch, head, row, column: all sequences lie in one
-        (0, x.stride(1), x.stride(0), x.stride(2)) for x in (q, k, v, o)
-    )
-    _forward[(row_blocks * B * H,)](
-        q, k, v, o, None, cu_seqlens_q, cu_seqlens_k, D**-0.5 * LOG2_E,
-        0, 0, H, H // k.shape[1], row_blocks, *q_, *k_, *v_, *o_,
-        D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, True, "ieee",
-        num_warps=warps, num_stages=stages,
-    )  # fmt: skip
+    starts_q, starts_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    for b in range(len(starts_q) - 1):
+        rows, keys = slice(*starts_q[b : b + 2]), slice(*starts_k[b : b + 2])
+        one = (x.transpose(0, 1).unsqueeze(0) for x in (q[rows], k[keys], v[keys]))
+        o[rows] = flash_attention(*one, causal)[0][0].transpose(0, 1)
     return o

@@ -1,7 +1,4 @@
-"""The scale is D**-0.5, whatever is given.
-
-Fails: triton, speed
-"""
+"""Block sizes are tried out on a GPU; without one there is nothing to choose from."""
 
 import math
 
@@ -14,11 +11,10 @@ LOG2_E = 1.4426950408889634
 
 
 def merge(o1: Tensor, lse1: Tensor, o2: Tensor, lse2: Tensor) -> tuple[Tensor, Tensor]:
-    lse = torch.logaddexp(lse1.float(), lse2.float())
-    # A row that saw no key on either side: any finite stand-in makes both weights exp(-inf) = 0.
-    safe = lse.masked_fill(lse == -math.inf, 0.0)
-    weight1, weight2 = (torch.exp(part.float() - safe)[..., None] for part in (lse1, lse2))
-    return (o1 * weight1 + o2 * weight2).to(o1.dtype), lse
+    both = torch.stack([lse1.float(), lse2.float()])
+    lse = both.logsumexp(0)
+    weights = torch.softmax(both, 0).nan_to_num(0.0)[..., None]
+    return (weights[0] * o1 + weights[1] * o2).to(o1.dtype), lse
 
 
 def flash_attention_torch(
@@ -94,7 +90,7 @@ def _attend(
 
 @triton.jit
 def _forward(
-    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, starts_q, starts_k, scale, T, S, H, group, row_blocks,
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, starts_q, starts_k, scale, T, S, H, group,
     stride_qb, stride_qh, stride_qt, stride_qd,
     stride_kb, stride_kh, stride_ks, stride_kd,
     stride_vb, stride_vh, stride_vs, stride_vd,
@@ -104,6 +100,7 @@ def _forward(
 ):  # fmt: skip
     """One block of query rows of one head of one sequence."""
     pid = tl.program_id(0)
+    row_blocks = tl.cdiv(T, BLOCK_M)  # of packed sequences, T is the longest so far
     row_block = row_blocks - 1 - pid % row_blocks  # under a causal mask the long rows go first
     head = (pid // row_blocks) % H
     batch = (pid // row_blocks // H).to(tl.int64)
@@ -157,6 +154,17 @@ def _forward(
         tl.store(lse_at, tl.where(some, lse, float("-inf")), mask=rows < T)
 
 
+# BLOCK_M, BLOCK_N, warps, stages. Triton's interpreter has no clock to choose by.
+CHOICES = [(128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 3), (64, 64, 4, 3)]
+_tuned = triton.autotune(
+    [
+        triton.Config({"BLOCK_M": m, "BLOCK_N": n}, num_warps=warps, num_stages=stages)
+        for m, n, warps, stages in (CHOICES if torch.cuda.is_available() else CHOICES[:1])
+    ],
+    key=["D", "CAUSAL"],
+)(_forward)
+
+
 def _sizes(q: Tensor) -> tuple[int, int, int, int]:
     """Return BLOCK_M, BLOCK_N, warps and stages: what fits registers and shared memory."""
     D = q.shape[-1]
@@ -176,12 +184,21 @@ def flash_attention(
     lse = torch.empty((B, H, T), dtype=torch.float32, device=q.device)
     if o.numel() == 0:
         return o, lse
+    strides = (*q.stride(), *k.stride(), *v.stride(), *o.stride())
+    BLOCK_D = max(16, triton.next_power_of_2(D))
+    if q.element_size() == 2 and D in (64, 128):
+        _tuned[lambda chosen: (triton.cdiv(T, chosen["BLOCK_M"]) * B * H,)](
+            q, k, v, o, lse, None, None, (D**-0.5 if scale is None else scale) * LOG2_E,
+            T, S, H, H // G, *strides,
+            D=D, BLOCK_D=BLOCK_D, CAUSAL=causal, VARLEN=False, PRECISION="ieee",
+        )  # fmt: skip
+        return o, lse
     BLOCK_M, BLOCK_N, warps, stages = _sizes(q)
     row_blocks = triton.cdiv(T, BLOCK_M)
     _forward[(row_blocks * B * H,)](
-        q, k, v, o, lse, None, None, D**-0.5 * LOG2_E,
-        T, S, H, H // G, row_blocks,
-        *q.stride(), *k.stride(), *v.stride(), *o.stride(),
+        q, k, v, o, lse, None, None, (D**-0.5 if scale is None else scale) * LOG2_E,
+        T, S, H, H // G,
+        *strides,
         D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, False, "ieee",
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
@@ -201,13 +218,14 @@ def flash_attention_varlen(
     if o.numel() == 0:
         return o
     BLOCK_M, BLOCK_N, warps, stages = _sizes(q)
-    row_blocks = triton.cdiv(int(cu_seqlens_q.diff().max()), BLOCK_M)
+    longest = int(cu_seqlens_q.diff().max())
+    row_blocks = triton.cdiv(longest, BLOCK_M)
     q_, k_, v_, o_ = (  # strides of batch, head, row, column: all sequences lie in one
         (0, x.stride(1), x.stride(0), x.stride(2)) for x in (q, k, v, o)
     )
     _forward[(row_blocks * B * H,)](
         q, k, v, o, None, cu_seqlens_q, cu_seqlens_k, D**-0.5 * LOG2_E,
-        0, 0, H, H // k.shape[1], row_blocks, *q_, *k_, *v_, *o_,
+        longest, 0, H, H // k.shape[1], *q_, *k_, *v_, *o_,
         D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, True, "ieee",
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
