@@ -191,7 +191,7 @@ def load_lab(folder: Path) -> Lab:
     """Read and validate ``folder/lab.toml``; a mistake raises ``LabError`` with file and key."""
     match = _FOLDER.fullmatch(folder.name)
     if match is None:
-        raise LabError(f"{folder} is not named NN_topic", "for example 06_layernorm")
+        raise LabError(f"{folder} is not named NN_topic", "two digits, an underscore and a topic")
     file = folder / "lab.toml"
     top = Table(f"labs/{folder.name}/lab.toml", "", _read(file))
     limits = top.table("limits")

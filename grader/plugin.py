@@ -90,6 +90,7 @@ class JudgePlugin:
         self._flawed: dict[str, str] = {}  # task -> its first test that did not pass
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
+        self._timed = {task.id for task in lab.tasks if task.ladders}
         self._grading_deadline = time.monotonic() + lab.limits.total_seconds
         self._outcome: tuple[Verdict, str] | None = None
         self._current_task = ""
@@ -171,6 +172,8 @@ class JudgePlugin:
         rung = getattr(getattr(item, "callspec", None), "params", {}).get("tier")
         if isinstance(rung, Rung):
             weight *= rung.tier.share / 100
+        elif task_id in self._timed:
+            weight = 0.0  # to be right earns nothing for speed; it only lets the tiers count
         return Expected(name, task_id, suite, weight, options.get("gate", False))
 
     # -- running ----------------------------------------------------------------------------

@@ -116,7 +116,10 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("worker", {"wire", "probes", "interpreter"}),
+        ("worker", {"wire", "probes", "interpreter", "harness", "ring", "shared"}),
+        ("harness", {"ring", "shared"}),
+        ("ring", set()),
+        ("shared", set()),
         ("wire", set()),
         ("probes", set()),
         ("interpreter", {"bf16"}),
