@@ -1,0 +1,121 @@
+"""The state of a GPU as nvidia-smi tells it, and what keeps one from being graded on."""
+
+import multiprocessing
+import tempfile
+import threading
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import pytest
+
+from grader import gpu
+from grader.errors import CannotGrade
+
+FREE = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, 80.5, 140000, 143771"
+FULL = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, [N/A], 20000, 143771"
+
+
+@pytest.fixture
+def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Put a program called nvidia-smi first on the path; it answers as a test says."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(gpu, "PATIENCE_SECONDS", 0.0)
+
+    def answer(state: str, pids: str = "", code: int = 0) -> None:
+        script = tmp_path / "nvidia-smi"
+        script.write_text(
+            "#!/bin/sh\n"
+            f'case "$*" in *compute-apps*) printf "{pids}" ;;\n'
+            f'*) echo "{state}"; exit {code} ;; esac\n'
+        )
+        script.chmod(0o755)
+
+    return answer
+
+
+def test_state_is_read_with_its_units(smi) -> None:
+    smi(FREE)
+
+    state = gpu.read_state()
+
+    assert state["name"] == "NVIDIA H200"
+    assert state["sm_clock_mhz"] == 1980.0
+    assert state["power_w"] == 80.5
+    assert state["free_gb"] == 136.7
+    assert state["others"] == 0
+
+
+def test_processes_of_others_are_counted(smi) -> None:
+    smi(FREE, pids="1\\n999999\\n")
+
+    assert gpu.read_state()["others"] == 2
+
+
+def test_reading_that_is_not_available_is_none(smi) -> None:
+    smi(FULL)
+
+    assert gpu.read_state()["power_w"] is None
+
+
+def test_free_gpu_is_fit(smi) -> None:
+    smi(FREE)
+
+    gpu.assert_fit()
+
+
+def test_machine_without_the_tool_is_taken_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert gpu.read_state() == {}
+    gpu.assert_fit()
+
+
+def test_gpu_that_is_lost_cannot_be_graded_on(smi) -> None:
+    smi("Unable to determine the device handle for GPU0: GPU is lost", code=15)
+
+    with pytest.raises(CannotGrade, match="GPU is lost"):
+        gpu.assert_fit()
+
+
+def test_gpu_whose_memory_is_taken_cannot_be_graded_on(smi) -> None:
+    smi(FULL)
+
+    with pytest.raises(CannotGrade, match="20000 of 143771 MiB are free"):
+        gpu.assert_fit()
+
+
+def hold(folder: str, alone: bool, started: Event, release: Event) -> None:
+    tempfile.tempdir = folder
+    with gpu.leased(alone=alone):
+        started.set()
+        release.wait(60)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "waits"), [(False, False, False), (False, True, True), (True, False, True)]
+)
+def test_what_is_timed_has_the_gpu_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: bool, ours: bool, waits: bool
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    context = multiprocessing.get_context("spawn")
+    started, release, taken = context.Event(), context.Event(), threading.Event()
+    other = context.Process(target=hold, args=(str(tmp_path), theirs, started, release))
+    other.start()
+    assert started.wait(60)
+
+    def take() -> None:
+        with gpu.leased(alone=ours):
+            taken.set()
+
+    taker = threading.Thread(target=take)
+    taker.start()
+    got_it_beside_the_other = taken.wait(0.3 if waits else 30)
+    release.set()
+    taker.join()
+    other.join()
+
+    assert got_it_beside_the_other is not waits
+    assert taken.is_set()
