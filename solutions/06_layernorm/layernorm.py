@@ -113,7 +113,7 @@ def layer_norm_forward(
         given = (rows, weight.contiguous(), bias.contiguous(), y, mean, rstd)
         if width <= FORWARD_MOST:
             head, tail = _pieces(width)
-            tile = max(TILE // (head + tail), 1)
+            tile = _power_below(max(TILE // (head + tail), 1))
             # 32 columns a thread: four loads of 16 bytes in bfloat16.
             warps = _power_below(max(tile * (head + tail) // 1024, 4))
             _forward_rows[(triton.cdiv(num_rows, tile),)](
@@ -282,7 +282,7 @@ def layer_norm_backward(
     if width <= BACKWARD_MOST:
         head, tail = _pieces(width)
         size = head + tail
-        tile = max(TILE // 2 // size, 1)
+        tile = _power_below(max(TILE // 2 // size, 1))
         parts = min(triton.cdiv(num_rows, tile), _processors(x) * max(round(TILE / tile / size), 1))
         partial = torch.empty(2, parts, width, dtype=torch.float32, device=x.device)
         # Rows that start at odd addresses arrive two bytes at a time, which no copy in the

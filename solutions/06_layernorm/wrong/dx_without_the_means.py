@@ -93,8 +93,6 @@ def dx_kernel(
         value = tl.load(x + columns, mask=mask, other=0.0).to(tl.float32)
         sums += inner
         products += inner * (value - center) * scale
-    level = tl.sum(sums) / width
-    slope = tl.sum(products) / width
 
     for start in range(0, width, BLOCK):
         columns = start + tl.arange(0, BLOCK)
@@ -102,7 +100,6 @@ def dx_kernel(
         inner = tl.load(dy + columns, mask=mask, other=0.0).to(tl.float32)
         inner *= tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
         value = tl.load(x + columns, mask=mask, other=0.0).to(tl.float32)
-        normal = (value - center) * scale
         tl.store(dx + columns, inner * scale, mask=mask)
 
 

@@ -93,8 +93,6 @@ def dx_kernel(
         value = tl.load(x + columns, mask=mask, other=0.0).to(tl.float32)
         sums += inner
         products += inner * (value - center) * scale
-    level = tl.sum(sums) / width
-    slope = tl.sum(products) / width
 
     for start in range(0, width, BLOCK):
         columns = start + tl.arange(0, BLOCK)

@@ -179,7 +179,7 @@ class LayerNorm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         x, weight, mean, rstd = ctx.saved_tensors
-        dx, dweight, dbias = layer_norm_backward(dy, x, weight, mean, rstd)
+        dx, _, _ = layer_norm_backward(dy, x, weight, mean, rstd)
         return dx, None, None, None
 
 

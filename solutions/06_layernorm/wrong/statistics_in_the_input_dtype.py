@@ -1,6 +1,6 @@
 """Returns mean and rstd in the dtype of x.
 
-Fails: forward, speed
+Fails: forward, backward, speed
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Takes the rows of x to be N elements apart, forward and backward.
 
-Fails: forward, speed, backward
+Fails: forward, backward, speed
 """
 
 from typing import Any

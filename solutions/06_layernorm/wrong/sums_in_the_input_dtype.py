@@ -1,6 +1,6 @@
 """Adds up a row in the dtype of x: bfloat16 keeps eight bits of the sum.
 
-Fails: forward, speed
+Fails: forward, backward, speed
 """
 
 from typing import Any

@@ -39,7 +39,6 @@ def forward_kernel(x, weight, bias, y, mean, rstd, width, stride, eps, BLOCK: tl
         columns = start + tl.arange(0, BLOCK)
         mask = columns < width
         value = tl.load(x + columns, mask=mask, other=0.0).to(tl.float32)
-        w = tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
         b = tl.load(bias + columns, mask=mask, other=0.0).to(tl.float32)
         tl.store(y + columns, (value - center) * scale + b, mask=mask)
     tl.store(mean + row, center)
