@@ -251,6 +251,18 @@ def ramp(draw: Any, T: int, S: int, step: float) -> Qkv:
     return q, k, v
 
 
+def grains(draw: Any, S: int, dtype: torch.dtype) -> Qkv:
+    """Draw q, k, v where the first key outweighs a tile of others, but not all others.
+
+    A sum in ``dtype`` that holds its weight does not notice what one more tile adds.
+    """
+    q, k, v = make(draw, 3, S, B=1)
+    q, v = q * 0.1, v * 0.1 + 1
+    q[..., 0], k[..., 0], k[:, :, 0] = 1.0, 0.0, 0.0
+    k[:, :, 0, 0], v[:, :, 0] = 4.0 * (10 if dtype == torch.bfloat16 else 12), 0.1
+    return q.to(dtype), k.to(dtype), v.to(dtype)
+
+
 # --- tiled -----------------------------------------------------------------------------------
 
 
@@ -305,7 +317,7 @@ def test_tiled_scores_of_any_level(student, draw, level):
 
 
 @task("tiled", weight=2)
-@pytest.mark.parametrize("step", [2.0, -2.0], ids=["rising", "falling"])
+@pytest.mark.parametrize("step", [4.0, -4.0], ids=["rising", "falling"])
 def test_tiled_maximum_may_change_in_every_tile(student, draw, step):
     """A new maximum shrinks the sum and the result so far; an old one shrinks what is new."""
     q, k, v = ramp(draw, 6, 50, step)
@@ -326,9 +338,7 @@ def test_tiled_low_precision(student, draw, dtype):
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_tiled_sums_are_kept_in_float32(student, draw, dtype):
     """Thousands of small tiles add up in float32; in less, the sum would stop growing."""
-    q, k, v = make(draw, 2, 3000, 8, B=1, dtype=dtype)
-
-    assert_attends(student.flash_attention_torch, (q * 0.1, k, (v * 0.1 + 1).to(dtype)), block=2)
+    assert_attends(student.flash_attention_torch, grains(draw, 3000, dtype), block=2)
 
 
 @task("tiled")
@@ -496,10 +506,13 @@ def test_kernel_scores_from_minus_to_plus_1e4(student, draw, dtype):
 
 
 @task("triton", weight=2)
-@pytest.mark.parametrize("step", [2.0, -2.0], ids=["rising", "falling"])
-def test_kernel_maximum_may_change_in_every_block(student, draw, step):
+@pytest.mark.parametrize("scale", [1.0, -1.0], ids=lambda x: f"scale {x:g}")
+@pytest.mark.parametrize("step", [4.0, -4.0], ids=["rising", "falling"])
+def test_kernel_maximum_may_change_in_every_block(student, draw, step, scale):
     """A new maximum shrinks the sum and the result so far; an old one shrinks what is new."""
-    assert_attends(student.flash_attention, ramp(draw, 6, 400, step), False, 1.0, rounding=ULPS)
+    q, k, v = ramp(draw, 6, 400, step)
+
+    assert_attends(student.flash_attention, (q * scale, k, v), False, scale, rounding=ULPS)
 
 
 @task("triton", weight=2)
@@ -514,9 +527,7 @@ def test_kernel_in_low_precision(student, draw, T, S, D, dtype):
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_kernel_sums_are_kept_in_float32(student, draw, dtype):
     """Thousands of keys add up in float32; in less, the sum would stop growing."""
-    q, k, v = make(draw, 2, 4100, B=1, dtype=dtype)
-
-    assert_attends(student.flash_attention, (q * 0.1, k, (v * 0.1 + 1).to(dtype)))
+    assert_attends(student.flash_attention, grains(draw, 4100, dtype))
 
 
 @task("triton", weight=2)
@@ -687,6 +698,14 @@ def test_packed_widths_and_heads(student, draw, D, H, G):
 def test_packed_low_precision(student, draw, dtype):
     """o has the dtype of q."""
     assert_packed(student, pack(draw, MIXED, 64, 2, 1, dtype=dtype), MIXED, True)
+
+
+@task("varlen")
+def test_packed_sums_are_kept_in_float32(student, draw):
+    """Thousands of keys add up in float32; in less, the sum would stop growing."""
+    q, k, v = (x[0].transpose(0, 1) for x in grains(draw, 2100, torch.bfloat16))
+
+    assert_packed(student, (q, k, v), ([3], [2100]), False)
 
 
 @task("varlen", weight=2)
