@@ -198,10 +198,11 @@ def test_eps_is_added_to_the_variance(student, draw, eps):
 
 
 @task("forward")
-def test_constant_rows_give_the_bias(student, draw):
+def test_rows_of_zeros_give_the_bias(student, draw):
     """A row without any variance is 0 after normalising: eps keeps rstd finite."""
     x, (weight, bias) = rows_of(draw, 4, 24), affine(draw, 24)
-    x[1], x[3] = 0.0, 8.0
+    # Zeros: the mean of other equal numbers is off by one rounding, which rstd makes large.
+    x[1], x[3] = 0.0, 0.0
 
     got = normalised(student, x, weight, bias)
 

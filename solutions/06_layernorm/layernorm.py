@@ -150,12 +150,13 @@ def _backward_rows(
     """Write dx for every P-th block of rows, and this program's share of dweight and dbias."""
     program = tl.program_id(0).to(tl.int64)
     head = tl.arange(0, HEAD)[None, :]
-    w = tl.load(weight + head, mask=head < width, other=0.0).to(tl.float32)
+    # Held in its own dtype: as float32 it would take registers that wide rows do not have.
+    w = tl.load(weight + head, mask=head < width, other=0.0)
     dw = tl.zeros([ROWS, HEAD], tl.float32)
     db = tl.zeros([ROWS, HEAD], tl.float32)
     if TAIL:
         tail = HEAD + tl.arange(0, TAIL)[None, :]
-        tail_w = tl.load(weight + tail, mask=tail < width, other=0.0).to(tl.float32)
+        tail_w = tl.load(weight + tail, mask=tail < width, other=0.0)
         tail_dw = tl.zeros([ROWS, TAIL], tl.float32)
         tail_db = tl.zeros([ROWS, TAIL], tl.float32)
     # The next rows are on their way into shared memory while these are worked on.
@@ -167,7 +168,7 @@ def _backward_rows(
         up = _read(dy, row, head, dy_stride, in_head)
         # Outside of the tensor up is 0, so whatever stands in normal there adds nothing.
         normal = (_read(x, row, head, x_stride, in_head) - center) * scale
-        inner = up * w
+        inner = up * w.to(tl.float32)
         level = tl.sum(inner, 1, keep_dims=True)
         along = tl.sum(inner * normal, 1, keep_dims=True)
         dw += up * normal
@@ -176,7 +177,7 @@ def _backward_rows(
             in_tail = (row < rows) & (tail < width)
             tail_up = _read(dy, row, tail, dy_stride, in_tail)
             tail_normal = (_read(x, row, tail, x_stride, in_tail) - center) * scale
-            tail_inner = tail_up * tail_w
+            tail_inner = tail_up * tail_w.to(tl.float32)
             level += tl.sum(tail_inner, 1, keep_dims=True)
             along += tl.sum(tail_inner * tail_normal, 1, keep_dims=True)
             tail_dw += tail_up * tail_normal
@@ -292,7 +293,7 @@ def layer_norm_backward(
             *(*given, *partial, num_rows, width, *strides),
             **{"ROWS": tile, "HEAD": head, "TAIL": tail},
             STAGES=_stages(x, dy, tile * size) if aligned else 1,
-            num_warps=8 if aligned else 4,
+            num_warps=max(8 if aligned else 4, _power_below(tile * size // 1024)),
         )
     else:
         _backward_long[(num_rows,)](*given, width, *strides, BLOCK=CHUNK, num_warps=8)
