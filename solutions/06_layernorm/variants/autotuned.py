@@ -7,10 +7,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-WARPS = [triton.Config({}, num_warps=warps) for warps in (4, 8, 16)]
+
+def enough_warps(configs: list[Any], _arguments: Any, **meta: Any) -> list[Any]:
+    """Drop what gives a thread more than 128 elements: such kernels take minutes to compile."""
+    block = meta["BLOCK"]
+    return [config for config in configs if block <= 128 * 32 * config.num_warps] or configs[-1:]
 
 
-@triton.autotune(configs=WARPS, key=["BLOCK"])
+WARPS = [triton.Config({}, num_warps=warps) for warps in (4, 8, 16, 32)]
+PRUNE = {"early_config_prune": enough_warps}
+
+
+@triton.autotune(configs=WARPS, key=["BLOCK"], prune_configs_by=PRUNE)
 @triton.jit
 def forward_kernel(x, weight, bias, y, mean, rstd, width, stride, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
@@ -46,7 +54,7 @@ def layer_norm_forward(
     return y, mean, rstd
 
 
-@triton.autotune(configs=WARPS, key=["BLOCK"])
+@triton.autotune(configs=WARPS, key=["BLOCK"], prune_configs_by=PRUNE)
 @triton.jit
 def backward_kernel(
     dy, x, weight, mean, rstd, dx, dweight, dbias,

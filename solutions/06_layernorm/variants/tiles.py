@@ -1,4 +1,4 @@
-"""Tiles of several rows and, in long rows, of some columns at a time; three passes over a tile.
+"""Tiles of several rows and, in long rows, of some columns at a time; three passes over long rows.
 
 In backward each program owns consecutive rows and its own line of partial sums in memory, to which
 it adds tile by tile: no other program touches the line.
@@ -74,34 +74,43 @@ def backward_kernel(
     for row in range(first, last):
         center = tl.load(mean + row)
         scale = tl.load(rstd + row)
-        level = 0.0
-        slope = 0.0
-        for start in range(0, width, BLOCK):
-            columns = start + lanes
-            mask = columns < width
-            up = tl.load(dy + row * dy_stride + columns, mask=mask, other=0.0).to(tl.float32)
-            value = tl.load(x + row * x_stride + columns, mask=mask, other=0.0).to(tl.float32)
-            inner = up * tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
+        if ONE:
+            mask = lanes < width
+            up = tl.load(dy + row * dy_stride + lanes, mask=mask, other=0.0).to(tl.float32)
+            value = tl.load(x + row * x_stride + lanes, mask=mask, other=0.0).to(tl.float32)
+            inner = up * tl.load(weight + lanes, mask=mask, other=0.0).to(tl.float32)
             normal = (value - center) * scale
-            level += tl.sum(inner)
-            slope += tl.sum(inner * normal)
-            if ONE:
-                dw += up * normal
-                db += up
-            else:
+            level = tl.sum(inner) / width
+            slope = tl.sum(inner * normal) / width
+            out = (inner - level - normal * slope) * scale
+            tl.store(dx + row * width + lanes, out, mask=mask)
+            dw += up * normal
+            db += up
+        else:
+            level = 0.0
+            slope = 0.0
+            for start in range(0, width, BLOCK):
+                columns = start + lanes
+                mask = columns < width
+                up = tl.load(dy + row * dy_stride + columns, mask=mask, other=0.0).to(tl.float32)
+                value = tl.load(x + row * x_stride + columns, mask=mask, other=0.0).to(tl.float32)
+                inner = up * tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
+                normal = (value - center) * scale
+                level += tl.sum(inner) / width
+                slope += tl.sum(inner * normal) / width
                 kept = tl.load(dweight + columns, mask=mask, other=0.0)
                 tl.store(dweight + columns, kept + up * normal, mask=mask)
                 kept = tl.load(dbias + columns, mask=mask, other=0.0)
                 tl.store(dbias + columns, kept + up, mask=mask)
-        for start in range(0, width, BLOCK):
-            columns = start + lanes
-            mask = columns < width
-            up = tl.load(dy + row * dy_stride + columns, mask=mask, other=0.0).to(tl.float32)
-            value = tl.load(x + row * x_stride + columns, mask=mask, other=0.0).to(tl.float32)
-            inner = up * tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
-            normal = (value - center) * scale
-            out = (inner - level / width - normal * slope / width) * scale
-            tl.store(dx + row * width + columns, out, mask=mask)
+            for start in range(0, width, BLOCK):
+                columns = start + lanes
+                mask = columns < width
+                up = tl.load(dy + row * dy_stride + columns, mask=mask, other=0.0).to(tl.float32)
+                value = tl.load(x + row * x_stride + columns, mask=mask, other=0.0).to(tl.float32)
+                inner = up * tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
+                normal = (value - center) * scale
+                out = (inner - level - normal * slope) * scale
+                tl.store(dx + row * width + columns, out, mask=mask)
     if ONE:
         tl.store(dweight + lanes, dw, mask=lanes < width)
         tl.store(dbias + lanes, db, mask=lanes < width)

@@ -1,4 +1,4 @@
-"""One pass over blocks with Welford's method, strides of both axes in the kernels, atomic sums."""
+"""Long rows in one pass with Welford's method, strides of both axes in the kernels, atomic sums."""
 
 from typing import Any
 
@@ -18,31 +18,43 @@ def read(base, row, columns, row_stride, column_stride, mask):
 
 @triton.jit
 def forward_kernel(
-    x, weight, bias, y, mean, rstd, width, row_stride, column_stride, eps, BLOCK: tl.constexpr
+    x, weight, bias, y, mean, rstd, width, row_stride, column_stride, eps,
+    BLOCK: tl.constexpr, ONE: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
-    average = 0.0
-    spread = 0.0
-    for start in range(0, width, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
+    if ONE:
+        columns = tl.arange(0, BLOCK)
         mask = columns < width
         value = read(x, row, columns, row_stride, column_stride, mask)
-        count = tl.minimum(width - start, BLOCK).to(tl.float32)
-        local = tl.sum(value) / count
-        apart = tl.where(mask, value - local, 0.0)
-        # Chan's formula: join what was seen before with this block.
-        share = count / (start + count)
-        step = local - average
-        spread += tl.sum(apart * apart) + step * step * start * share
-        average += step * share
-    scale = 1.0 / tl.sqrt(spread / width + eps)
-    for start in range(0, width, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
-        mask = columns < width
-        value = read(x, row, columns, row_stride, column_stride, mask)
+        average = tl.sum(value) / width
+        apart = tl.where(mask, value - average, 0.0)
+        scale = 1.0 / tl.sqrt(tl.sum(apart * apart) / width + eps)
         w = tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
         b = tl.load(bias + columns, mask=mask, other=0.0).to(tl.float32)
-        tl.store(y + row * width + columns, (value - average) * scale * w + b, mask=mask)
+        tl.store(y + row * width + columns, apart * scale * w + b, mask=mask)
+    else:
+        average = 0.0
+        spread = 0.0
+        for start in range(0, width, BLOCK):
+            columns = start + tl.arange(0, BLOCK)
+            mask = columns < width
+            value = read(x, row, columns, row_stride, column_stride, mask)
+            count = tl.minimum(width - start, BLOCK).to(tl.float32)
+            local = tl.sum(value) / count
+            apart = tl.where(mask, value - local, 0.0)
+            # Chan's formula: join what was seen before with this block.
+            share = count / (start + count)
+            step = local - average
+            spread += tl.sum(apart * apart) + step * step * start * share
+            average += step * share
+        scale = 1.0 / tl.sqrt(spread / width + eps)
+        for start in range(0, width, BLOCK):
+            columns = start + tl.arange(0, BLOCK)
+            mask = columns < width
+            value = read(x, row, columns, row_stride, column_stride, mask)
+            w = tl.load(weight + columns, mask=mask, other=0.0).to(tl.float32)
+            b = tl.load(bias + columns, mask=mask, other=0.0).to(tl.float32)
+            tl.store(y + row * width + columns, (value - average) * scale * w + b, mask=mask)
     tl.store(mean + row, average)
     tl.store(rstd + row, scale)
 
@@ -128,7 +140,8 @@ def layer_norm_forward(
     block = min(triton.next_power_of_2(width), BLOCK)
     given = (rows, weight.contiguous(), bias.contiguous(), y, mean, rstd, width, *rows.stride())
     if num_rows:
-        forward_kernel[(num_rows,)](*given, eps, BLOCK=block, num_warps=max(block // 1024, 1))
+        sizes = {"BLOCK": block, "ONE": width <= block}
+        forward_kernel[(num_rows,)](*given, eps, **sizes, num_warps=max(block // 1024, 4))
     return y, mean, rstd
 
 
