@@ -1,9 +1,12 @@
 """Flash attention: the T x S matrix of scores exists one tile at a time.
 
-One Triton kernel serves the dense and the packed layout: a packed batch is a dense batch of one whose
-sequences start at given rows. Its tiles come through the bulk copy engine (tensor descriptors) where
-the layout allows it, through masked pointers where not; NOTES.md has the measurements behind
-each choice. simple.py among the variants is the same algorithm without them.
+Two kernels. ``_attend`` is plain Triton: any device, type, stride and width; variants/simple.py
+is its twin. ``_attend_hopper`` does the same arithmetic for long 16-bit inputs on a Hopper GPU,
+written in Gluon, the layer of Triton in which a kernel places its own copies, barriers and warps:
+one warp fetches tiles, groups of four multiply and exponentiate. NOTES.md says what a trick is
+worth.
+
+A packed batch is a dense batch of one whose sequences begin at given rows: one code for both.
 """
 
 import math
@@ -12,9 +15,19 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from triton.tools.tensor_descriptor import TensorDescriptor
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 LOG2_E = math.log2(math.e)
+LONG = 512 * 512  # queries x keys from which the Hopper kernel repays its longer compilation
 
 
 def merge(
@@ -25,7 +38,7 @@ def merge(
 ) -> tuple[Tensor, Tensor]:
     """Join two partial results over disjoint keys into the result over all of them.
 
-    A side with lse -inf saw no key and weighs nothing, whatever its o holds; with two such sides o is 0.
+    A side with lse -inf saw no key and weighs nothing, whatever its o holds; two such sides give 0.
     """
     top = torch.maximum(lse1, lse2)
     top = torch.where(top == -math.inf, 0.0, top)  # -inf minus -inf would be NaN
@@ -99,10 +112,10 @@ def flash_attention(
     causal: bool = False,
     scale: float | None = None,  # default D**-0.5
 ) -> tuple[Tensor, Tensor]:  # [B, H, T, D], [B, H, T] float32
-    """Attend by one Triton kernel; rows that see no key give 0 and lse -inf."""
+    """Attend in one Triton kernel; rows that see no key give 0 and lse -inf."""
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
-    _launch(q, k, v, o, lse, causal, scale)
+    _launch(q, k, v, o, lse, causal, q.shape[-1] ** -0.5 if scale is None else scale)
     return o, lse
 
 
@@ -115,10 +128,10 @@ def flash_attention_varlen(
     causal: bool = False,
 ) -> Tensor:  # [total queries, H, D]
     """Attend each packed sequence to its own keys; sequences of no queries or no keys are legal."""
-    o = torch.zeros(q.shape, dtype=q.dtype, device=q.device)
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty(1, q.shape[1], q.shape[0], dtype=torch.float32, device=q.device)
-    packed = [x.transpose(0, 1).unsqueeze(0) for x in (q, k, v, o)]
-    _launch(*packed, lse, causal, None, cu_seqlens_q, cu_seqlens_k)
+    q4, k4, v4, o4 = (x.transpose(0, 1).unsqueeze(0) for x in (q, k, v, o))
+    _launch(q4, k4, v4, o4, lse, causal, q.shape[-1] ** -0.5, (cu_seqlens_q, cu_seqlens_k))
     return o
 
 
@@ -129,177 +142,417 @@ def _launch(
     o: Tensor,
     lse: Tensor,
     causal: bool,
-    scale: float | None,
-    starts_q: Tensor | None = None,
-    starts_k: Tensor | None = None,
+    scale: float,
+    starts: tuple[Tensor, Tensor] | None = None,  # first rows of packed queries and keys
 ) -> None:
-    batch, heads, queries, width = q.shape
-    if o.numel() == 0:
+    """Fill o and lse by the kernel that fits; the grid has a program for each tile of queries."""
+    if o.numel() == 0 or (starts is not None and len(starts[0]) == 1):
         return
-    scale = width**-0.5 if scale is None else scale
-    if scale <= 0:  # the kernel takes the maximum before it scales, which needs a positive factor
+    if scale <= 0:  # the kernels take the maximum before they scale: that needs a positive factor
         q, scale = (-q, -scale) if scale < 0 else (torch.zeros_like(q), 1.0)
+    launch = _launch_hopper if _suits_hopper(q, k, v) else _launch_plain
+    launch(q, k, v, o, lse, causal, scale * LOG2_E, starts)
+
+
+def _plan(queries: int, block: int, starts: Tensor | None) -> tuple[int, int, Tensor | None]:
+    """Return the number of tiles, of packed sequences, and where each sequence's tiles end.
+
+    The lengths stay on the device, so a packed batch gets as many tiles as it can need at most.
+    """
+    if starts is None:
+        return triton.cdiv(queries, block), 0, None
+    ends = ((starts.diff() + (block - 1)) // block).cumsum(0, dtype=torch.int32)
+    return triton.cdiv(queries, block) + len(ends), len(ends), ends
+
+
+def _launch_plain(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    causal: bool,
+    factor: float,
+    starts: tuple[Tensor, Tensor] | None,
+) -> None:
+    _, heads, queries, width = q.shape
     block_d = max(16, triton.next_power_of_2(width))
-    descriptors = all(_fits_descriptor(x) for x in (q, k, v))
-    block_m, block_n, options = _tiles(q, block_d, causal, descriptors)
-    sequences = batch if starts_q is None else len(starts_q) - 1
-    tiles = triton.cdiv(queries, block_m) + (0 if starts_q is None else sequences)
-    sources = (q, k, v)
-    if descriptors:
-        shapes = [1, 1, block_m, block_d], [1, 1, block_n, block_d], [1, 1, block_n, block_d]
-        sources = tuple(
-            TensorDescriptor.from_tensor(x, shape) for x, shape in zip(sources, shapes, strict=True)
-        )
-    _attend[(tiles * heads * batch,)](
-        *sources, o, lse, starts_q, starts_k,
+    if q.element_size() > 2:
+        block_m, block_n, warps, stages = (64, 32, 4, 2) if block_d <= 64 else (32, 32, 4, 1)
+    else:
+        block_m, block_n, warps, stages = (128, 64, 8, 3) if block_d <= 128 else (64, 32, 4, 2)
+    starts_q, starts_k = starts or (None, None)
+    tiles, sequences, ends = _plan(queries, block_m, starts_q)
+    _attend[(tiles * heads * len(q),)](
+        q, k, v, o, lse, starts_q, starts_k, ends,
         q.stride(), k.stride(), v.stride(), o.stride(), lse.stride(),
-        queries, k.shape[2], heads, heads // k.shape[1], tiles, sequences, scale * LOG2_E,
-        WIDTH=width, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d,
-        CAUSAL=causal, DESCRIPTORS=descriptors,
-        BLOCK_B=triton.next_power_of_2(sequences), **options,
+        queries, k.shape[2], heads, heads // k.shape[1], tiles, sequences, factor,
+        WIDTH=width, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d, CAUSAL=causal,
+        BLOCK_B=triton.next_power_of_2(max(sequences, 1)), num_warps=warps, num_stages=stages,
     )  # fmt: skip
 
 
-def _fits_descriptor(x: Tensor) -> bool:
-    """Tell whether the bulk copy engine can read x: Hopper on, 16 bits, strides of whole 16 bytes."""
-    if not x.is_cuda or x.element_size() != 2 or x.numel() == 0:
-        return False
-    if torch.cuda.get_device_capability(x.device)[0] < 9:
-        return False
-    outer = all(stride > 0 and stride % 8 == 0 for stride in x.stride()[:-1])
-    return outer and x.stride(-1) == 1 and x.data_ptr() % 16 == 0
-
-
-def _tiles(q: Tensor, block_d: int, causal: bool, descriptors: bool) -> tuple[int, int, dict]:
-    """Choose BLOCK_M, BLOCK_N and the launch options; the table is measured, see NOTES.md."""
-    if q.element_size() > 2:
-        return (32, 32, {"num_warps": 4, "num_stages": 1})
-    if not descriptors or block_d > 128:
-        return (64, 64, {"num_warps": 4, "num_stages": 2})
-    return (128, 128, {"num_warps": 8, "num_stages": 2})
-
-
-@triton.jit
+@triton.jit(do_not_specialize=["queries", "keys", "heads", "share", "tiles", "sequences"])
 def _attend(
-    q, k, v, o, lse, starts_q, starts_k,
+    q, k, v, o, lse, starts_q, starts_k, ends,
     q_strides, k_strides, v_strides, o_strides, lse_strides,
     queries, keys, heads, share, tiles, sequences, factor,
     WIDTH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, BLOCK_B: tl.constexpr,
+    CAUSAL: tl.constexpr, BLOCK_B: tl.constexpr,
 ):  # fmt: skip
     """Attend one tile of BLOCK_M queries of one head; ``factor`` is scale times log2(e)."""
     program = tl.program_id(0)
+    tile = tiles - 1 - program % tiles  # the last tile of a causal sequence is the longest: first
     head = program // tiles % heads
-    batch = program // tiles // heads
-    # Causal tiles at the end of a sequence are the longest: started first, they leave no lone straggler.
-    tile = tiles - 1 - program % tiles
-    first_q, first_k = 0, 0
-    if starts_q is not None:
-        sequence, tile = _find_sequence(starts_q, tile, sequences, BLOCK_M, BLOCK_B)
+    batch = (program // tiles // heads).to(tl.int64)
+    q += batch * q_strides[0] + head.to(tl.int64) * q_strides[1]
+    k += batch * k_strides[0] + (head // share).to(tl.int64) * k_strides[1]
+    v += batch * v_strides[0] + (head // share).to(tl.int64) * v_strides[1]
+    o += batch * o_strides[0] + head.to(tl.int64) * o_strides[1]
+    lse += batch * lse_strides[0] + head.to(tl.int64) * lse_strides[1]
+    if starts_q is not None:  # find the sequence of the tile, move everything to its first row
+        index = tl.arange(0, BLOCK_B)
+        last_tile = tl.load(ends + index, mask=index < sequences, other=2147483647)
+        sequence = tl.sum((last_tile <= tile).to(tl.int32), 0)
         if sequence >= sequences:
             return
-        first_q, first_k = tl.load(starts_q + sequence), tl.load(starts_k + sequence)
-        queries = tl.load(starts_q + sequence + 1) - first_q
-        keys = tl.load(starts_k + sequence + 1) - first_k
+        tile -= tl.max(tl.where(last_tile <= tile, last_tile, 0), 0)
+        first_q = tl.load(starts_q + sequence).to(tl.int64)
+        first_k = tl.load(starts_k + sequence).to(tl.int64)
+        queries = (tl.load(starts_q + sequence + 1) - first_q).to(tl.int32)
+        keys = (tl.load(starts_k + sequence + 1) - first_k).to(tl.int32)
+        q += first_q * q_strides[2]
+        k += first_k * k_strides[2]
+        v += first_k * v_strides[2]
+        o += first_q * o_strides[2]
+        lse += first_q
 
     rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)
-    q_tile = _load(
-        q, q_strides, batch, head, first_q, tile * BLOCK_M, queries,
-        BLOCK_M, BLOCK_D, WIDTH, DESCRIPTORS,
-    )  # fmt: skip
-    # Keys before ``open`` are seen by every row of the tile, keys from ``stop`` on by none.
-    shift = keys - queries
-    open, stop = keys, keys
+    last = tl.zeros_like(rows) + keys - 1  # the last key that each row sees
+    whole, stop = (
+        keys,
+        keys,
+    )  # every row sees the keys before ``whole``, none those from ``stop`` on
     if CAUSAL:
-        open = tl.maximum(tl.minimum(tile * BLOCK_M + shift + 1, keys), 0)
-        stop = tl.maximum(tl.minimum(tile * BLOCK_M + BLOCK_M + shift, keys), 0)
-    open = open // BLOCK_N * BLOCK_N
-
+        last = tl.minimum(last, rows + keys - queries)
+        whole = tl.maximum(tl.minimum(keys, tile * BLOCK_M + 1 + keys - queries), 0)
+        stop = tl.minimum(keys, tile * BLOCK_M + BLOCK_M + keys - queries)
+    whole = whole // BLOCK_N * BLOCK_N
+    q_tile = _load(q, q_strides, tile * BLOCK_M, queries, BLOCK_M, BLOCK_D, WIDTH)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
-    top = tl.full([BLOCK_M], -float("inf"), tl.float32)
-    group = head // share
-    last = rows + shift if CAUSAL else tl.zeros_like(rows) + keys
-    last = tl.minimum(last, keys - 1)
-    acc, total, top = _sweep(
-        acc, total, top, q_tile, k, v, k_strides, v_strides, batch, group, first_k, 0, open, last, keys,
-        factor, BLOCK_N, BLOCK_D, WIDTH, DESCRIPTORS, False, starts_q is not None,
-    )  # fmt: skip
-    acc, total, top = _sweep(
-        acc, total, top, q_tile, k, v, k_strides, v_strides, batch, group, first_k, open, stop, last, keys,
-        factor, BLOCK_N, BLOCK_D, WIDTH, DESCRIPTORS, True, starts_q is not None,
-    )  # fmt: skip
+    top = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    # Two loops: most blocks need no mask, and a mask costs as much as the exponential.
+    for column in range(0, whole, BLOCK_N):
+        k_tile = _load(k, k_strides, column, keys, BLOCK_N, BLOCK_D, WIDTH)
+        v_tile = _load(v, v_strides, column, keys, BLOCK_N, BLOCK_D, WIDTH)
+        acc, total, top = _fold(
+            acc, total, top, q_tile, k_tile, v_tile, column, last, factor, False
+        )
+    for column in range(whole, stop, BLOCK_N):
+        k_tile = _load(k, k_strides, column, keys, BLOCK_N, BLOCK_D, WIDTH)
+        v_tile = _load(v, v_strides, column, keys, BLOCK_N, BLOCK_D, WIDTH)
+        acc, total, top = _fold(acc, total, top, q_tile, k_tile, v_tile, column, last, factor, True)
 
-    inside = rows < queries
-    columns = tl.arange(0, BLOCK_D)
-    divisor = tl.where(total > 0, total, 1.0)  # 0 where a row saw no key
-    lse += batch.to(tl.int64) * lse_strides[0] + head * lse_strides[1] + first_q
+    inside, d = rows < queries, tl.arange(0, BLOCK_D)
+    divisor = tl.where(total > 0, total, 1.0)
     natural = (top * factor + tl.log2(divisor)) * 0.6931471805599453
-    tl.store(lse + rows, tl.where(total > 0, natural, -float("inf")), mask=inside)
-    o += batch.to(tl.int64) * o_strides[0] + head.to(tl.int64) * o_strides[1]
-    o += (first_q + rows).to(tl.int64)[:, None] * o_strides[2] + columns[None, :]
+    tl.store(lse + rows, tl.where(total > 0, natural, float("-inf")), mask=inside)
+    o += rows.to(tl.int64)[:, None] * o_strides[2] + d[None, :]
     acc = (acc / divisor[:, None]).to(o.dtype.element_ty)
-    tl.store(o, acc, mask=inside[:, None] & (columns < WIDTH)[None, :])
-
-
-@triton.jit
-def _sweep(
-    acc, total, top, q, k, v, k_strides, v_strides, batch, group, first, start, stop, last, keys,
-    factor, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, WIDTH: tl.constexpr,
-    DESCRIPTORS: tl.constexpr, MASKED: tl.constexpr, PACKED: tl.constexpr,
-):  # fmt: skip
-    """Fold the keys from ``start`` to ``stop`` into the running output, sum and maximum."""
-    for column in range(start, stop, BLOCK_N):
-        k_tile = _load(
-            k, k_strides, batch, group, first, column, keys, BLOCK_N, BLOCK_D, WIDTH, DESCRIPTORS
-        )
-        scores = tl.dot(q, k_tile.T, input_precision="ieee")
-        if MASKED:
-            columns = column + tl.arange(0, BLOCK_N)
-            scores = tl.where(columns[None, :] <= last[:, None], scores, -float("inf"))
-        new_top = tl.maximum(top, tl.max(scores, 1))
-        offset = new_top * factor
-        if MASKED:  # a row that has seen no key yet: its weights are 0, not exp(-inf + inf)
-            offset = tl.where(new_top == -float("inf"), 0.0, offset)
-        # One fused multiply-add and exp2 for each score: the factor never touches q or the scores.
-        p = tl.exp2(scores * factor - offset[:, None])
-        rescale = tl.exp2(top * factor - offset)
-        total = total * rescale + tl.sum(p, 1)
-        acc = acc * rescale[:, None]
-        v_tile = _load(
-            v, v_strides, batch, group, first, column, keys, BLOCK_N, BLOCK_D, WIDTH, DESCRIPTORS
-        )
-        if MASKED and PACKED and DESCRIPTORS:  # the rows behind may be another sequence's, with NaN
-            inside = column + tl.arange(0, BLOCK_N) < keys
-            v_tile = tl.where(inside[:, None], v_tile, 0.0)
-        acc = tl.dot(p.to(v_tile.dtype), v_tile, acc, input_precision="ieee")
-        top = new_top
-    return acc, total, top
+    tl.store(o, acc, mask=inside[:, None] & (d < WIDTH)[None, :])
 
 
 @triton.jit
 def _load(
-    source, strides, batch, head, first, row, count,
-    ROWS: tl.constexpr, BLOCK_D: tl.constexpr, WIDTH: tl.constexpr, DESCRIPTORS: tl.constexpr,
-):  # fmt: skip
-    """Load rows ``row`` to ``row`` + ROWS of a sequence of ``count`` rows that begins at ``first``."""
-    if DESCRIPTORS:
-        return source.load([batch, head, first + row, 0]).reshape(ROWS, BLOCK_D)
-    rows = row + tl.arange(0, ROWS)
-    columns = tl.arange(0, BLOCK_D)
-    source += batch.to(tl.int64) * strides[0] + head.to(tl.int64) * strides[1]
-    offsets = (first + rows).to(tl.int64)[:, None] * strides[2] + columns[None, :] * strides[3]
-    inside = (rows < count)[:, None] & (columns < WIDTH)[None, :]
-    return tl.load(source + offsets, mask=inside, other=0.0)
+    source, strides, row, count, ROWS: tl.constexpr, BLOCK_D: tl.constexpr, WIDTH: tl.constexpr
+):
+    """Load ROWS rows from ``row`` on; zeros stand for rows from ``count`` on."""
+    rows, d = row + tl.arange(0, ROWS), tl.arange(0, BLOCK_D)
+    offsets = rows.to(tl.int64)[:, None] * strides[2] + d[None, :] * strides[3]
+    return tl.load(source + offsets, mask=(rows < count)[:, None] & (d < WIDTH)[None, :], other=0.0)
 
 
 @triton.jit
-def _find_sequence(starts, tile, sequences, BLOCK_M: tl.constexpr, BLOCK_B: tl.constexpr):
-    """Return the sequence that the batch's tile number ``tile`` lies in, and its number there."""
-    index = tl.arange(0, BLOCK_B)
-    begin = tl.load(starts + index, mask=index < sequences, other=0)
-    end = tl.load(starts + index + 1, mask=index < sequences, other=0)
-    ends = tl.cumsum(tl.cdiv(end - begin, BLOCK_M), 0)
-    before = (ends <= tile) & (index < sequences)
-    sequence = tl.sum(before.to(tl.int32), 0)
-    return sequence, tile - tl.max(tl.where(before, ends, 0), 0)
+def _fold(acc, total, top, q, k, v, column, last, factor, MASKED: tl.constexpr):
+    """Take one block of keys into the running output, sum and maximum."""
+    scores = tl.dot(q, k.T, input_precision="ieee")
+    if MASKED:
+        columns = column + tl.arange(0, k.shape[0])
+        scores = tl.where(columns[None, :] <= last[:, None], scores, float("-inf"))
+    new_top = tl.maximum(top, tl.max(scores, 1))
+    shift = new_top * factor
+    if MASKED:  # a row that saw no key yet: its weights are exp2(-inf) = 0, not exp2(-inf + inf)
+        shift = tl.where(new_top == float("-inf"), 0.0, shift)
+    p = tl.exp2(scores * factor - shift[:, None])  # a fused multiply-add and one instruction
+    rescale = tl.exp2(top * factor - shift)
+    total = total * rescale + tl.sum(p, 1)
+    acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
+    return acc, total, new_top
+
+
+def _suits_hopper(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Tell whether the copy engine can read the inputs, and whether they are long enough."""
+    if not q.is_cuda or q.element_size() != 2 or q.shape[-1] > 128:
+        return False
+    if torch.cuda.get_device_capability(q.device)[0] != 9 or q.shape[2] * k.shape[2] < LONG:
+        return False
+    return all(
+        x.stride(-1) == 1
+        and x.data_ptr() % 16 == 0
+        and all(stride > 0 and stride % 8 == 0 for stride in x.stride()[:-1])  # 16 bytes
+        for x in (q, k, v)
+    )
+
+
+def _launch_hopper(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    causal: bool,
+    factor: float,
+    starts: tuple[Tensor, Tensor] | None,
+) -> None:
+    _, heads, queries, width = q.shape
+    block_d = max(16, triton.next_power_of_2(width))
+    # Three groups of 64 rows fit the registers if D is small; a causal mask wastes more of a taller
+    # tile, and its second loop makes the registers of three groups spill.
+    groups = 3 if block_d <= 64 and not causal else 2
+    block_m, block_n, stages = 64 * groups, 128, 2
+    tiles, sequences, ends = _plan(queries, block_m, starts[0] if starts else None)
+    # Under a causal mask, ``section`` heads run side by side, longest tiles first: enough to keep
+    # all processors busy to the end, few enough that their keys stay in the L2 cache.
+    most = 8 if causal else 1
+    section = max(n for n in range(1, most + 1) if heads * len(q) % n == 0)
+    dtype = gl.float16 if q.dtype == torch.float16 else gl.bfloat16
+    shapes = [1, 1, 64, block_d], [1, 1, block_n, block_d], [1, 1, block_n, block_d]
+    descriptors = [
+        TensorDescriptor.from_tensor(x, s, gl.NVMMASharedLayout.get_default_for(s, dtype))
+        for x, s in zip((q, k, v), shapes, strict=True)
+    ]
+    starts_q, starts_k = starts or (lse, lse)  # placeholders: not read unless packed
+    _attend_hopper[(tiles * heads * len(q),)](
+        *descriptors, o, lse, starts_q, starts_k, lse if ends is None else ends,
+        o.stride(0), o.stride(1), o.stride(2), lse.stride(0), lse.stride(1),
+        queries, k.shape[2], heads, heads // k.shape[1], tiles, sequences, section, factor,
+        WIDTH=width, BLOCK_N=block_n, BLOCK_D=block_d, CAUSAL=causal, PACKED=starts is not None,
+        BLOCK_B=triton.next_power_of_2(max(sequences, 1)), STAGES=stages, GROUPS=groups,
+        num_warps=4, maxnreg=168 if groups == 2 else 128,
+    )  # fmt: skip
+
+
+@gluon.jit(do_not_specialize=["queries", "keys", "heads", "share", "tiles", "sequences", "section"])
+def _attend_hopper(
+    q, k, v, o, lse, starts_q, starts_k, ends,
+    o_batch, o_head, o_row, lse_batch, lse_head,
+    queries, keys, heads, share, tiles, sequences, section, factor,
+    WIDTH: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_D: gl.constexpr, CAUSAL: gl.constexpr,
+    PACKED: gl.constexpr, BLOCK_B: gl.constexpr, STAGES: gl.constexpr, GROUPS: gl.constexpr,
+):  # fmt: skip
+    """Attend one tile: one warp fetches, GROUPS groups of four warps have 64 rows each."""
+    BLOCK_M: gl.constexpr = 64 * GROUPS
+    rest = gl.program_id(0) % (tiles * section)
+    tile = tiles - 1 - rest // section
+    both = gl.program_id(0) // (tiles * section) * section + rest % section
+    batch, head = both // heads, both % heads
+    first_q, first_k = 0, 0
+    if PACKED:
+        index = gl.arange(0, BLOCK_B, gl.BlockedLayout([1], [32], [4], [0]))
+        last_tile = gl.load(ends + index, mask=index < sequences, other=2147483647)
+        sequence = gl.sum((last_tile <= tile).to(gl.int32), 0)
+        tile -= gl.max(gl.where(last_tile <= tile, last_tile, 0), 0)
+        real = sequence < sequences  # else a tile too many: it has no queries and no keys
+        sequence = min(sequence, sequences - 1)
+        first_q, first_k = gl.load(starts_q + sequence), gl.load(starts_k + sequence)
+        queries = gl.where(real, gl.load(starts_q + sequence + 1) - first_q, 0)
+        keys = gl.where(real, gl.load(starts_k + sequence + 1) - first_k, 0)
+    row = tile * BLOCK_M
+    blocks, whole = gl.cdiv(keys, BLOCK_N), keys // BLOCK_N
+    if CAUSAL:
+        blocks = min(blocks, gl.cdiv(row + BLOCK_M + keys - queries, BLOCK_N))
+        whole = min(whole, (row + 1 + keys - queries) // BLOCK_N)
+    blocks, whole = max(blocks, 1), max(whole, 0)  # one block at least: its mask may hide it all
+    o += batch.to(gl.int64) * o_batch + head.to(gl.int64) * o_head + first_q.to(gl.int64) * o_row
+    lse += batch.to(gl.int64) * lse_batch + head.to(gl.int64) * lse_head + first_q
+
+    q_tiles = gl.allocate_shared_memory(q.dtype, [GROUPS, 1, 1, 64, BLOCK_D], q.layout)
+    k_tiles = gl.allocate_shared_memory(k.dtype, [STAGES, 1, 1, BLOCK_N, BLOCK_D], k.layout)
+    v_tiles = gl.allocate_shared_memory(v.dtype, [STAGES, 1, 1, BLOCK_N, BLOCK_D], v.layout)
+    q_full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    k_free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    v_free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    mbarrier.init(q_full, count=1)
+    for slot in gl.static_range(STAGES):
+        mbarrier.init(k_full.index(slot), count=1)
+        mbarrier.init(v_full.index(slot), count=1)
+        mbarrier.init(k_free.index(slot), count=GROUPS)
+        mbarrier.init(v_free.index(slot), count=GROUPS)
+    fence_async_shared()
+    tiles_in = (q_tiles, k_tiles, v_tiles, q_full, k_full, k_free, v_full, v_free)
+    fetch = (q, k, v, tiles_in, batch, head, head // share, first_q + row, first_k, blocks)
+    use = (tiles_in, o, lse, o_row, row, queries, keys, blocks, whole, factor)
+    # Registers: the fetching warp gives its share to the others, which hold scores and output.
+    if GROUPS == 2:
+        gl.warp_specialize(
+            [
+                (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+                (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+                (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
+            ],
+            [4, 1],
+            [240, 24],
+        )
+    else:
+        gl.warp_specialize(
+            [
+                (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+                (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+                (_consume, (use, 2, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+                (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
+            ],
+            [4, 4, 1],
+            [160, 160, 24],
+        )
+
+
+@gluon.jit
+def _fetch(arguments, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, GROUPS: gl.constexpr):
+    """Copy the queries, then blocks of keys and values from the last to the first, into a ring."""
+    q, k, v, tiles, batch, head, group, first_q, first_k, blocks = arguments
+    q_tiles, k_tiles, v_tiles, q_full, k_full, k_free, v_full, v_free = tiles
+    mbarrier.expect(q_full, GROUPS * q.block_type.nbytes)
+    for i in gl.static_range(GROUPS):
+        at = [batch, head, first_q + 64 * i, 0]
+        tma.async_copy_global_to_shared(q, at, q_full, q_tiles.index(i))
+    for count in range(blocks):
+        slot = count % STAGES
+        at = [batch, group, first_k + (blocks - 1 - count) * BLOCK_N, 0]
+        mbarrier.wait(k_free.index(slot), (count // STAGES & 1) ^ 1)  # free at first
+        mbarrier.expect(k_full.index(slot), k.block_type.nbytes)
+        tma.async_copy_global_to_shared(k, at, k_full.index(slot), k_tiles.index(slot))
+        mbarrier.wait(v_free.index(slot), (count // STAGES & 1) ^ 1)
+        mbarrier.expect(v_full.index(slot), v.block_type.nbytes)
+        tma.async_copy_global_to_shared(v, at, v_full.index(slot), v_tiles.index(slot))
+
+
+@gluon.jit
+def _consume(
+    arguments, INDEX: gl.constexpr, WIDTH: gl.constexpr, BLOCK_N: gl.constexpr,
+    BLOCK_D: gl.constexpr, CAUSAL: gl.constexpr, PACKED: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    """Attend rows 64 * INDEX to 64 * INDEX + 63 of the tile."""
+    tiles, o, lse, o_row, row, queries, keys, blocks, whole, factor = arguments
+    q_tiles, k_tiles, v_tiles, q_full, k_full, k_free, v_full, _ = tiles
+    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
+    OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_D, 16])
+    WEIGHTS: gl.constexpr = gl.DotOperandLayout(0, OUTPUT, 2)
+    rows = row + 64 * INDEX + gl.arange(0, 64, gl.SliceLayout(1, SCORES))
+    last = gl.zeros_like(rows) + keys - 1  # the last key that each row sees
+    if CAUSAL:
+        last = gl.minimum(last, rows + keys - queries)
+    total = gl.zeros([64], gl.float32, gl.SliceLayout(1, SCORES))
+    top = gl.full([64], -float("inf"), gl.float32, gl.SliceLayout(1, SCORES))
+    acc = gl.zeros([64, BLOCK_D], gl.float32, OUTPUT)
+    no_scores = gl.zeros([64, BLOCK_N], gl.float32, SCORES)
+
+    # The last block of keys comes first: with the end of the sequence or the diagonal behind it,
+    # all the masking is over before the long loop.
+    q = q_tiles.index(INDEX).reshape([64, BLOCK_D])
+    mbarrier.wait(q_full, 0)
+    mbarrier.wait(k_full.index(0), 0)
+    k = k_tiles.index(0).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
+    scores = warpgroup_mma(q, k, no_scores, use_acc=False, is_async=True)
+    scores = warpgroup_mma_wait(0, deps=[scores])
+    mbarrier.arrive(k_free.index(0), count=1)
+    column = (blocks - 1) * BLOCK_N
+    p, total, top, _ = _weigh(scores, total, top, column, last, factor, BLOCK_N, True)
+    p = gl.convert_layout(p.to(k_tiles.dtype), WEIGHTS)
+    mbarrier.wait(v_full.index(0), 0)
+    if PACKED:
+        if column + BLOCK_N > keys:  # behind are rows of another sequence: 0 times their NaN is NaN
+            _blank(v_tiles.index(0).reshape([BLOCK_N, BLOCK_D]), keys - column, BLOCK_N, BLOCK_D)
+    whole = min(whole, blocks - 1)
+    state = (acc, p, total, top)
+    if CAUSAL:
+        for count in range(1, blocks - whole):
+            column = (blocks - 1 - count) * BLOCK_N
+            state = _step(
+                state, q, tiles, count, column, last, factor, BLOCK_N, BLOCK_D, STAGES, True
+            )
+    else:
+        whole = blocks - 1
+    for count in range(blocks - whole, blocks):
+        state = _step(state, q, tiles, count, 0, last, factor, BLOCK_N, BLOCK_D, STAGES, False)
+    acc, p, total, top = state
+    v = v_tiles.index((blocks - 1) % STAGES).reshape([BLOCK_N, BLOCK_D])
+    acc = warpgroup_mma(p, v, acc, is_async=True)
+    acc = warpgroup_mma_wait(0, deps=[acc])
+
+    divisor = gl.where(total > 0, total, 1.0)
+    natural = (top * factor + gl.log2(divisor)) * 0.6931471805599453
+    natural = gl.where(total > 0, natural, -float("inf"))
+    gl.store(lse + rows, natural, mask=rows < queries)
+    acc = acc * gl.convert_layout(1.0 / divisor, gl.SliceLayout(1, OUTPUT))[:, None]
+    STORE: gl.constexpr = gl.BlockedLayout([1, 8], [256 // BLOCK_D, BLOCK_D // 8], [4, 1], [1, 0])
+    acc = gl.convert_layout(acc.to(o.dtype.element_ty), STORE)  # 16 bytes for each thread
+    rows = row + 64 * INDEX + gl.arange(0, 64, gl.SliceLayout(1, STORE))
+    d = gl.arange(0, BLOCK_D, gl.SliceLayout(0, STORE))
+    o += rows.to(gl.int64)[:, None] * o_row + d[None, :]
+    gl.store(o, acc, mask=(rows < queries)[:, None] & (d < WIDTH)[None, :])
+
+
+@gluon.jit
+def _step(
+    state, q, tiles, count, column, last, factor,
+    BLOCK_N: gl.constexpr, BLOCK_D: gl.constexpr, STAGES: gl.constexpr, MASKED: gl.constexpr,
+):  # fmt: skip
+    """Score block ``count`` of the keys while the values of the block before are being added up."""
+    acc, p, total, top = state
+    _, k_tiles, v_tiles, _, k_full, k_free, v_full, v_free = tiles
+    slot, before = count % STAGES, (count - 1) % STAGES
+    mbarrier.wait(k_full.index(slot), count // STAGES & 1)
+    SCORES: gl.constexpr = total.type.layout.parent
+    none = gl.zeros([64, BLOCK_N], gl.float32, SCORES)
+    k = k_tiles.index(slot).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
+    scores = warpgroup_mma(q, k, none, use_acc=False, is_async=True)
+    acc = warpgroup_mma(p, v_tiles.index(before).reshape([BLOCK_N, BLOCK_D]), acc, is_async=True)
+    scores = warpgroup_mma_wait(1, deps=[scores])  # acc goes on beside the exponentials
+    mbarrier.arrive(k_free.index(slot), count=1)
+    p, total, top, rescale = _weigh(scores, total, top, column, last, factor, BLOCK_N, MASKED)
+    # This wait could stand later; here it also keeps the assembler from moving the one for acc up
+    # to before the exponentials.
+    mbarrier.wait(v_full.index(slot), count // STAGES & 1)
+    acc, p = warpgroup_mma_wait(0, deps=[acc, p])
+    p = gl.convert_layout(p.to(k_tiles.dtype), gl.DotOperandLayout(0, acc.type.layout, 2))
+    mbarrier.arrive(v_free.index(before), count=1)
+    acc = acc * gl.convert_layout(rescale, gl.SliceLayout(1, acc.type.layout))[:, None]
+    return acc, p, total, top
+
+
+@gluon.jit
+def _weigh(scores, total, top, column, last, factor, BLOCK_N: gl.constexpr, MASKED: gl.constexpr):
+    """Turn scores into weights; return them, the new sum and maximum, and what rescales the old."""
+    if MASKED:
+        columns = column + gl.arange(0, BLOCK_N, gl.SliceLayout(0, scores.type.layout))
+        scores = gl.where(columns[None, :] <= last[:, None], scores, -float("inf"))
+    new_top = gl.maximum(top, gl.max(scores, 1))
+    shift = new_top * factor
+    if MASKED:
+        shift = gl.where(new_top == -float("inf"), 0.0, shift)
+    p = gl.exp2(scores * factor - shift[:, None])
+    rescale = gl.exp2(top * factor - shift)
+    return p, total * rescale + gl.sum(p, 1), new_top, rescale
+
+
+@gluon.jit
+def _blank(tile, count, BLOCK_N: gl.constexpr, BLOCK_D: gl.constexpr):
+    """Write zeros to the rows of a tile from ``count`` on."""
+    LAYOUT: gl.constexpr = gl.BlockedLayout([1, 8], [256 // BLOCK_D, BLOCK_D // 8], [4, 1], [1, 0])
+    inside = gl.arange(0, BLOCK_N, gl.SliceLayout(1, LAYOUT)) < count
+    values = tile.load(LAYOUT)
+    tile.store(gl.where(inside[:, None], values, gl.zeros_like(values)))
+    fence_async_shared()
