@@ -47,11 +47,11 @@ def _matmul_seconds(device: torch.device) -> float:
 
 
 def _seconds(work: Callable[[], object], times: int) -> float:
-    readings = _readings(work, times)
+    readings = event_seconds(work, times)
     return statistics.median(readings[times // 4 :])
 
 
-def _readings(work: Callable[[], object], times: int) -> list[float]:
+def event_seconds(work: Callable[[], object], times: int) -> list[float]:
     """Return the seconds of each of ``times`` runs, by events of our own process."""
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]
     marks[0].record()
@@ -69,7 +69,7 @@ def unrest(device: torch.device) -> float:
     """
     source = torch.empty(SHORT_COPY_BYTES, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    readings = sorted(_readings(lambda: target.copy_(source), SHORT_COPIES))
+    readings = sorted(event_seconds(lambda: target.copy_(source), SHORT_COPIES))
     return statistics.fmean(readings) / readings[SHORT_COPIES // 10]
 
 

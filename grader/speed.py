@@ -65,6 +65,7 @@ def describe(race: Race, rung: Rung, outcome: Outcome, roofline: Roofline) -> di
         "blocks": len(timing.student),
         "student_us": round(own * 1e6, 1),
         "baseline_us": round(base * 1e6, 1),
+        "baseline_events_us": round(timing.events * 1e6, 1),
         "null_us": round(timing.null * 1e6, 1),
         "rate": round(work / own, 1),
         "baseline_rate": round(work / base, 1),

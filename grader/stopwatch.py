@@ -128,6 +128,7 @@ class Stopwatch:
             self._student.close_()
             student.close()
         contest.alone(baseline)
+        contest.by_events(baseline)
 
     def _lane(self, student: Student, race: Race, prover: Prover, slots: int) -> Lane:
         return Lane(student, race, prover.layout(slots), self._device)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import torch
 
@@ -25,12 +26,14 @@ from grader.interval import Interval, bootstrap
 from grader.projection import Prover
 from grader.race import Race
 from grader.ring import Layout, slots_of
+from grader.roofline import event_seconds
 from grader.shared import SharedMemory
 from grader.student import Student
 
 FEWEST_BLOCKS, MOST_BLOCKS = 6, 30
 SOLO_SAMPLES = 4
 STEADY = 0.02  # what one timing of the baseline differs from the next by anyway
+EVENT_CALLS = 40
 FACTOR = 5  # between the short and the long run
 LONG_RUN_SECONDS = 0.03  # of the baseline: this bounds the number of calls
 MOST_CALLS = 12  # n, of the short run
@@ -70,6 +73,7 @@ class Timing:
     calls: int
     null: float
     solo: float  # of the baseline while no student's worker lives
+    events: float = 0.0  # of the baseline's function in the judge, by CUDA events; 0 on a CPU
     student: list[float] = field(default_factory=list[float])  # one for each block
     baseline: list[float] = field(default_factory=list[float])
 
@@ -169,6 +173,7 @@ class Contest:
         self._solo: list[list[Sample]] = []
         self._blocks: list[tuple[list[Sample], list[Sample]]] = []
         self._null: list[Sample] = []
+        self._events = 0.0
 
     def alone(self, baseline: Lane) -> None:
         """Time the baseline, and the null function, while no worker of the student's lives."""
@@ -177,6 +182,14 @@ class Contest:
             baseline.sample(self.prover, self.calls, null=True) for _ in range(SOLO_SAMPLES)
         ]
         self._solo.append([baseline.sample(self.prover, self.calls) for _ in range(SOLO_SAMPLES)])
+
+    def by_events(self, baseline: Lane) -> None:
+        """Time the baseline's function in this process too: the two clocks should agree."""
+        if baseline.slots[0].inputs[0].is_cuda:
+            self.prover.prepare(baseline.slots)
+            slots = cycle(baseline.slots)
+            readings = event_seconds(lambda: self.prover.repeat(next(slots)), EVENT_CALLS)
+            self._events = statistics.median(readings[EVENT_CALLS // 4 :])
 
     def warm_up(self, student: Lane) -> None:
         """Let the student's kernels be compiled, and check whole outputs."""
@@ -195,7 +208,7 @@ class Contest:
         null = middle(self._null)
         per_call = PerCall(self.calls, null)
         alone = max(per_call.seconds(samples) for samples in self._solo)
-        timing = Timing(self.calls, null.long / (FACTOR * self.calls), alone)
+        timing = Timing(self.calls, null.long / (FACTOR * self.calls), alone, self._events)
         for own, base in self._blocks:
             timing.student.append(per_call.seconds(own))
             timing.baseline.append(per_call.seconds(base))

@@ -1,8 +1,8 @@
 """The untrusted side: load one submission, answer the judge's calls until the process is killed.
 
 It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
-this process says proves anything. Of ours it imports only ``wire``, ``probes``, for labs with Triton
-``interpreter``, and for speed tests ``harness`` with ``ring`` and ``shared``.
+this process says proves anything. Of ours it imports only ``wire``, ``probes``, ``interpreter`` for
+labs with Triton, and ``harness``, ``ring`` and ``shared`` for speed tests.
 """
 
 import contextlib

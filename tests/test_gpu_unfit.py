@@ -103,7 +103,7 @@ def test_error_beside_a_gpu_that_got_lost_is_infra(
     # It answers until the first worker has run, as a GPU does that is lost on the way.
     smi.write_text(
         f"#!/bin/sh\n[ -e {tmp_path}/asked ] && echo 'GPU is lost' && exit 15\n"
-        f"case $* in *query-gpu*) touch {tmp_path}/asked;; esac\n"
+        f"case $* in *compute-apps*) touch {tmp_path}/asked;; esac\n"
         "echo 'A GPU, 1, 1, 1, 1, 1, 1, 90, 100'\n"
     )
     smi.chmod(0o755)

@@ -203,6 +203,7 @@ def test_result_of_another_form_is_an_error_of_the_submission(make: Make, result
 
 
 def test_call_that_hangs_ends_at_the_deadline(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.timing.COMPILE_SECONDS", 0.5)
     short = replace(LAB, limits=replace(LAB.limits, call_seconds=0.5))
     watch = make("import time\n\ndef softmax(x):\n    time.sleep(60)\n", short)
     monkeypatch.setattr("grader.timing.Lane.run.__kwdefaults__", {"null": False, "seconds": 0.5})

@@ -2,7 +2,7 @@
 
 Expect:
     right: passed
-    speed: passed failed
+    speed: passed failed|memory
     score: 45
 """
 
