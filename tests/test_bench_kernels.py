@@ -342,6 +342,12 @@ def test_a_terminal_of_80_columns_shows_every_row_on_one_line(
     assert "  Liger-Kernel      not installed: pip install liger-kernel" in lines
 
 
+def test_the_command_is_shown_without_the_folders_of_one_machine() -> None:
+    told = run.command(["bench", "kernels", "6", "--json", "/home/me/t.json", "--rounds", "4"])
+
+    assert told == "lab bench kernels 6 --json t.json --rounds 4"
+
+
 def test_a_case_without_its_baseline_has_no_ratio() -> None:
     (line,) = lines_of(case_of(Peer("solution", None), flops=10**9), {"solution": [1e-3] * 3}, {})
 

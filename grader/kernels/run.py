@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -121,8 +122,14 @@ def machine() -> dict[str, str]:
         "torch": torch.__version__,
         "triton": _version("triton"),
         "Liger-Kernel": _version("liger-kernel"),
-        "command": " ".join(["lab", *sys.argv[1:]]),
+        "command": command(sys.argv[1:]),
     }
+
+
+def command(arguments: Sequence[str]) -> str:
+    """The command as a page may show it: of absolute paths, which nobody else has, the name."""
+    shown = (Path(word).name if word.startswith("/") else word for word in arguments)
+    return " ".join(["lab", *shown])
 
 
 def _version(package: str) -> str:
