@@ -165,16 +165,7 @@ def _plan(queries: int, block: int, starts: Tensor | None) -> tuple[int, int, Te
     return triton.cdiv(queries, block) + len(ends), len(ends), ends
 
 
-def _launch_plain(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor,
-    causal: bool,
-    factor: float,
-    starts: tuple[Tensor, Tensor] | None,
-) -> None:
+def _launch_plain(q, k, v, o, lse, causal: bool, factor: float, starts) -> None:
     _, heads, queries, width = q.shape
     block_d = max(16, triton.next_power_of_2(width))
     if q.element_size() > 2:
@@ -305,16 +296,7 @@ def _suits_hopper(q: Tensor, k: Tensor, v: Tensor) -> bool:
     )
 
 
-def _launch_hopper(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor,
-    causal: bool,
-    factor: float,
-    starts: tuple[Tensor, Tensor] | None,
-) -> None:
+def _launch_hopper(q, k, v, o, lse, causal: bool, factor: float, starts) -> None:
     _, heads, queries, width = q.shape
     block_d = max(16, triton.next_power_of_2(width))
     # Three groups of 64 rows fit the registers if D is small; a causal mask wastes more of a taller
@@ -397,26 +379,18 @@ def _attend_hopper(
     use = (tiles_in, o, lse, o_row, row, queries, keys, blocks, whole, factor)
     # Registers: the fetching warp gives its share to the others, which hold scores and output.
     if GROUPS == 2:
-        gl.warp_specialize(
-            [
-                (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-                (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-                (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
-            ],
-            [4, 1],
-            [240, 24],
-        )
+        gl.warp_specialize([
+            (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
+        ], [4, 1], [240, 24])  # fmt: skip
     else:
-        gl.warp_specialize(
-            [
-                (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-                (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-                (_consume, (use, 2, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-                (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
-            ],
-            [4, 4, 1],
-            [160, 160, 24],
-        )
+        gl.warp_specialize([
+            (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_consume, (use, 2, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
+        ], [4, 4, 1], [160, 160, 24])  # fmt: skip
 
 
 @gluon.jit
