@@ -40,7 +40,6 @@ VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
     (StudentTimeout, Verdict.TIMEOUT),
     (StudentMemory, Verdict.MEMORY),
     (StudentCrashed, Verdict.CRASHED),
-    (NotGraded, Verdict.NOT_GRADED),
 )
 
 
@@ -254,6 +253,8 @@ class JudgePlugin:
             trouble = self._blame_gpu(error)
             if trouble:
                 return Verdict.INFRA, trouble
+        if isinstance(error, NotGraded):
+            return Verdict.NOT_GRADED, str(error)  # no contract is broken: none is shown
         for kind, verdict in VERDICTS:
             if isinstance(error, kind):
                 return verdict, f"{contract(item)}\n{explain(error)}".strip()

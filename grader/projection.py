@@ -125,7 +125,11 @@ class Prover:
                 self._judge_elements(got.float(), want.float())
 
     def _judge_elements(self, x: Tensor, y: Tensor) -> None:
-        bound = self._limit.atol * y.square().mean().sqrt() + self._limit.rtol * y.abs()
+        # Rows may be of very different size: an element is held against the larger of its row's
+        # size and that of all.
+        size = _rows(y).square().mean(-1, keepdim=True).sqrt()
+        size = size.clamp_min(float(y.square().mean().sqrt())).expand_as(_rows(y)).reshape(y.shape)
+        bound = self._limit.atol * size + self._limit.rtol * y.abs()
         wrong = int((~((x - y).abs() <= DOUBLED * bound)).sum())
         what = f"{self._race.function} is wrong at {self._race.case}"
         check(not wrong, f"{what}: {wrong} of {x.numel()} elements are off")
