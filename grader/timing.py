@@ -105,7 +105,11 @@ class Lane:
         self._device = device
         self._memory = SharedMemory.make(layout.size, device)
         self.slots = slots_of(layout, self._memory.bytes)
-        student.share_(self._memory.fd, self._memory.size, layout)
+        try:
+            student.share_(self._memory.fd, self._memory.size, layout)
+        except BaseException:
+            self.close()  # a submission that refuses rings could else use up the GPU
+            raise
 
     def run(
         self, prover: Prover, count: int, *, null: bool = False, seconds: float = RUN_SECONDS

@@ -9,12 +9,20 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from grader.errors import JudgeError, Mismatch, NotGraded, StudentError, StudentTimeout
+from grader.errors import (
+    JudgeError,
+    Mismatch,
+    NotGraded,
+    StudentCrashed,
+    StudentError,
+    StudentTimeout,
+)
 from grader.lab import Lab, load_lab
 from grader.pool import WarmPool
 from grader.race import Race
 from grader.roofline import Roofline
 from grader.sandbox import Setting, WorkerProcess
+from grader.shared import SharedMemory
 from grader.stage import staged
 from grader.stopwatch import Stopwatch
 from grader.student import Student
@@ -210,6 +218,17 @@ def test_call_that_hangs_ends_at_the_deadline(make: Make, monkeypatch: pytest.Mo
 
     with pytest.raises(StudentTimeout):
         watch.reach(RUNG, RACE)
+
+
+def test_ring_that_is_refused_is_given_back(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = make("import os\n\nos._exit(3)\n")
+    closed: list[SharedMemory] = []
+    monkeypatch.setattr(SharedMemory, "close", closed.append)
+
+    with pytest.raises(StudentCrashed):
+        watch.verify(RACE)
+
+    assert len(closed) == 1
 
 
 def test_fault_of_the_baseline_is_ours(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
