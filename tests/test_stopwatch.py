@@ -223,7 +223,7 @@ def test_call_that_hangs_ends_at_the_deadline(make: Make, monkeypatch: pytest.Mo
 def test_ring_that_is_refused_is_given_back(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = make("import os\n\nos._exit(3)\n")
     closed: list[SharedMemory] = []
-    monkeypatch.setattr(SharedMemory, "close", closed.append)
+    monkeypatch.setattr(SharedMemory, "close", lambda self: closed.append(self))
 
     with pytest.raises(StudentCrashed):
         watch.verify(RACE)
