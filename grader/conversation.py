@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from grader.codec import Packer, Record, Unpacker
 from grader.errors import (
     Frame,
     Mismatch,
@@ -21,7 +22,7 @@ from grader.errors import (
     SubmissionFault,
 )
 from grader.sandbox import WorkerProcess
-from grader.wire import Late, Packer, Record, Unpacker, WireError
+from grader.wire import Late, WireError
 
 MAX_NESTING = 50
 MAX_NAME = 200

@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
+from grader.codec import Record
 from grader.conversation import Lent, Proxy, Refusal, Watched
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.lab import Lab
 from grader.probes import Probes
 from grader.student import Count, Folder, Operators
-from grader.wire import Record
 from grader.worker import MODULE, content, gradients, methods_of
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)

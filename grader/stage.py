@@ -12,7 +12,7 @@ from grader import limits
 from grader.lab import Lab
 
 MODULES = (  # of ours, all that a worker imports
-    *("wire.py", "worker.py", "probes.py", "interpreter.py", "bf16.py"),
+    *("wire.py", "codec.py", "worker.py", "probes.py", "interpreter.py", "bf16.py"),
     *("harness.py", "ring.py", "shared.py"),
 )
 PREFIX = "inferlab-"

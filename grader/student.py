@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
+from grader.codec import Record
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
 from grader.errors import Mismatch, NotGraded, StudentError, SubmissionFault
 from grader.lab import Lab
@@ -20,7 +21,6 @@ from grader.pool import WarmPool
 from grader.probes import MAX_OPERATORS
 from grader.ring import Layout
 from grader.sandbox import Setting
-from grader.wire import Record
 
 __all__ = ["Folder", "Proxy", "Record", "Refusal", "Student", "Watched"]
 

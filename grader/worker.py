@@ -1,8 +1,8 @@
 """The untrusted side: load one submission, answer the judge's calls until the process is killed.
 
 It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
-this process says proves anything. Of ours it imports only ``wire``, ``probes``, ``interpreter`` for
-labs with Triton, and ``harness``, ``ring`` and ``shared`` for speed tests.
+this process says proves anything. Of ours it can import only what ``stage`` copies for
+it; Triton's part and that of speed tests wait until they are needed.
 """
 
 import contextlib
@@ -25,7 +25,8 @@ from typing import Any
 import torch
 
 from grader import probes
-from grader.wire import Channel, Packer, Record, Unpacker, whole_storage
+from grader.codec import Packer, Record, Unpacker, whole_storage
+from grader.wire import Channel
 
 MODULE = "submission"  # the name under which the student's file is registered
 MAX_TEXT = 2000  # characters of an exception's message

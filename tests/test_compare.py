@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from grader.codec import Record
 from grader.compare import (
     CASES,
     assert_close,
@@ -22,7 +23,6 @@ from grader.compare import (
 )
 from grader.conversation import Proxy, Watched
 from grader.errors import Mismatch
-from grader.wire import Record
 
 PROXY = Proxy(None, 1, "Box", [])  # type: ignore[arg-type]
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 from threaded import SOURCE, Thread, serve_source
 
+from grader.codec import Record
 from grader.compare import assert_unmodified
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
 from grader.draw import Draw
@@ -25,7 +26,7 @@ from grader.errors import (
     StudentMemory,
     StudentTimeout,
 )
-from grader.wire import PREFIX, Record
+from grader.wire import PREFIX
 
 
 @contextmanager

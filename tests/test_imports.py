@@ -116,11 +116,12 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("worker", {"wire", "probes", "interpreter", "harness", "ring", "shared"}),
+        ("worker", {"wire", "codec", "probes", "interpreter", "harness", "ring", "shared"}),
         ("harness", {"ring", "shared"}),
         ("ring", set()),
         ("shared", set()),
         ("wire", set()),
+        ("codec", {"wire"}),
         ("probes", set()),
         ("interpreter", {"bf16"}),
         ("bf16", set()),

@@ -17,17 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader import wire
+from grader import codec, wire
+from grader.codec import DTYPES, Packer, Record, Unpacker
 from grader.sandbox import make_arena
 from grader.wire import (
-    DTYPES,
     PREFIX,
     Channel,
     Closed,
     Late,
-    Packer,
-    Record,
-    Unpacker,
     WireError,
 )
 
@@ -91,7 +88,7 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Tensor):
         alike = a.dtype == b.dtype and a.shape == b.shape
-        return alike and torch.equal(wire.as_bytes(a), wire.as_bytes(b))
+        return alike and torch.equal(codec.as_bytes(a), codec.as_bytes(b))
     if isinstance(a, float):
         return a == b or (math.isnan(a) and math.isnan(b))
     if isinstance(a, list | tuple):
@@ -215,15 +212,15 @@ def nested(depth: int) -> list[Any]:
 
 
 def test_depth_is_capped_on_both_sides() -> None:
-    assert same(there(nested(wire.MAX_DEPTH)), nested(wire.MAX_DEPTH))
+    assert same(there(nested(codec.MAX_DEPTH)), nested(codec.MAX_DEPTH))
     with pytest.raises(ValueError, match="nested too deeply"):
-        Packer(repr).pack(nested(wire.MAX_DEPTH + 1))
+        Packer(repr).pack(nested(codec.MAX_DEPTH + 1))
     with pytest.raises(WireError, match="nested too deeply"):
-        Unpacker([], resolve).unpack(nested(wire.MAX_DEPTH + 1))
+        Unpacker([], resolve).unpack(nested(codec.MAX_DEPTH + 1))
 
 
 def test_items_are_capped_on_both_sides() -> None:
-    most = [0] * (wire.MAX_NODES - 1)
+    most = [0] * (codec.MAX_NODES - 1)
 
     assert Unpacker([], resolve).unpack(Packer(repr).pack(most)) == most
     with pytest.raises(ValueError, match="too many items"):
@@ -248,7 +245,7 @@ def test_arena_is_capped_on_the_sending_side() -> None:
 
 
 def test_dimensions_are_capped() -> None:
-    tree = {"x": [0, "uint8", [1] * (wire.MAX_DIMS + 1), None, "cpu"]}
+    tree = {"x": [0, "uint8", [1] * (codec.MAX_DIMS + 1), None, "cpu"]}
 
     with pytest.raises(WireError, match="malformed shape"):
         Unpacker([torch.zeros(1, dtype=torch.uint8)], resolve).unpack(tree)
