@@ -15,10 +15,10 @@ from torch import Tensor
 
 from grader.codec import Record
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
+from grader.counters import MAX_OPERATORS
 from grader.errors import Mismatch, NotGraded, StudentError, SubmissionFault
 from grader.lab import Lab
 from grader.pool import WarmPool
-from grader.probes import MAX_OPERATORS
 from grader.ring import Layout
 from grader.sandbox import Setting
 

@@ -1,8 +1,8 @@
 """The untrusted side: load one submission, answer the judge's calls until the process is killed.
 
 It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
-this process says proves anything. Of ours it can import only what ``stage`` copies for
-it; Triton's part and that of speed tests wait until they are needed.
+this process says proves anything. Of ours it can import only what ``stage`` copies
+for it; what Triton and speed tests take waits until it is needed.
 """
 
 import contextlib

@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from grader.probes import MAX_OPERATORS, Launches, Probes, resolve
+from grader.counters import MAX_OPERATORS, Launches
+from grader.guard import resolve
+from grader.probes import Probes
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 RULES = {
