@@ -94,13 +94,16 @@ def grade(
     seed: int | None = None,
     sandbox: str = "auto",
     suite: str = "all",
+    one_worker: bool = False,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
 ) -> Report:
     """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
 
-    Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
-    ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
+    ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
+    could learn from one task for the next. Raises UsageError for what the caller got wrong and
+    CannotGrade where this machine is at fault. ``on_event`` hears ("manifest", list[Expected]),
+    ("begin", Expected) and ("test", TestResult).
     """
     device = choose_device(device)
     if device == "cuda":
@@ -122,6 +125,7 @@ def grade(
             "setting": asdict(setting),
             "seed": seed,
             "suite": suite,
+            "one_worker": one_worker,
             "source": submission.code.decode("utf-8", errors="replace"),
             "closed": closed,
         }

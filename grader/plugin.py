@@ -77,10 +77,12 @@ class JudgePlugin:
         closed: dict[str, str],
         emit: Callable[[str, Any], None],
         stopwatch: Stopwatch | None = None,
+        one_worker: bool = False,
     ) -> None:
         self._lab = lab
         self._student = student
         self._stopwatch = stopwatch
+        self._one_worker = one_worker
         self._device = device
         self._lease = gpu.Lease() if device != "cpu" else None
         self._leased = ""  # the task, or the test that is timed, that it was taken for
@@ -183,13 +185,15 @@ class JudgePlugin:
         expected = self._expected[item.nodeid]
         self._take_gpu(item, expected)
         if expected.task != self._current_task:
-            self._student.retire_()
+            if not self._one_worker:
+                self._student.retire_()
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
         self._outcome = None
         started = time.monotonic()
         deadline = started + self._lab.limits.test_seconds
-        self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
+        to_come = 0 if self._one_worker else len(self._tasks_left)
+        self._student.begin_(deadline, self._grading_deadline, to_come)
         self._emit("begin", expected)
 
         done = yield

@@ -50,7 +50,8 @@ def run(config: dict[str, Any], emit: Any) -> int:
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
     pool = WarmPool(lambda: WorkerProcess(setting))
-    pool.expect(len({task.id for task in lab.tasks} - {*config["closed"]} - {PSEUDOCODE}))
+    tasks = {task.id for task in lab.tasks} - {*config["closed"]} - {PSEUDOCODE}
+    pool.expect(min(len(tasks), 1) if config["one_worker"] else len(tasks))
 
     import torch
 
@@ -71,6 +72,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
             closed=config["closed"],
             emit=emit,
             stopwatch=stopwatch,
+            one_worker=config["one_worker"],
         )
     finally:
         if stopwatch is not None:
@@ -89,6 +91,7 @@ def run_pytest(
     closed: dict[str, str],
     emit: Callable[[str, Any], None],
     stopwatch: Any = None,
+    one_worker: bool = False,
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
@@ -96,7 +99,14 @@ def run_pytest(
     from grader.plugin import JudgePlugin, suite_files
 
     plugin = JudgePlugin(
-        lab, student, device=device, seed=seed, closed=closed, emit=emit, stopwatch=stopwatch
+        lab,
+        student,
+        device=device,
+        seed=seed,
+        closed=closed,
+        emit=emit,
+        stopwatch=stopwatch,
+        one_worker=one_worker,
     )
     return int(
         pytest.main(

@@ -123,6 +123,7 @@ class Judge:
         self.manifest = manifest
         self.provenance = {"seconds": 1.0} | provenance
         self.graded: list[str] = []
+        self.shortened: set[str] = set()  # graded with one worker for all tasks
         self.ungraded: tuple[str, ...] = ()
 
     def __call__(
@@ -133,9 +134,11 @@ class Judge:
         device: str,
         seed: int,
         sandbox: str,
+        one_worker: bool,
         on_event: Callable[[str, Any], None],
     ) -> Report:
         self.graded.append(f"{source.name} {seed} {device} {sandbox}")
+        self.shortened |= {source.name} if one_worker else set()
         on_event("manifest", list(self.manifest))
         code = source / lab.code_name if source.is_dir() else source
         verdicts = {
@@ -207,6 +210,14 @@ def test_a_sound_lab_is_proven(lab: Lab) -> None:
         + [f"adds_one.py {seed} cpu none" for seed in (1, 2)]
         + [f"{name}.py 1 cpu none" for name in BODIES]
     )
+
+
+def test_what_should_earn_points_is_graded_as_students_are(lab: Lab) -> None:
+    judge = Judge()
+
+    prove(lab, judge, device="cpu", sandbox="none", seeds=1, wrong_seeds=1)
+
+    assert judge.shortened == {"adds_one.py", *(f"{name}.py" for name in BODIES)}
 
 
 BROKEN = {
