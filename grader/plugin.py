@@ -26,13 +26,14 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
+from grader.gates import GateFailed, Gates
 from grader.lab import Lab, Task
 from grader.results import Expected, TestResult, Verdict
 from grader.stopwatch import Stopwatch
 from grader.student import Student
 from grader.tiers import Rung
 
-__all__ = ["GateFailed", "JudgePlugin", "check", "task"]
+__all__ = ["JudgePlugin", "check", "task"]
 
 VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
     (Mismatch, Verdict.FAILED),
@@ -41,10 +42,6 @@ VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
     (StudentMemory, Verdict.MEMORY),
     (StudentCrashed, Verdict.CRASHED),
 )
-
-
-class GateFailed(Exception):
-    """A gate that the test depends on did not pass."""
 
 
 def task(
@@ -87,8 +84,7 @@ class JudgePlugin:
         self._lease = gpu.Lease() if device != "cpu" else None
         self._leased = ""  # the task, or the test that is timed, that it was taken for
         self._seed = seed
-        self._closed = dict(closed)  # task -> the gate that it failed
-        self._flawed: dict[str, str] = {}  # task -> its first test that did not pass
+        self._gates = Gates(closed)
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
         self._timed = {task.id for task in lab.tasks if task.ladders}
@@ -160,7 +156,7 @@ class JudgePlugin:
 
         items.sort(key=key)
         open_items = (self._expected[item.nodeid].task for item in items)
-        self._tasks_left = {task_id for task_id in open_items if task_id not in self._closed}
+        self._tasks_left = {task_id for task_id in open_items if not self._gates.is_closed(task_id)}
         self._emit("manifest", [self._expected[item.nodeid] for item in items])
 
     def _entry(self, item: pytest.Item) -> Expected:
@@ -199,10 +195,7 @@ class JudgePlugin:
         done = yield
 
         verdict, message = self._ended()
-        if expected.gate and verdict is not Verdict.PASSED and verdict.counts:
-            self._closed.setdefault(expected.task, expected.id)
-        if verdict is not Verdict.PASSED and verdict.counts:
-            self._flawed.setdefault(expected.task, expected.id)
+        self._gates.note(expected, verdict)
         seconds = round(time.monotonic() - started, 3)
         output = self._student.printed_()
         suite, task_id = expected.suite, expected.task
@@ -228,15 +221,9 @@ class JudgePlugin:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Stop a test whose task, or a task that it requires, failed a gate."""
         expected = self._expected[item.nodeid]
-        for task_id in (expected.task, *self._lab.task(expected.task).requires):
-            gate = self._closed.get(task_id)
-            if gate:
-                raise GateFailed(f"needs {gate}, which did not pass")
         marker = item.get_closest_marker("task")
-        for task_id in marker.kwargs.get("needs", ()) if marker else ():
-            flaw = self._flawed.get(task_id) or self._closed.get(task_id)
-            if flaw:
-                raise GateFailed(f"needs all of {task_id}; {flaw} did not pass")
+        needs = marker.kwargs.get("needs", ()) if marker else ()
+        self._gates.check((expected.task, *self._lab.task(expected.task).requires), needs)
         if time.monotonic() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")
