@@ -23,7 +23,8 @@ from grader.conversation import Lent, Proxy, Refusal, Watched
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.lab import Lab
 from grader.probes import Probes
-from grader.student import Count, Folder, Operators
+from grader.readings import Count, Operators
+from grader.student import Folder
 from grader.worker import MODULE, content, gradients, methods_of
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)

@@ -7,25 +7,24 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor
 
 from grader.codec import Record
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
-from grader.counters import MAX_OPERATORS
 from grader.errors import Mismatch, NotGraded, StudentError, SubmissionFault
 from grader.lab import Lab
 from grader.pool import WarmPool
+from grader.readings import Count, Operators
 from grader.ring import Layout
 from grader.sandbox import Setting
 
 __all__ = ["Folder", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
-UNCOUNTED = "the cost could not be counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +33,6 @@ class Folder:
 
     host: Path
     path: str
-
-
-@dataclass(slots=True)
-class Count:
-    """What a probe read; 0 until its block has ended."""
-
-    total: int = 0
-
-    @property
-    def elements(self) -> int:
-        """The reading, under the name that suits ``largest_tensor``."""
-        return self.total
-
-
-@dataclass(slots=True)
-class Operators:
-    """Which aten operators ran, each with the most elements of a tensor that it took or made."""
-
-    seen: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Student:
@@ -268,26 +248,14 @@ class Student:
         operators = Operators()
         with self._conversation().probe("operators", {}) as reading:
             yield operators
-        operators.seen = _sizes(reading[0] if reading else None)
+        operators.take(reading)
 
     @contextmanager
     def _counted(self, probe: str) -> Generator[Count, None, None]:
         count = Count()
         with self._conversation().probe(probe, {}) as reading:
             yield count
-        if not reading or type(reading[0]) is not int or reading[0] < 0:
-            raise Mismatch(UNCOUNTED)
-        count.total = reading[0]
-
-
-def _sizes(value: Any) -> dict[str, int]:
-    """Return what the probe of operators said, if it has the form that ours gives it."""
-    if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
-        raise Mismatch(UNCOUNTED)
-    sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
-    if not all(type(size) is int and size >= 0 for size in sizes.values()):
-        raise Mismatch(UNCOUNTED)
-    return sizes
+        count.take(reading)
 
 
 class _Given:

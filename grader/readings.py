@@ -1,0 +1,44 @@
+"""What a probe says of a block. A worker may lie, so a reading must have the form that ours has."""
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from grader.counters import MAX_OPERATORS
+from grader.errors import Mismatch
+
+UNCOUNTED = "the cost could not be counted"
+
+
+@dataclass(slots=True)
+class Count:
+    """What a counter read; 0 until its block has ended."""
+
+    total: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The reading, under the name that suits ``largest_tensor``."""
+        return self.total
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        if not reading or type(reading[0]) is not int or reading[0] < 0:
+            raise Mismatch(UNCOUNTED)
+        self.total = reading[0]
+
+
+@dataclass(slots=True)
+class Operators:
+    """Which aten operators ran, each with the most elements of a tensor that it took or made."""
+
+    seen: dict[str, int] = field(default_factory=dict[str, int])
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        value = reading[0] if reading else None
+        if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
+            raise Mismatch(UNCOUNTED)
+        sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
+        if not all(type(size) is int and size >= 0 for size in sizes.values()):
+            raise Mismatch(UNCOUNTED)
+        self.seen = sizes
