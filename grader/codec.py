@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grader.storage import as_bytes, whole_storage
 from grader.wire import WireError
 
 MAX_NODES = 400_000  # values in one message
@@ -41,17 +42,6 @@ class Record:
             return self.fields[name]
         except KeyError:
             raise AttributeError(name) from None
-
-
-def as_bytes(tensor: Tensor) -> Tensor:
-    """Return the elements of a CPU tensor, in order, as a flat uint8 tensor."""
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
-
-
-def whole_storage(tensor: Tensor) -> Tensor:
-    """Return every byte of the storage under a tensor, as a flat uint8 view of it."""
-    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return flat.set_(tensor.untyped_storage())  # pyright: ignore[reportArgumentType]
 
 
 class Packer:

@@ -8,9 +8,10 @@ from typing import Any, cast, get_args, get_origin
 import torch
 from torch import Tensor
 
-from grader.codec import Record, whole_storage
+from grader.codec import Record
 from grader.conversation import Proxy, Watched
 from grader.errors import Mismatch
+from grader.storage import whole_storage
 
 SAFETY = 3.0  # a trusted implementation's own error, times this, widens the limits
 

@@ -22,10 +22,12 @@ from grader.codec import Record
 from grader.conversation import Lent, Proxy, Refusal, Watched
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.lab import Lab
+from grader.objects import methods_of
 from grader.probes import Probes
 from grader.readings import Count, Operators
+from grader.storage import content
 from grader.student import Folder
-from grader.worker import MODULE, content, gradients, methods_of
+from grader.worker import MODULE, gradients
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 

@@ -12,8 +12,9 @@ from grader import limits
 from grader.lab import Lab
 
 MODULES = (  # of ours, all that a worker imports
-    *("worker.py", "wire.py", "codec.py", "probes.py", "counters.py", "guard.py"),
-    *("interpreter.py", "bf16.py", "harness.py", "ring.py", "shared.py"),
+    *("worker.py", "wire.py", "codec.py", "storage.py", "objects.py", "faults.py"),
+    *("probes.py", "counters.py", "guard.py", "interpreter.py", "bf16.py"),
+    *("harness.py", "ring.py", "shared.py"),
 )
 PREFIX = "inferlab-"
 

@@ -1,8 +1,8 @@
 """The untrusted side: load one submission, answer the judge's calls until the process is killed.
 
 It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
-this process says proves anything. Of ours it can import only what ``stage`` copies
-for it; what Triton and speed tests take waits until it is needed.
+this process says proves anything. Of ours it can import only what ``stage`` copies for it; what
+Triton and speed tests take waits until it is needed.
 """
 
 import contextlib
@@ -10,14 +10,12 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
-import inspect
 import json
 import os
 import resource
 import socket
 import sys
 import threading
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,37 +23,18 @@ from typing import Any
 import torch
 
 from grader import probes
-from grader.codec import Packer, Record, Unpacker, whole_storage
+from grader.codec import Packer, Record, Unpacker
+from grader.faults import describe
+from grader.objects import Kept, Stub
+from grader.storage import content, odd_tensor, place
 from grader.wire import Channel
 
 MODULE = "submission"  # the name under which the student's file is registered
-MAX_TEXT = 2000  # characters of an exception's message
-MAX_FRAMES = 12
-MAX_METHODS = 200
+MAX_NAMES = 200  # public ones that the judge is told
 
 
 class Raised(Exception):
     """The judge's object refused a call."""
-
-
-class Stub:
-    """What the submission sees of an object that lives with the judge."""
-
-    def __init__(self, worker: "Worker", number: int, methods: list[str], attributes: list[str]):
-        vars(self).update(_worker=worker, _number=number, _methods=methods, _attributes=attributes)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._worker.ask(self._number, "__call__", args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._methods:
-            return lambda *args, **kwargs: self._worker.ask(self._number, name, args, kwargs)
-        if name in self._attributes:
-            return self._worker.ask(self._number, name, None, {})
-        raise AttributeError(f"the object has no attribute {name!r}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"the attribute {name!r} cannot be set")
 
 
 class Worker:
@@ -67,8 +46,7 @@ class Worker:
         self.module: ModuleType | None = None
         self.file = ""
         self.given: dict[str, ModuleType] = {}
-        self.objects: dict[int, Any] = {}
-        self.handles: dict[int, Any] = {}
+        self.objects = Kept()
         self.watched: list[Any] = []  # tensors, and lists of plain values
         self.probes = probes.Probes()
         self.harness: Any = None
@@ -86,20 +64,12 @@ class Worker:
             if not what:
                 plain = torch.Tensor.detach(value).resolve_conj().resolve_neg()
                 return packer.tensor(plain.cpu(), whole=False, device=str(value.device))
-            return self._handle(value, what)
+            return self.objects.handle(value, what)
         known = self._given_class(type(value).__name__)
         if dataclasses.is_dataclass(value) and known is type(value):
             fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             return packer.pack(Record(type(value).__name__, fields))
-        return self._handle(value, type(value).__name__)
-
-    def _handle(self, value: Any, kind: str) -> Any:
-        # An object is kept for as long as the worker lives, so its id stays its own.
-        if id(value) not in self.handles:
-            number = len(self.objects) + 1
-            self.objects[number] = value
-            self.handles[id(value)] = {"h": [number, kind[:100], methods_of(value)]}
-        return self.handles[id(value)]
+        return self.objects.handle(value, type(value).__name__)
 
     def _given_class(self, name: str) -> Any:
         found = (getattr(module, name, None) for module in self.given.values())
@@ -128,7 +98,7 @@ class Worker:
             case "h":
                 return self.objects[body]
             case "c":
-                return Stub(self, *body)
+                return Stub(self.ask, *body)
             case _:
                 raise ValueError(f"unknown tag {tag}")
 
@@ -158,11 +128,11 @@ class Worker:
                 tree, out = self.pack(value)
             reply = {"op": "value", "value": tree}
         except BaseException as error:
-            reply, out = {"op": "error", **self.describe(error)}, []
+            reply, out = {"op": "error", **describe(error, self.file)}, []
         try:
             self.send({**reply, "id": header["id"]}, out)
         except ValueError as error:  # the value is larger than a message may be
-            reply = {"op": "error", **self.describe(error), "id": header["id"]}
+            reply = {"op": "error", **describe(error, self.file), "id": header["id"]}
             self.send(reply, [])
 
     def _perform(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
@@ -257,39 +227,7 @@ class Worker:
         sys.modules[MODULE] = module
         spec.loader.exec_module(module)
         self.module = module
-        return [name for name in vars(module) if not name.startswith("_")][:MAX_METHODS]
-
-    def describe(self, error: BaseException) -> dict[str, Any]:
-        """Return an exception as data: only the submission's own frames are kept."""
-        chain = in_kernel(error)
-        try:
-            message = str(chain[-1])
-        except BaseException:
-            message = "(its message cannot be shown)"
-        frames = [
-            [frame.lineno, frame.name]
-            for link in chain
-            for frame in traceback.extract_tb(link.__traceback__)
-            if frame.filename == self.file
-        ]
-        if isinstance(error, SyntaxError) and error.filename == self.file:
-            frames.append([error.lineno or 0, "<module>"])
-        return {
-            "kind": type(chain[-1]).__name__[:100],
-            "message": message[:MAX_TEXT],
-            "bases": [cls.__name__[:100] for cls in type(error).__mro__][:20],
-            "frames": frames[-MAX_FRAMES:],
-        }
-
-
-def in_kernel(error: BaseException) -> list[BaseException]:
-    """Return an exception and what Triton's interpreter has wrapped in it: the kernel's own."""
-    chain = [error]
-    while type(chain[-1]).__name__ == "InterpreterError" and chain[-1].__cause__ is not None:
-        chain.append(chain[-1].__cause__)
-        if len(chain) > MAX_FRAMES:
-            break
-    return chain
+        return [name for name in vars(module) if not name.startswith("_")][:MAX_NAMES]
 
 
 def gradients(function: Any, tensors: Any, upstream: torch.Tensor, **options: Any) -> Any:
@@ -304,43 +242,6 @@ def public(module: ModuleType | None, name: str, file: str) -> Any:
     if not hasattr(module, name):
         raise AttributeError(f"{file} defines no {name}")
     return getattr(module, name)
-
-
-def odd_tensor(tensor: torch.Tensor) -> str:
-    """Return what keeps a tensor from crossing as plain bytes, or an empty string."""
-    if tensor.layout != torch.strided:
-        return f"{str(tensor.layout).removeprefix('torch.')} tensor"
-    if tensor.is_quantized:
-        return "quantized tensor"
-    if tensor.is_nested:
-        return "nested tensor"
-    if tensor.device.type not in ("cpu", "cuda"):
-        return f"tensor on {tensor.device.type}"
-    return ""
-
-
-def place(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Return the tensor on the device, a view still a view with its neighbours around it."""
-    if device.type == "cpu":
-        return tensor
-    storage = whole_storage(tensor).to(device).view(tensor.dtype)
-    return storage.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
-
-
-def content(item: Any) -> Any:
-    """Return what a watched argument holds: every byte under a tensor, else the value itself."""
-    return whole_storage(item) if isinstance(item, torch.Tensor) else item
-
-
-def methods_of(value: Any) -> list[str]:
-    """Return the names that the judge may call on an object, looked up without running its code."""
-    names = [name for name in dir(type(value)) if not name.startswith("_")]
-    if callable(value):
-        names.insert(0, "__call__")
-    static = ((name, inspect.getattr_static(type(value), name, None)) for name in names)
-    return [name for name, member in static if callable(getattr(member, "__func__", member))][
-        :MAX_METHODS
-    ]
 
 
 def limit(limits: dict[str, int]) -> None:

@@ -22,6 +22,7 @@ GIVEN_PACKAGES = PACKAGES | {"numpy", "safetensors", "tokenizers", "transformers
 ORACLE_PACKAGES = PACKAGES | {"safetensors"}
 TRAINING = frozenset({"corpus", "measure", "pretrain", "training"})
 TRAINING_PACKAGES = ORACLE_PACKAGES | {"tokenizers", "transformers", "typer"}
+SERVING = frozenset({"wire", "codec", "storage", "objects", "faults"})  # in any worker
 READERS = ("syntax", "uses", "cursor", "scopes")  # run without site-packages
 NO_NAMES = frozenset({"base.py", "helpers.py", "manager.py", "util.py", "utils.py"})
 
@@ -116,12 +117,15 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("worker", {"wire", "codec", "probes", "interpreter", "harness", "ring", "shared"}),
+        ("worker", {*SERVING, "probes", "interpreter", "harness", "ring", "shared"}),
         ("harness", {"ring", "shared"}),
         ("ring", set()),
         ("shared", set()),
         ("wire", set()),
-        ("codec", {"wire"}),
+        ("codec", {"wire", "storage"}),
+        ("storage", set()),
+        ("objects", set()),
+        ("faults", set()),
         ("probes", {"counters", "guard"}),
         ("guard", {"counters"}),
         ("counters", set()),

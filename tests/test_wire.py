@@ -20,6 +20,7 @@ from torch import Tensor
 from grader import codec, wire
 from grader.codec import DTYPES, Packer, Record, Unpacker
 from grader.sandbox import make_arena
+from grader.storage import as_bytes
 from grader.wire import (
     PREFIX,
     Channel,
@@ -88,7 +89,7 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Tensor):
         alike = a.dtype == b.dtype and a.shape == b.shape
-        return alike and torch.equal(codec.as_bytes(a), codec.as_bytes(b))
+        return alike and torch.equal(as_bytes(a), as_bytes(b))
     if isinstance(a, float):
         return a == b or (math.isnan(a) and math.isnan(b))
     if isinstance(a, list | tuple):

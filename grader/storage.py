@@ -1,0 +1,43 @@
+"""The bytes under a tensor: what crosses the wire, and what a view shares with its neighbours."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def as_bytes(tensor: Tensor) -> Tensor:
+    """Return the elements of a CPU tensor, in order, as a flat uint8 tensor."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def whole_storage(tensor: Tensor) -> Tensor:
+    """Return every byte of the storage under a tensor, as a flat uint8 view of it."""
+    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return flat.set_(tensor.untyped_storage())  # pyright: ignore[reportArgumentType]
+
+
+def odd_tensor(tensor: Tensor) -> str:
+    """Return what keeps a tensor from crossing as plain bytes, or an empty string."""
+    if tensor.layout != torch.strided:
+        return f"{str(tensor.layout).removeprefix('torch.')} tensor"
+    if tensor.is_quantized:
+        return "quantized tensor"
+    if tensor.is_nested:
+        return "nested tensor"
+    if tensor.device.type not in ("cpu", "cuda"):
+        return f"tensor on {tensor.device.type}"
+    return ""
+
+
+def place(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return the tensor on the device, a view still a view with its neighbours around it."""
+    if device.type == "cpu":
+        return tensor
+    storage = whole_storage(tensor).to(device).view(tensor.dtype)
+    return storage.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def content(item: Any) -> Any:
+    """Return what a watched argument holds: every byte under a tensor, else the value itself."""
+    return whole_storage(item) if isinstance(item, Tensor) else item
