@@ -97,7 +97,8 @@ def test_each_tier_brings_its_share(ratio: float, points: float) -> None:
 
 def test_speed_of_wrong_answers_is_not_even_measured() -> None:
     # The gate passes: only a later test of the task sees it.
-    scores, verdicts, _ = graded("softmax(x.double(), -1).to(x.dtype) * (1 + 9 * (x.shape[1] == 2))")
+    wrong_if_narrow = "softmax(x.double(), -1).to(x.dtype) * (1 + 9 * (x.shape[1] == 2))"
+    scores, verdicts, _ = graded(wrong_if_narrow)
 
     assert scores["speed"] == 0
     assert 0 < scores["right"] < 45
