@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -21,13 +21,26 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.sandbox import WorkerProcess
-from grader.wire import Late, WireError
+from grader.wire import Channel, Late, WireError
 
 MAX_NESTING = 50
 MAX_NAME = 200
 PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
+
+
+class Process(Protocol):
+    """What runs the submission at the other end of a conversation."""
+
+    channel: Channel
+
+    def fault(self) -> SubmissionFault:
+        """Say why it is gone."""
+        ...
+
+    def kill(self) -> None:
+        """End it."""
+        ...
 
 
 class Refusal(Exception):
@@ -59,24 +72,24 @@ class Watched:
 class Proxy:
     """An object that lives in the worker. Methods, attributes and calls, no operators."""
 
-    __slots__ = ("_conversation", "_methods", "_number", "kind_")
+    __slots__ = ("_conversation", "kind_", "methods_", "number_")
 
     def __init__(self, talk: "Conversation", number: int, kind: str, methods: list[str]) -> None:
         self._conversation = talk
-        self._number = number
-        self._methods = methods
+        self.number_ = number
+        self.methods_ = methods
         self.kind_ = kind
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._conversation.call(["object", self._number, "__call__"], args, kwargs)
+        return self._conversation.call(["object", self.number_, "__call__"], args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in self._methods:
-            talk, target = self._conversation, ["object", self._number, name]
+        if name in self.methods_:
+            talk, target = self._conversation, ["object", self.number_, name]
             return lambda *args, **kwargs: talk.call(target, args, kwargs)
-        return self._conversation.request({"op": "get", "object": self._number, "name": name})
+        return self._conversation.request({"op": "get", "object": self.number_, "name": name})
 
     def __repr__(self) -> str:
         return f"<{self.kind_} of the submission>"
@@ -100,7 +113,7 @@ class Clock:
 class Conversation:
     """Requests to one worker. After a fault it is over: the worker is dead."""
 
-    def __init__(self, worker: WorkerProcess, device: str, clock: Clock, source: str) -> None:
+    def __init__(self, worker: Process, device: str, clock: Clock, source: str) -> None:
         self.worker = worker
         self.over = False
         self._device = device
@@ -200,7 +213,8 @@ class Conversation:
         named = header.get("function") or header.get("name") or header["op"]
         target = header.get("target") or [named]
         limit = max(min([self._clock.call_seconds, *self._clock.limits]), self._least)
-        return StudentTimeout(f"{target[-1]} did not end within its time limit of {limit:g} s")
+        name = "the call" if target[-1] == "__call__" else target[-1]
+        return StudentTimeout(f"{name} did not end within its time limit of {limit:g} s")
 
     def end(self, fault: SubmissionFault | None) -> SubmissionFault:
         """Kill the worker and return the fault."""
@@ -285,7 +299,7 @@ class Conversation:
             self._watching.append(value)
             return {"w": packer.pack(value.value)}
         if isinstance(value, Proxy):
-            return {"h": value._number}  # pyright: ignore[reportPrivateUsage]
+            return {"h": value.number_}
         if isinstance(value, Lent):
             return {"c": [self._lend(value), list(value.methods), list(value.attributes)]}
         if isinstance(value, torch.Generator):

@@ -40,7 +40,7 @@ class DirectProxy(Proxy):
     def __init__(self, owner: "DirectStudent", value: Any) -> None:
         self._owner = owner
         self._value = value
-        self._methods = methods_of(value)
+        self.methods_ = methods_of(value)
         self.kind_ = type(value).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -48,7 +48,7 @@ class DirectProxy(Proxy):
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._value, name)
-        if name in self._methods:
+        if name in self.methods_:
             return lambda *args, **kwargs: self._owner.run(member, args, kwargs)
         return self._owner.outward(member)
 

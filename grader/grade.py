@@ -217,6 +217,7 @@ def _setting(
         },
         output=limits.output_kb << 10,
         triton="triton" in lab.imports,
+        ranks=limits.ranks,
     )
 
 

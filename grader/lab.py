@@ -33,6 +33,7 @@ class Limits:
     open_files: int = 256
     file_mb: int = 64
     output_kb: int = 64
+    ranks: int = 1  # of the largest group that the suites spawn; 1: they spawn none
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,7 @@ def _limits(table: Table) -> Limits:
         open_files=table.whole("open_files", default.open_files),
         file_mb=table.whole("file_mb", default.file_mb),
         output_kb=table.whole("output_kb", default.output_kb),
+        ranks=table.whole("ranks", default.ranks),
     )
     table.finish()
     return limits

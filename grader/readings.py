@@ -1,8 +1,10 @@
 """What a probe says of a block. A worker may lie, so a reading must have the form that ours has."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from grader.collectives import MAX_COLLECTIVES
 from grader.counters import MAX_OPERATORS
 from grader.errors import Mismatch
 
@@ -42,3 +44,25 @@ class Operators:
         if not all(type(size) is int and size >= 0 for size in sizes.values()):
             raise Mismatch(UNCOUNTED)
         self.seen = sizes
+
+
+@dataclass(slots=True)
+class Sent:
+    """The collectives that each rank of a group began, in order: kind, bytes of the full tensor."""
+
+    per_rank: list[list[tuple[str, int]]] = field(default_factory=list[list[tuple[str, int]]])
+
+    def take(self, readings: Sequence[Any]) -> None:
+        """Take what each rank's worker has noted, or raise Mismatch."""
+        for reading in readings:
+            if type(reading) is not list or len(cast(list[Any], reading)) > MAX_COLLECTIVES:
+                raise Mismatch(UNCOUNTED)
+            self.per_rank.append([_collective(item) for item in cast(list[Any], reading)])
+
+
+def _collective(item: Any) -> tuple[str, int]:
+    match item:
+        case [str(kind), int(count)]:
+            return kind[:50], count
+        case _:
+            raise Mismatch(UNCOUNTED)

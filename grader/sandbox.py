@@ -63,6 +63,7 @@ class Setting:
     output: int  # bytes kept
     threads: int = 1
     triton: bool = False  # the worker imports it before it is ready
+    ranks: int = 1  # of the largest group; above 1 the worker may have to fork
     cage: str = field(default_factory=limits.detect)
 
     @classmethod
@@ -151,6 +152,7 @@ class WorkerProcess:
             "given": setting.given,
             "rlimits": setting.rlimits,
             "triton": setting.triton,
+            "ranks": setting.ranks,
         }
         args = [*map(str, handed), json.dumps(config), setting.seen("judge")]
         python = [sys.executable, "-I", "-B", "-u", "-c", BOOT, *args]
@@ -238,19 +240,20 @@ class WorkerProcess:
     def fault(self) -> SubmissionFault:
         """Say why the worker is gone; it is killed first if it is not."""
         code = self._exit_code()
+        return self.broken_limit() or ended(128 - code if code and code > 128 else code)
+
+    def broken_limit(self) -> SubmissionFault | None:
+        """Kill the worker, and say which limit it was already being killed for, if any."""
         self.kill()
-        reason = self._reason
-        if reason == "memory":
-            limit = self._setting.memory >> 20
-            return StudentMemory(f"the code took more than the {limit} MiB that it may use")
-        if reason == "processes":
-            return StudentCrashed(f"the code started more than {self._setting.processes} processes")
-        if code is None:
-            return StudentCrashed("the code closed its connection to the judge")
-        number = code - 128 if code > 128 else -code
-        with contextlib.suppress(ValueError):
-            return StudentCrashed(f"the process was ended by {signal.Signals(number).name}")
-        return StudentCrashed(f"the process ended itself with status {code}")
+        match self._reason:
+            case "memory":
+                limit = self._setting.memory >> 20
+                return StudentMemory(f"the code took more than the {limit} MiB that it may use")
+            case "processes":
+                limit = self._setting.processes
+                return StudentCrashed(f"the code started more than {limit} processes")
+            case _:
+                return None
 
     def _exit_code(self) -> int | None:
         try:
@@ -278,6 +281,15 @@ class WorkerProcess:
             self._reason = self._cage.why_killed()
             self._cage.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def ended(code: int | None) -> SubmissionFault:
+    """Say how a process ended: its status, or minus the signal; None if it did not."""
+    if code is None:
+        return StudentCrashed("the code closed its connection to the judge")
+    with contextlib.suppress(ValueError):
+        return StudentCrashed(f"the process was ended by {signal.Signals(-code).name}")
+    return StudentCrashed(f"the process ended itself with status {code}")
 
 
 def make_arena(size: int = ARENA) -> int:

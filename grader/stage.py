@@ -15,6 +15,7 @@ MODULES = (  # of ours, all that a worker imports
     *("worker.py", "wire.py", "codec.py", "storage.py", "objects.py", "faults.py"),
     *("probes.py", "counters.py", "guard.py", "interpreter.py", "bf16.py"),
     *("harness.py", "ring.py", "shared.py"),
+    *("rank.py", "collectives.py"),
 )
 PREFIX = "inferlab-"
 

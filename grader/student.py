@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,17 @@ from torch import Tensor
 
 from grader.codec import Record
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
-from grader.errors import Mismatch, NotGraded, StudentError, SubmissionFault
+from grader.errors import Mismatch, NotGraded, SubmissionFault
+from grader.group import Group, PerRank
 from grader.lab import Lab
 from grader.pool import WarmPool
+from grader.raising import raises
 from grader.readings import Count, Operators
 from grader.ring import Layout
-from grader.sandbox import Setting
+from grader.sandbox import Setting, WorkerProcess
+from grader.spawn import Groups
 
-__all__ = ["Folder", "Proxy", "Record", "Refusal", "Student", "Watched"]
+__all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
@@ -45,6 +48,9 @@ class Student:
         self._source = source
         self._clock = Clock(lab.limits.call_seconds)
         self._talk: Conversation | None = None
+        self._worker: WorkerProcess | None = None  # of the conversation
+        self._file = f"{setting.seen('submission')}/{lab.topic}.py"
+        self._groups = Groups(setting, self._clock, source, self._file, pool.take)
         self._load_fault: SubmissionFault | None = None
         self._killers: list[threading.Thread] = []
 
@@ -52,20 +58,21 @@ class Student:
 
     def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
         """Set the deadlines of the next test, and how many fresh workers later ones will take."""
-        alive = self._talk is not None and not self._talk.over
+        alive = self._groups.alive or (self._talk is not None and not self._talk.over)
         if self._load_fault is None:
             self._pool.expect(workers_to_come + (not alive))
         self._clock.test, self._clock.grading = test_deadline, grading_deadline
         self._clock.limits.clear()
+        self._groups.forget_lent()
         if self._talk is not None:
             self._talk.forget_lent()
 
     def printed_(self) -> str:
         """Return what the submission has printed since the last time, and forget it."""
-        if self._talk is None:
-            return ""
-        text = self._talk.worker.output()
-        self._talk.worker.forget_output()
+        text = self._groups.printed()
+        if self._worker is not None:
+            text = self._worker.output() + text
+            self._worker.forget_output()
         return text
 
     def extend_(self, seconds: float) -> None:
@@ -88,12 +95,15 @@ class Student:
 
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
-        if self._talk is not None:
+        kills = self._groups.retire()
+        if self._talk is not None and self._worker is not None:
             self._talk.over = True
-            killer = threading.Thread(target=self._talk.worker.kill)
+            kills.append(self._worker.kill)
+            self._talk = self._worker = None
+        for kill in kills:
+            killer = threading.Thread(target=kill)
             killer.start()
             self._killers.append(killer)
-            self._talk = None
 
     def close_(self) -> None:
         """Give the worker up and wait until every one that was used is gone."""
@@ -106,13 +116,13 @@ class Student:
             raise self._load_fault
         if self._talk is None or self._talk.over:
             started = time.monotonic()
-            worker = self._pool.take()
+            self._worker = self._pool.take()
             # How long a worker takes to start is ours, not the submission's.
             self._clock.test += time.monotonic() - started
-            self._talk = Conversation(worker, self._setting.device, self._clock, self._source)
-            file = f"{self._setting.seen('submission')}/{self._lab.topic}.py"
+            device = self._setting.device
+            self._talk = Conversation(self._worker, device, self._clock, self._source)
             try:
-                self._talk.request({"op": "load", "file": file})
+                self._talk.request({"op": "load", "file": self._file})
             except SubmissionFault as fault:
                 # What fails on import fails for every test; it need not be tried again.
                 self._load_fault = fault
@@ -163,18 +173,19 @@ class Student:
         """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call."""
         return Watched(value)
 
-    @contextmanager
-    def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
+    def raises(self, kind: type[Exception], naming: str = "") -> AbstractContextManager[None]:
         """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""
-        try:
-            yield
-        except StudentError as error:
-            if kind.__name__ not in error.bases or error.kind == "NotImplementedError":
-                raise
-            if naming.lower() not in error.message.lower():
-                raise Mismatch(f"the {kind.__name__} should name {naming}") from None
-            return
-        raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")
+        return raises(kind, naming)
+
+    def spawn(self, world_size: int, backend: str = "") -> Group:
+        """Return the group of that many ranks, each with the submission loaded.
+
+        ``backend`` is "nccl" where the lab is graded on a GPU, else "gloo", unless it is named.
+        Raises NotGraded if there are fewer GPUs than ranks.
+        """
+        if self._load_fault is not None:
+            raise self._load_fault
+        return self._groups.get(world_size, backend)
 
     @contextmanager
     def time_limit(self, seconds: float) -> Generator[None, None, None]:
@@ -192,7 +203,9 @@ class Student:
 
     def new_folder(self) -> Folder:
         """Return an empty folder that this worker can read and only we can write."""
-        worker = self._conversation().worker
+        self._conversation()
+        worker = self._worker
+        assert worker is not None
         host = Path(tempfile.mkdtemp(dir=worker.folder))
         host.chmod(0o755)
         return Folder(host, f"{worker.seen_folder}/{host.name}")

@@ -1,0 +1,160 @@
+"""One rank of a group: a process forked in the sandbox before any submission code runs there.
+
+It is a worker like another, with its own socket to the judge; beside it a thread says where the
+rank is when the judge asks because nothing comes back.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from grader.collectives import Collectives
+from grader.faults import MAX_FRAMES
+from grader.wire import Channel
+from grader.worker import Worker
+
+FDS = 4  # that a rank needs: socket, inbox, outbox, the socket of its watch
+PR_SET_PDEATHSIG = 1
+
+
+def fork(parent: Worker, device: str) -> int:
+    """Start a rank that talks through the descriptors which came last; return its process id."""
+    assert parent.channel.fds is not None
+    fds, parent.channel.fds = parent.channel.fds[:FDS], parent.channel.fds[FDS:]
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _serve(parent, device, fds)
+        finally:
+            os._exit(0)
+    for fd in fds:
+        os.close(fd)
+    return pid
+
+
+def _serve(parent: Worker, device: str, fds: list[int]) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent.channel.close()
+    channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
+    rank = RankWorker(channel, device)
+    rank.given = parent.given
+    threading.Thread(target=rank.watch, args=(socket.socket(fileno=fds[3]),), daemon=True).start()
+    rank.serve()
+
+
+def exit_status(pid: int) -> int | None:
+    """Return how a rank ended, as ``os.waitstatus_to_exitcode`` does; None while it runs."""
+    done, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if done else None
+
+
+class RankWorker(Worker):
+    """The conversation of one rank."""
+
+    def __init__(self, channel: Channel, device: str) -> None:
+        super().__init__(channel, device)
+        self.collectives: Collectives | None = None
+        self._main = threading.get_ident()
+
+    def perform(self, header: dict[str, Any], buffers: list[Tensor]) -> Any:
+        """Do what a request asks for; the ranks' own requests come first."""
+        match header["op"]:
+            case "join":
+                return self._join(header)
+            case "collectives":
+                seen, self.collectives = self.collectives, None
+                return seen.begun if seen else []
+            case "held":
+                return held_bytes(self.device)
+            case "subgroup":
+                return dist.new_group(header["ranks"])
+            case "call" if header["target"][0] == "backward":
+                with self.probes.unobserved():
+                    args, kwargs = self.unpack(header["value"], buffers)
+                with self._listening():
+                    return backward(*args, **kwargs)
+            case "call":
+                with self._listening():
+                    return super().perform(header, buffers)
+            case _:
+                return super().perform(header, buffers)
+
+    def _join(self, header: dict[str, Any]) -> None:
+        """Become a rank of the default group."""
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+        dist.init_process_group(
+            header["backend"],
+            init_method=f"file://{header['store']}",
+            rank=header["rank"],
+            world_size=header["world"],
+        )
+
+    def _listening(self) -> Collectives:
+        """Return the mode that notes collectives; it goes on where the last call left it."""
+        if self.collectives is None:
+            self.collectives = Collectives(self.file)
+        return self.collectives
+
+    def watch(self, sock: socket.socket) -> None:
+        """Say where the main thread is, as a line of JSON, each time that a byte comes."""
+        while sock.recv(1):
+            sock.sendall(json.dumps(self._whereabouts()).encode() + b"\n")
+
+    def _whereabouts(self) -> dict[str, Any]:
+        threads = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  # no public one
+        # Autograd runs the backward of a GPU on threads of its own.
+        order = [threads.pop(self._main, None), *threads.values()]
+        frames = next(filter(None, (self._own_frames(frame) for frame in order)), [])
+        noted = self.collectives
+        last = [noted.begun[-1][0], noted.lines[-1]] if noted and noted.lines else None
+        return {"frames": frames, "last": last, "begun": len(noted.begun) if noted else 0}
+
+    def _own_frames(self, frame: Any) -> list[list[Any]]:
+        found: list[list[Any]] = []
+        while frame is not None and len(found) < MAX_FRAMES:
+            if frame.f_code.co_filename == self.file:
+                found.append([frame.f_lineno, frame.f_code.co_name])
+            frame = frame.f_back
+        return found[::-1]
+
+
+def backward(
+    module: Any, inputs: tuple[Tensor, ...], upstream: Any, needs: bool = True
+) -> tuple[Any, list[Any], dict[str, Any]]:
+    """Return a module's outputs, and the gradients of its inputs and of its parameters by name.
+
+    ``upstream`` has the form of the outputs; ``needs``: the inputs require gradients.
+    """
+    leaves = [item.detach().requires_grad_(needs) for item in inputs]
+    named = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
+    for parameter in named.values():
+        parameter.grad = None
+    out = module(*leaves)
+    many = isinstance(out, tuple | list)
+    torch.autograd.backward(tuple(out) if many else out, upstream)
+    parameters = {name: parameter.grad for name, parameter in named.items()}
+    return out, [leaf.grad for leaf in leaves], parameters
+
+
+def held_bytes(device: torch.device) -> int:
+    """Return the bytes of all storages on the device that a tensor of this process still uses."""
+    gc.collect()
+    # By type: an object of the submission may answer isinstance with code of its own.
+    tensors = [item for item in gc.get_objects() if issubclass(type(item), Tensor)]
+    storages = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+        for tensor in tensors
+        if tensor.layout == torch.strided and tensor.device.type == device.type
+    }
+    return sum(storages.values())
