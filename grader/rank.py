@@ -27,35 +27,43 @@ FDS = 4  # that a rank needs: socket, inbox, outbox, the socket of its watch
 PR_SET_PDEATHSIG = 1
 
 
-def fork(parent: Worker, device: str) -> int:
-    """Start a rank that talks through the descriptors which came last; return its process id."""
-    assert parent.channel.fds is not None
-    fds, parent.channel.fds = parent.channel.fds[:FDS], parent.channel.fds[FDS:]
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _serve(parent, device, fds)
-        finally:
-            os._exit(0)
-    for fd in fds:
-        os.close(fd)
-    return pid
+class Parent(Worker):
+    """A worker that forks ranks when it is asked to, and then says how they ended."""
 
+    def perform(self, header: dict[str, Any], buffers: list[Tensor]) -> Any:
+        """Do what a request asks for."""
+        match header["op"]:
+            case "fork":
+                return self._fork(header["device"])
+            case "exit_status":
+                done, status = os.waitpid(header["pid"], os.WNOHANG)
+                return os.waitstatus_to_exitcode(status) if done else None
+            case _:
+                return super().perform(header, buffers)
 
-def _serve(parent: Worker, device: str, fds: list[int]) -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    parent.channel.close()
-    channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
-    rank = RankWorker(channel, device)
-    rank.given = parent.given
-    threading.Thread(target=rank.watch, args=(socket.socket(fileno=fds[3]),), daemon=True).start()
-    rank.serve()
+    def _fork(self, device: str) -> int:
+        """Start a rank that talks through the descriptors which came last; return its id."""
+        assert self.channel.fds is not None
+        fds, self.channel.fds = self.channel.fds[:FDS], self.channel.fds[FDS:]
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become_rank(device, fds)
+            finally:
+                os._exit(0)
+        for fd in fds:
+            os.close(fd)
+        return pid
 
-
-def exit_status(pid: int) -> int | None:
-    """Return how a rank ended, as ``os.waitstatus_to_exitcode`` does; None while it runs."""
-    done, status = os.waitpid(pid, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status) if done else None
+    def _become_rank(self, device: str, fds: list[int]) -> None:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        self.channel.close()
+        channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
+        rank = RankWorker(channel, device)
+        rank.given = self.given
+        watched = socket.socket(fileno=fds[3])
+        threading.Thread(target=rank.watch, args=(watched,), daemon=True).start()
+        rank.serve()
 
 
 class RankWorker(Worker):

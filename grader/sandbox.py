@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 START_SECONDS = 120.0
 ARENA = 1 << 30  # bytes of a message's large buffers; pages are taken only when touched
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
-BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from grader.worker import main; main()"
+BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from grader.boot import main; main()"
 
 
 @dataclass(frozen=True, slots=True)

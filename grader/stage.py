@@ -12,7 +12,7 @@ from grader import limits
 from grader.lab import Lab
 
 MODULES = (  # of ours, all that a worker imports
-    *("worker.py", "wire.py", "codec.py", "storage.py", "objects.py", "faults.py"),
+    *("boot.py", "worker.py", "wire.py", "codec.py", "storage.py", "objects.py", "faults.py"),
     *("probes.py", "counters.py", "guard.py", "interpreter.py", "bf16.py"),
     *("harness.py", "ring.py", "shared.py"),
     *("rank.py", "collectives.py"),

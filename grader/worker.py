@@ -5,15 +5,10 @@ this process says proves anything. Of ours it can import only what ``stage`` cop
 Triton and speed tests take waits until it is needed.
 """
 
-import contextlib
 import dataclasses
 import functools
 import importlib
 import importlib.util
-import json
-import os
-import resource
-import socket
 import sys
 import threading
 from pathlib import Path
@@ -140,14 +135,6 @@ class Worker:
         match header["op"]:
             case "load":
                 return self.load(header["file"])
-            case "fork" | "exit_status":
-                # Imported here: only labs on groups need it.
-                from grader import rank
-
-                fork = header["op"] == "fork"
-                return (
-                    rank.fork(self, header["device"]) if fork else rank.exit_status(header["pid"])
-                )
             case "call":
                 with self.probes.unobserved():
                     args, kwargs = self.unpack(header["value"], buffers)
@@ -253,38 +240,3 @@ def public(module: ModuleType | None, name: str, file: str) -> Any:
     if not hasattr(module, name):
         raise AttributeError(f"{file} defines no {name}")
     return getattr(module, name)
-
-
-def limit(limits: dict[str, int]) -> None:
-    """Set the limits that the kernel keeps for this process and all that it starts."""
-    for name, value in limits.items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (allowed, allowed))
-
-
-def main() -> None:
-    """Start: import what is given, say that we are ready, then serve."""
-    sock = socket.socket(fileno=int(sys.argv[1]))
-    channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]), takes_fds=True)
-    for fd in sys.argv[1:4]:
-        os.set_inheritable(int(fd), False)
-    config = json.loads(sys.argv[4])
-    torch.set_num_threads(config["threads"])
-    worker = Worker(channel, config["device"])
-    sys.path.insert(0, config["given_path"])
-    for name in config["given"]:
-        worker.given[name] = importlib.import_module(f"labs.{name}")
-    if worker.device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
-        torch.zeros(1, device=worker.device)
-    if config["triton"]:
-        # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
-        from grader import interpreter
-
-        interpreter.prepare(worker.device.type)
-    limit(config["rlimits"])
-    channel.send({"op": "ready"}, [], None)
-    with contextlib.suppress(Exception):
-        worker.serve()
-    os._exit(0)

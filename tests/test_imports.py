@@ -117,7 +117,8 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("worker", {*SERVING, "probes", "interpreter", "harness", "ring", "shared", "rank"}),
+        ("boot", {"worker", "wire", "interpreter", "rank"}),
+        ("worker", {*SERVING, "probes", "harness", "ring", "shared"}),
         ("rank", {"collectives", "faults", "wire", "worker"}),
         ("collectives", {"counters"}),
         ("harness", {"ring", "shared"}),
