@@ -1,0 +1,908 @@
+"""Hidden suite of lab 03. What can be counted out is exact: filters are compared bit by bit, beams
+with the oracle's in searches whose every decision is clear by a margin.
+
+Draws are judged by chi-square at p < 1e-6, and only if a second secret seed says the same: a right
+sampler fails one such law in 10**12 runs, and the 60 or so of this suite together less than once in
+10**10. Draws that must differ are 64 rows of 11 equal chances: they agree by accident once in
+11**64.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.compare import assert_close, assert_equal, assert_unmodified, check, describe, expect
+from grader.errors import Mismatch, StudentError
+from grader.plugin import task
+from grader.student import Proxy
+from reference import beams
+from reference import sampling as oracle
+
+LOW = [torch.float16, torch.bfloat16]
+DTYPES = [torch.float32, *LOW]
+INF = math.inf
+
+
+def name_of(value: object) -> str | None:
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+each_low_dtype = pytest.mark.parametrize("dtype", LOW, ids=name_of)
+
+
+def rows_of(logits: Tensor) -> list[list[float]]:
+    return logits.double().tolist()
+
+
+# --- filters ---------------------------------------------------------------------------------
+
+RULES: dict[str, Callable[[list[float], Any], set[int]]] = {
+    "top_k": oracle.kept_by_top_k,
+    "top_p": oracle.kept_by_top_p,
+    "min_p": oracle.kept_by_min_p,
+}
+BOUNDARIES = {"top_p": oracle.masses, "min_p": oracle.shares}
+
+
+def kept(name: str, logits: Tensor, number: float) -> Tensor:
+    return oracle.keep(logits, [RULES[name](row, number) for row in rows_of(logits)])
+
+
+def assert_kept(student: Any, name: str, logits: Tensor, number: float) -> None:
+    """Compare a filter that removes tokens with the oracle, bit by bit."""
+    assert_equal(getattr(student, name)(logits, number), kept(name, logits, number), name)
+
+
+def clear(
+    draw: Any, name: str, logits: Tensor, low: float, high: float, margin: float = 1e-4
+) -> float:
+    """Draw a p that is away from every number at which the filter would keep other tokens."""
+    found = [boundary for row in rows_of(logits) for boundary in BOUNDARIES[name](row)]
+    boundaries = torch.tensor(found, dtype=torch.float64)
+    for _ in range(10_000):
+        p = low + (high - low) * torch.rand(1, generator=draw.generator).item()
+        if float((boundaries - p).abs().min()) > margin:
+            return p
+    raise RuntimeError("no p is far enough from all boundaries")
+
+
+def with_gaps(draw: Any, logits: Tensor) -> Tensor:
+    """Remove about a third of the tokens, but never three that are chosen in each row."""
+    spared = torch.rand(logits.shape, generator=draw.generator).topk(3).indices
+    gone = torch.rand(logits.shape, generator=draw.generator) < 0.35
+    return logits.masked_fill(gone.scatter(-1, spared, False), -INF)
+
+
+def assert_penalty(
+    student: Any, logits: Tensor, history: list[list[int]], penalty: float, what: str = "the result"
+) -> None:
+    got = student.repetition_penalty(logits, history, penalty)
+    want = oracle.repetition_penalty(logits.double(), history, penalty)
+    assert_close(got, want, "elementwise", like=logits, what=what)
+
+
+@task("filters", gate=True)
+@pytest.mark.parametrize("t", [0.6, 2.5, 1.0])
+def test_temperature_divides_the_logits(student, draw, t):
+    """temperature returns the logits divided by t."""
+    logits = draw.normal(5, 13, scale=3)
+
+    got = student.temperature(logits, t)
+
+    assert_close(got, logits.double() / t, "elementwise", like=logits)
+
+
+@task("filters")
+@each_low_dtype
+def test_temperature_of_low_precision(student, draw, dtype):
+    """temperature keeps the dtype, and what was removed stays removed."""
+    logits = with_gaps(draw, draw.normal(4, 17, dtype=dtype, scale=2))
+
+    got = student.temperature(logits, 0.35)
+
+    assert_close(got, logits.double() / 0.35, "elementwise", like=logits)
+
+
+@task("filters")
+def test_temperature_of_large_logits(student, draw):
+    """temperature works for logits around 1e4 and for small t."""
+    logits = draw.normal(3, 19, scale=1e3, shift=1e4)
+
+    got = student.temperature(logits, 0.01)
+
+    assert_close(got, logits.double() / 0.01, "elementwise", like=logits)
+
+
+@task("filters", weight=3)
+@pytest.mark.parametrize("k", [1, 3, 12, 13, 40])
+def test_top_k_keeps_the_k_largest(student, draw, k):
+    """top_k keeps the k largest logits of each row, in their places, and removes the others."""
+    assert_kept(student, "top_k", draw.normal(5, 13), k)
+
+
+@task("filters", weight=2)
+@pytest.mark.parametrize("k", [1, 10, 50])
+@each_dtype
+def test_top_k_of_equal_logits(student, draw, dtype, k):
+    """top_k keeps exactly k; of equal logits those with the lower id stay."""
+    assert_kept(student, "top_k", draw.integers(-2, 2, 4, 97).to(dtype) / 4, k)
+
+
+@task("filters", weight=3)
+@pytest.mark.parametrize(("low", "high"), [(0.02, 0.3), (0.3, 0.7), (0.7, 0.97)])
+def test_top_p_keeps_the_smallest_set(student, draw, low, high):
+    """top_p keeps the fewest best tokens that hold p or more, the crossing one included."""
+    for _ in range(3):
+        logits = draw.normal(5, 13, scale=1.5)
+
+        assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, low, high))
+
+
+@task("filters")
+def test_top_p_below_the_best_probability(student, draw):
+    """top_p always keeps at least the best token of each row."""
+    assert_kept(student, "top_p", draw.normal(4, 11), 1e-3)
+
+
+@task("filters", weight=2)
+@each_dtype
+def test_top_p_of_equal_logits(student, draw, dtype):
+    """top_p counts equal logits one by one, the lower id first."""
+    for _ in range(3):
+        logits = draw.integers(-2, 2, 4, 53).to(dtype) / 2
+
+        assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, 0.1, 0.9))
+
+
+@task("filters")
+@each_dtype
+def test_top_p_of_one_keeps_all(student, draw, dtype):
+    """top_p with p = 1 keeps every token."""
+    logits = draw.normal(6, 9, dtype=dtype)
+
+    assert_kept(student, "top_p", logits, 1.0)
+    assert_kept(student, "top_p", logits, 1)
+
+
+@task("filters")
+@each_low_dtype
+def test_probabilities_are_computed_in_float32(student, draw, dtype):
+    """top_p and min_p compute probabilities and sums in float32, whatever the input's dtype."""
+    for _ in range(2):
+        many = draw.normal(3, 1009, dtype=dtype, scale=0.2)
+        few = draw.normal(3, 211, dtype=dtype, scale=0.3)
+
+        assert_kept(student, "top_p", many, clear(draw, "top_p", many, 0.4, 0.9, 2e-5))
+        assert_kept(student, "min_p", few, clear(draw, "min_p", few, 0.4, 0.8, 3e-5))
+
+
+@task("filters")
+@pytest.mark.parametrize("shift", [300.0, -300.0], ids=["up", "down"])
+def test_probabilities_do_not_depend_on_an_offset(student, draw, shift):
+    """top_p and min_p work for logits whose exp is out of range."""
+    logits = draw.normal(4, 15, shift=shift)
+
+    assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, 0.3, 0.8))
+    assert_kept(student, "min_p", logits, clear(draw, "min_p", logits, 0.1, 0.5))
+
+
+@task("filters")
+def test_a_row_of_its_own(student, draw):
+    """Filters decide for each row by itself: peaked and flat rows keep different numbers."""
+    logits = draw.normal(4, 21) * torch.tensor([[0.1], [6.0], [1.0], [2.5]])
+
+    assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, 0.5, 0.9))
+    assert_kept(student, "min_p", logits, clear(draw, "min_p", logits, 0.05, 0.6))
+
+
+@task("filters", weight=3)
+@pytest.mark.parametrize(("low", "high"), [(0.01, 0.2), (0.2, 0.6), (0.6, 0.95)])
+def test_min_p_compares_with_the_best(student, draw, low, high):
+    """min_p keeps the tokens that are at least p times as probable as the best of their row."""
+    for _ in range(3):
+        logits = draw.normal(5, 13, scale=1.5)
+
+        assert_kept(student, "min_p", logits, clear(draw, "min_p", logits, low, high))
+
+
+@task("filters")
+def test_min_p_of_zero_and_one(student, draw):
+    """min_p with p = 0 keeps all, even the hopeless; with p = 1 all that equal the best."""
+    logits = draw.integers(-2, 2, 5, 23).float()
+    logits[:, 4] = -200.0
+
+    assert_kept(student, "min_p", logits, 0.0)
+    assert_kept(student, "min_p", logits, 1.0)
+
+
+HISTORY = [[3, 3, 8, 3], [], [0, 14, 6, 6, 9, 1], [14], [2, 5, 2]]
+
+
+@task("filters", weight=3)
+@pytest.mark.parametrize("penalty", [1.3, 0.7, 2])
+def test_penalty_follows_the_sign(student, draw, penalty):
+    """repetition_penalty divides positive logits and multiplies negative ones, once for each id."""
+    logits = draw.normal(5, 15, scale=2)
+
+    assert_penalty(student, logits, HISTORY, penalty)
+    assert_penalty(student, -logits, HISTORY, penalty, "the result for the opposite logits")
+
+
+@task("filters")
+@each_low_dtype
+def test_penalty_of_low_precision(student, draw, dtype):
+    """repetition_penalty keeps the dtype, and what was removed stays removed."""
+    assert_penalty(student, with_gaps(draw, draw.normal(5, 15, dtype=dtype)), HISTORY, 1.7)
+
+
+@task("filters")
+def test_penalty_without_history(student, draw):
+    """Rows that have said nothing keep their logits."""
+    logits = draw.normal(3, 7)
+
+    assert_equal(student.repetition_penalty(logits, [[], [], []], 1.5), logits)
+
+
+@task("filters")
+@pytest.mark.parametrize("token", [15, -1, 4000], ids=["V", "below zero", "far above"])
+def test_penalty_refuses_an_unknown_id(student, draw, token):
+    """An id outside the vocabulary is a ValueError that names history."""
+    history = [[3], [], [5, token, 2]]
+
+    with student.raises(ValueError, naming="history"):
+        student.repetition_penalty(draw.normal(3, 15), history, 1.2)
+
+
+@task("filters", weight=2)
+def test_removed_tokens_stay_removed(student, draw):
+    """A token that is -inf already stays so, and takes no place from the others."""
+    for _ in range(3):
+        logits = with_gaps(draw, draw.normal(5, 14))
+
+        for k in (2, 6, 13):
+            assert_kept(student, "top_k", logits, k)
+        for p in (clear(draw, "top_p", logits, 0.4, 0.95), 1.0):
+            assert_kept(student, "top_p", logits, p)
+        for p in (0.0, 1.0, clear(draw, "min_p", logits, 0.1, 0.6)):
+            assert_kept(student, "min_p", logits, p)
+
+
+FILTERS: dict[str, tuple[Any, ...]] = {
+    "temperature": (1.7,),
+    "top_k": (4,),
+    "top_p": (0.6,),
+    "min_p": (0.3,),
+    "repetition_penalty": ([[1, 5], [2], [], [7, 7]], 1.4),
+}
+
+
+@task("filters", weight=2)
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=name_of)
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_leave_the_logits_alone(student, draw, name, dtype):
+    """A filter returns new logits; the old ones, which may be a view, are not modified."""
+    view = draw.normal(29, 4, dtype=dtype)[3:25:2].T
+    watched = student.watch(view)
+
+    got = expect(getattr(student, name)(watched, *FILTERS[name]), Tensor)
+
+    assert_unmodified(watched, "logits")
+    assert_equal(got, getattr(student, name)(view.contiguous(), *FILTERS[name]), "that of a view")
+
+
+@task("filters")
+def test_penalty_leaves_the_history_alone(student, draw):
+    """The lists of the history are not modified."""
+    history = student.watch([[4, 4, 1], [], [6, 0, 6]])
+
+    expect(student.repetition_penalty(draw.normal(3, 8), history, 1.2), Tensor)
+
+    assert_unmodified(history, "history")
+
+
+OUT_OF_RANGE = [("temperature", "t", 0.0), ("temperature", "t", -0.5)]
+OUT_OF_RANGE += [("top_k", "k", 0), ("top_k", "k", -2)]
+OUT_OF_RANGE += [("top_p", "p", 0.0), ("top_p", "p", -0.1), ("top_p", "p", 1.01)]
+OUT_OF_RANGE += [("min_p", "p", -0.01), ("min_p", "p", 1.2)]
+
+
+@task("filters")
+@pytest.mark.parametrize(("name", "argument", "number"), OUT_OF_RANGE)
+def test_numbers_out_of_range_are_refused(student, draw, name, argument, number):
+    """A number outside the range of its filter is a ValueError that names the argument."""
+    with student.raises(ValueError, naming=argument):
+        getattr(student, name)(draw.normal(3, 8), number)
+
+
+@task("filters")
+def test_one_row_and_many_tokens(student, draw):
+    """Filters work for one row and for a vocabulary of thousands."""
+    logits = draw.normal(1, 5003, scale=2)
+
+    assert_kept(student, "top_k", logits, 777)
+    assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, 0.3, 0.6, 2e-5))
+    assert_kept(student, "min_p", logits, clear(draw, "min_p", logits, 0.1, 0.4, 1e-5))
+    assert_penalty(student, logits, [[5002, 0, 77]], 1.1)
+
+
+@task("filters", weight=2)
+def test_filters_follow_each_other(student, draw):
+    """What one filter returns another takes, with filters between them that nobody has seen."""
+    logits = draw.normal(6, 16, scale=2)
+    history = [draw.tokens(16, 5) for _ in range(6)]
+
+    first = expect(student.repetition_penalty(logits, history, 1.5), Tensor)
+    want = oracle.repetition_penalty(logits.double(), history, 1.5)
+    assert_close(first, want, "elementwise", like=logits)
+    soft = expect(student.temperature(first, 1.6), Tensor)
+    assert_close(soft, want / 1.6, "elementwise", like=logits)
+    for name in ("top_p", "min_p"):
+        fewer = with_gaps(draw, soft)
+        assert_kept(student, "top_k", fewer, 7)
+        few = kept("top_k", fewer, 7).roll(5, -1)
+        assert_kept(student, name, few, clear(draw, name, few, 0.2, 0.8))
+
+
+# --- sampler ---------------------------------------------------------------------------------
+
+
+def make(student: Any, *filters: Any, **options: Any) -> Proxy:
+    """Make a sampler; filters of ours are lent to it."""
+    lent = [student.lend(each, keep=True) for each in filters]
+    return expect(student.Sampler(*lent, **options), Proxy, "Sampler(...)")
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def secret(draw: Any) -> int:
+    """Draw a seed below 2**31: the CPU's generator tells no more bits apart than 32."""
+    return draw.integer(0, 2**31)
+
+
+def drawn(sampler: Proxy, logits: Any, *args: Any, of: tuple[int, int] | None = None) -> list[int]:
+    """Draw once for every row, and check the form of the answer."""
+    rows, vocab = of or logits.shape
+    got = expect(sampler(logits, *args), Tensor, "the tokens")
+    check(got.dtype == torch.int64, f"the tokens should be int64 [B], not {describe(got)}")
+    check(list(got.shape) == [rows], f"tokens of {rows} rows should not have {list(got.shape)}")
+    tokens = got.tolist()
+    check(all(0 <= token < vocab for token in tokens), "a token lies outside the vocabulary")
+    return tokens
+
+
+Samples = list[tuple[list[int], list[float]]]  # what was drawn, and by which chances
+
+
+def assert_law(draw: Any, sample: Callable[[int], Samples], what: str = "the tokens") -> None:
+    """Fail if one of the samples is beyond belief under two secret seeds."""
+    suspects: set[int] | None = None
+    for _ in range(2):
+        unlikely: set[int] = set()
+        for i, (drawn_, chances) in enumerate(sample(secret(draw))):
+            counts = [drawn_.count(x) for x in range(len(chances))]
+            if oracle.chi_square_p(counts, chances) < 1e-6:
+                unlikely.add(i)
+        suspects = unlikely if suspects is None else suspects & unlikely
+        if not suspects:
+            return
+    raise Mismatch(f"{what} do not have the probabilities of the softmax of the filtered logits")
+
+
+def by_row(tokens: list[int], logits: Tensor) -> Samples:
+    """Split draws from ``logits.repeat(copies, 1)``: each row has a law of its own."""
+    laws = [oracle.probabilities(row) for row in rows_of(logits)]
+    return [(tokens[i :: len(laws)], law) for i, law in enumerate(laws)]
+
+
+FLAT = torch.zeros(64, 11)
+
+
+class Filter:
+    """A filter of ours that notes what it was given and what it gave."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
+        self.given: list[Tensor] = []
+        self.result = torch.empty(0)
+
+    def __call__(self, logits: Any) -> Tensor:
+        expect(logits, Tensor, "what a filter is given")
+        check(logits.is_floating_point(), "a filter was given a tensor that holds no logits")
+        check(logits.dim() == 2, "a filter was given a tensor that is not [B, V]")
+        check(len(self.given) < 100, "a filter was called far more often than needed")
+        self.given.append(logits)
+        self.result = self.function(logits)
+        return self.result
+
+
+def assert_chain(logits: Tensor, filters: Sequence[Filter]) -> None:
+    """Compare what each filter was given last with what the one before it returned."""
+    before = logits
+    for number, each in enumerate(filters, 1):
+        check(bool(each.given), f"filter {number} was not called")
+        assert_equal(each.given[-1].double(), before.double(), f"what filter {number} was given")
+        before = each.result
+
+
+def roll(logits: Tensor) -> Tensor:
+    return logits.roll(3, -1)
+
+
+def reverse(logits: Tensor) -> Tensor:
+    return logits.flip(-1)
+
+
+def only_best(logits: Tensor) -> Tensor:
+    return oracle.keep(logits, [{int(row.argmax())} for row in logits])
+
+
+@task("sampler", gate=True)
+@pytest.mark.parametrize("seeds", ["with a generator", "without"])
+@each_dtype
+def test_draws_follow_the_softmax(student, draw, dtype, seeds):
+    """Each row's token is drawn with the probabilities of the softmax of its own logits."""
+    logits = draw.normal(3, 7, dtype=dtype, scale=0.8)
+    sampler = make(student)
+
+    def sample(seed: int) -> Samples:
+        args = () if seeds == "without" else (seeded(seed),)
+        return by_row(drawn(sampler, logits.repeat(2000, 1), *args), logits)
+
+    assert_law(draw, sample)
+
+
+@task("sampler", gate=True)
+def test_only_token_that_is_left_is_drawn(student, draw):
+    """A token of probability 0 is never drawn: where one is left, it is that one."""
+    logits = draw.normal(9, 16)
+
+    got = drawn(make(student), only_best(logits), seeded(secret(draw)))
+
+    assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
+
+
+@task("sampler", weight=2)
+def test_filters_apply_in_order(student, draw):
+    """Filters get the logits one after another, in the order in which they were passed."""
+    logits = draw.normal(5, 13)
+    filters = [Filter(roll), Filter(reverse), Filter(only_best)]
+    sampler = make(student, *filters)
+
+    got = drawn(sampler, logits, seeded(secret(draw)))
+
+    assert_chain(logits, filters)
+    assert_equal(got, filters[-1].given[0].argmax(-1).tolist(), "the list of the tokens")
+
+
+def own(student: Any, name: str, number: float) -> Filter:
+    """The submission's filter, or none where it is unusable: it is judged in another task."""
+
+    def apply(logits: Tensor) -> Tensor:
+        try:
+            got = getattr(student, name)(logits, number)
+        except StudentError:
+            return logits
+        usable = isinstance(got, Tensor) and got.is_floating_point() and got.shape == logits.shape
+        usable = usable and not got.isnan().any() and bool(got.amax(-1).isfinite().all())
+        usable = usable and torch.equal(got, got[:3].repeat(len(got) // 3, 1))
+        return got if usable else logits
+
+    return Filter(apply)
+
+
+@task("sampler", weight=2)
+def test_filters_of_both_sides_compose(student, draw):
+    """The submission's filters work with one that it has never seen; what is left is drawn."""
+    logits = draw.normal(3, 12, scale=1.5)
+    banned = torch.tensor(draw.shuffled(range(12))[:4])
+    ban = Filter(lambda given: given.index_fill(-1, banned, -INF))
+    filters = [own(student, "temperature", 1.4), ban, own(student, "top_k", 4), Filter(roll)]
+    sampler = make(student, *filters)
+
+    def sample(seed: int) -> Samples:
+        tokens = drawn(sampler, logits.repeat(1500, 1), seeded(seed))
+        assert_chain(logits.repeat(1500, 1), filters)
+        return by_row(tokens, filters[-1].result[:3])
+
+    assert_law(draw, sample)
+
+
+@task("sampler", weight=3)
+def test_rows_draw_independently(student, draw):
+    """Equal rows draw each on its own: a pair of rows has the product's probabilities."""
+    logits = draw.normal(1, 4, scale=0.4)
+    chances = oracle.probabilities(rows_of(logits)[0])
+    pairs = [a * b for a in chances for b in chances]
+    sampler = make(student)
+
+    def sample(seed: int) -> Samples:
+        tokens = drawn(sampler, logits.expand(8000, 4).contiguous(), seeded(seed))
+        partners = (tokens[::2], tokens[1::2]), (tokens[:4000], tokens[4000:])
+        return [([4 * a + b for a, b in zip(*pair, strict=True)], pairs) for pair in partners]
+
+    assert_law(draw, sample, "pairs of rows")
+
+
+@task("sampler", weight=2)
+def test_one_row_under_many_seeds(student, draw):
+    """Each seed gives a draw of its own, and over many seeds they follow the softmax."""
+    logits = draw.normal(1, 5, scale=0.7)
+    sampler = make(student)
+
+    def sample(_: int) -> Samples:
+        tokens = [drawn(sampler, logits, seeded(secret(draw)))[0] for _ in range(600)]
+        return by_row(tokens, logits)
+
+    assert_law(draw, sample, "tokens under 600 seeds")
+
+
+@task("sampler", weight=2)
+@each_dtype
+def test_draws_from_many_tokens(student, draw, dtype):
+    """Among a thousand tokens each can come: nothing is cut off, sums and draws are fine enough."""
+    logits = draw.normal(1, 1409, dtype=dtype, scale=0.5)
+    chances = oracle.probabilities(rows_of(logits)[0])
+    bins = [token % 19 for token in draw.shuffled(range(1409))]
+    law = [math.fsum(q for q, x in zip(chances, bins, strict=True) if x == i) for i in range(19)]
+    sampler = make(student)
+
+    def sample(seed: int) -> Samples:
+        tokens = drawn(sampler, logits.expand(4000, -1).contiguous(), seeded(seed))
+        return [([bins[token] for token in tokens], law)]
+
+    assert_law(draw, sample)
+
+
+@task("sampler", weight=2)
+def test_equal_seeds_give_equal_draws(student, draw):
+    """Draws repeat with the seed of the generator, whatever was drawn elsewhere in between."""
+    seed, other = secret(draw), secret(draw)
+    sampler, again = make(student), make(student)
+
+    first = drawn(sampler, FLAT, seeded(seed))
+    drawn(sampler, FLAT)
+    different = drawn(sampler, FLAT, seeded(other))
+
+    assert_equal(drawn(sampler, FLAT, seeded(seed)), first, "the list drawn with the same seed")
+    assert_equal(drawn(again, FLAT, seeded(seed)), first, "the list drawn by another sampler")
+    check(different != first, "another seed gives the same draws")
+    named = expect(sampler(FLAT, generator=seeded(seed)), Tensor, "the tokens")
+    assert_equal(named.tolist(), first, "the list drawn with generator= by name")
+
+
+@task("sampler", weight=2)
+def test_global_generator_is_left_alone(student, draw):
+    """With a generator of its own the sampler neither seeds nor resets torch's global one."""
+    seed = secret(draw)
+    sampler = make(student)
+
+    drawn(sampler, FLAT, seeded(seed))
+    first = drawn(sampler, FLAT)
+    drawn(sampler, FLAT, seeded(seed))
+    second = drawn(sampler, FLAT)
+
+    check(first != second, "a call with a generator has set the state of the global one")
+
+
+@task("sampler")
+def test_without_a_generator_draws_differ(student):
+    """Without a generator each call draws anew."""
+    sampler = make(student)
+
+    first, second = drawn(sampler, FLAT), drawn(sampler, FLAT, None)
+
+    check(first != second, "two calls without a generator drew the same tokens")
+
+
+@task("sampler")
+@pytest.mark.parametrize("shift", [500.0, -500.0], ids=["up", "down"])
+def test_draws_do_not_depend_on_an_offset(student, draw, shift):
+    """Logits whose exp is out of range are drawn like any others."""
+    logits = draw.normal(2, 5, scale=0.7, shift=shift)
+    sampler = make(student)
+
+    assert_law(
+        draw,
+        lambda seed: by_row(drawn(sampler, logits.repeat(1200, 1), seeded(seed)), logits),
+    )
+
+
+@task("sampler")
+def test_samplers_keep_nothing(student, draw):
+    """A sampler keeps nothing from call to call, and nothing of another sampler."""
+    sampler = make(student, only_best)
+    other = make(student, reverse, only_best)
+
+    for rows, vocab in ((4, 9), (1, 31), (7, 2003)):
+        logits = draw.normal(rows, vocab)
+        got = drawn(sampler, logits, seeded(secret(draw)))
+        assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
+        got = drawn(other, logits, seeded(secret(draw)))
+        assert_equal(got, logits.flip(-1).argmax(-1).tolist(), "the other sampler's list")
+
+
+@task("sampler")
+@pytest.mark.parametrize("kind", ["plain", "filtered", "greedy"])
+def test_sampler_leaves_the_logits_alone(student, draw, kind):
+    """The logits, which may be a view, are not modified."""
+    sampler = make(student, *[roll] * (kind == "filtered"), greedy=kind == "greedy")
+    watched = student.watch(draw.normal(6, 40)[:, 4:37:3])
+
+    drawn(sampler, watched, seeded(secret(draw)), of=(6, 11))
+
+    assert_unmodified(watched, "logits")
+
+
+RANDOM = set(
+    "bernoulli bernoulli_ binomial cauchy_ exponential exponential_ geometric_ log_normal_ "
+    "multinomial normal normal_ poisson rand rand_like randint randint_like randn randn_like "
+    "random random_ randperm uniform uniform_".split()
+)
+
+
+@task("sampler", weight=2)
+@each_dtype
+def test_greedy_takes_the_largest(student, draw, dtype):
+    """A greedy sampler takes the id of each row's largest logit and draws no random number."""
+    base = torch.stack([torch.randperm(58, generator=draw.generator) for _ in range(7)])
+    logits = (base.to(dtype) / 64)[:, 1::2]
+    sampler = make(student, greedy=True)
+
+    for args in ((), (seeded(secret(draw)),)):
+        with student.operators() as operators:
+            got = drawn(sampler, logits, *args)
+        assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
+        check(not RANDOM & set(operators.seen), "a greedy sampler drew random numbers")
+
+
+@task("sampler")
+def test_greedy_refuses_filters(student):
+    """Greedy with filters is a ValueError when the sampler is made."""
+    with student.raises(ValueError):
+        student.Sampler(student.lend(roll, keep=True), greedy=True)
+
+
+# --- beam ------------------------------------------------------------------------------------
+
+
+def puzzle_of(draw: Any, **options: Any) -> beams.Puzzle:
+    return beams.clear_puzzle(random.Random(draw.integer(0, 2**60)), **options)
+
+
+class Lent:
+    """The model as the submission may call it: answers rows, refuses nonsense, stops floods."""
+
+    def __init__(self, model: beams.HistoryModel) -> None:
+        self.model = model
+        self.rows = 0
+
+    def __call__(self, tokens: Any) -> Tensor:
+        expect(tokens, Tensor, "what the model is given")
+        whole = tokens.dtype in (torch.int64, torch.int32) and tokens.dim() == 2 and tokens.numel()
+        check(bool(whole), f"the model takes integers [B, T], not {describe(tokens)}")
+        check(tokens.shape[1] < 100, "the model was given sequences far longer than needed")
+        self.rows += tokens.shape[0]
+        check(self.rows < 5000, "the model was given far more sequences than needed")
+        inside = int(tokens.min()) >= 0 and int(tokens.max()) < self.model.vocab
+        check(inside, "the model was given an id outside its vocabulary")
+        rows = [self.model(row) for row in tokens.tolist()]
+        return torch.tensor(rows, dtype=self.model.dtype)
+
+
+def search(student: Any, puzzle: beams.Puzzle, *args: Any, prompt: Any = None, **named: Any) -> Any:
+    model = student.lend(Lent(puzzle.model))
+    prompt = puzzle.prompt if prompt is None else prompt
+    limits = puzzle.num_beams, puzzle.max_new_tokens
+    return student.beam_search(model, prompt, *limits, puzzle.eos_id, *args, **named)
+
+
+def assert_beams(got: Any, want: list[beams.Hypothesis], length_penalty: float = 1.0) -> None:
+    """Compare beams one by one: their number, tokens, order and scores."""
+    found = expect(got, list[tuple[list[int], float]], "the list of beams")
+    check(len({tuple(tokens) for tokens, _ in found}) == len(found), "two of the beams are equal")
+    check(len(found) == len(want), f"{len(found)} beams came back where {len(want)} are kept")
+    for place, ((tokens, score), (best, right)) in enumerate(zip(found, want, strict=True)):
+        check(tokens == best, f"beam {place} has other tokens than the beam of that rank")
+        allowed = 1e-4 * len(best) ** -length_penalty + 1e-5 * abs(right)
+        close = abs(score - right) <= allowed
+        check(close, f"the tokens of beam {place} are right, its score is not")
+
+
+def verify(student: Any, puzzle: beams.Puzzle) -> None:
+    got = search(student, puzzle, puzzle.length_penalty)
+    assert_beams(got, puzzle.solve().beams, puzzle.length_penalty)
+
+
+def greedy(puzzle: beams.Puzzle) -> list[int]:
+    return puzzle.solve(num_beams=1).beams[0][0]
+
+
+NO_EOS: dict[str, Any] = {"eos_bonus": lambda length: -30.0}
+OFTEN: dict[str, Any] = {"eos_bonus": lambda length: 0.8}
+PENALTIES = [0.0, 0.6, 1.0, 2.0, -0.7]
+
+
+@task("beam", gate=True)
+def test_beams_are_the_best_of_each_step(student, draw):
+    """Each step keeps the num_beams best extensions; they come back best first, with scores."""
+    puzzle = puzzle_of(
+        draw,
+        num_beams=3,
+        max_new_tokens=5,
+        vocab=11,
+        length=3,
+        such_that=lambda puzzle, found: greedy(puzzle) != found[0][0],
+        **NO_EOS,
+    )
+
+    verify(student, puzzle)
+
+
+@task("beam", weight=3)
+@pytest.mark.parametrize("length_penalty", PENALTIES)
+def test_wide_beam_is_exhaustive(student, draw, length_penalty):
+    """With room for every sequence beam search finds them all, in the order of their scores."""
+    options = {"num_beams": 150, "max_new_tokens": 4, "vocab": 4, **OFTEN}
+    puzzle = puzzle_of(draw, length_penalty=length_penalty, **options)
+
+    got = search(student, puzzle, length_penalty)
+
+    assert_beams(got, puzzle.best(), length_penalty)
+
+
+@task("beam", weight=3)
+@pytest.mark.parametrize("length_penalty", PENALTIES)
+@pytest.mark.parametrize("num_beams", [2, 3, 5])
+def test_beams_end_at_different_depths(student, draw, num_beams, length_penalty):
+    """Finished beams keep slot and score and compete, by score, with those that go on."""
+
+    def mixed(puzzle: beams.Puzzle, found: list[beams.Hypothesis]) -> bool:
+        """Lengths differ, unless the penalty leaves that to long odds."""
+        lengths = {len(tokens) for tokens, _ in found}
+        return not -0.5 < length_penalty < 1.5 or len(lengths) > 1
+
+    for bonus in (0.4, 1.2):
+        options = {"eos_bonus": lambda length, bonus=bonus: bonus, "such_that": mixed}
+        options |= {"num_beams": num_beams, "length_penalty": length_penalty}
+
+        verify(student, puzzle_of(draw, max_new_tokens=6, **options))
+
+
+@task("beam")
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_narrow_beam_may_miss_the_best(student, draw, num_beams):
+    """What has lost its slot is gone, even if its continuation would have been the best of all."""
+    puzzle = puzzle_of(
+        draw,
+        num_beams=num_beams,
+        max_new_tokens=4,
+        vocab=5,
+        such_that=lambda puzzle, found: found[0][0] != puzzle.best()[0][0],
+        **NO_EOS,
+    )
+
+    verify(student, puzzle)
+
+
+@task("beam", weight=2)
+def test_more_beams_than_tokens(student, draw):
+    """The first step has no more beams than the vocabulary: none is there twice."""
+    verify(student, puzzle_of(draw, num_beams=7, max_new_tokens=1, vocab=3))
+    verify(student, puzzle_of(draw, num_beams=11, max_new_tokens=3, vocab=5, **OFTEN))
+
+
+@task("beam", weight=2)
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_search_ends_when_all_beams_are_finished(student, draw, length_penalty):
+    """When every kept beam has ended the search is over, long before max_new_tokens."""
+    options = {"eos_bonus": lambda length: 9.0 if length > 6 else 1.5}
+    options |= {"length_penalty": length_penalty, "max_new_tokens": 2000}
+
+    verify(student, puzzle_of(draw, num_beams=3, **options))
+
+
+@task("beam", weight=2)
+@pytest.mark.parametrize("num_beams", [2, 4])
+def test_finished_beam_loses_its_slot_to_better_ones(student, draw, num_beams):
+    """A finished beam stays only while its score is among the num_beams best."""
+
+    def evicts(puzzle: beams.Puzzle, found: list[beams.Hypothesis]) -> bool:
+        """EOS alone was kept in the first step, and is gone in the end."""
+        alone = [puzzle.eos_id]
+        first = [tokens for tokens, _ in puzzle.solve(max_new_tokens=1).beams]
+        return alone in first and alone not in [tokens for tokens, _ in found]
+
+    puzzle = puzzle_of(
+        draw,
+        num_beams=num_beams,
+        max_new_tokens=5,
+        length=4,
+        eos_bonus=lambda length: 2.0 if length == 4 else -1.0,
+        such_that=evicts,
+    )
+
+    verify(student, puzzle)
+
+
+@task("beam", weight=2)
+def test_impossible_tokens_are_never_kept(student, draw):
+    """A beam of probability 0 is not kept, even if slots stay free."""
+    options = {"num_beams": 30, "max_new_tokens": 3, "vocab": 6, "impossible": 0.6}
+    verify(student, puzzle_of(draw, such_that=lambda _, found: 3 < len(found) < 25, **options))
+    options = {"num_beams": 3, "max_new_tokens": 5, "vocab": 7, "impossible": 0.4}
+    verify(student, puzzle_of(draw, **options, **OFTEN))
+
+
+@task("beam")
+def test_no_new_tokens(student, draw):
+    """max_new_tokens = 0 gives one empty beam with score 0.0."""
+    puzzle = puzzle_of(draw, num_beams=3, max_new_tokens=0)
+
+    assert_equal(search(student, puzzle), [([], 0.0)], "the list of beams")
+
+
+@task("beam", weight=2)
+def test_score_counts_new_tokens_only(student, draw):
+    """The length in the score is that of the new tokens, EOS included, not of the prompt."""
+    verify(student, puzzle_of(draw, num_beams=4, max_new_tokens=4, length=17, **OFTEN))
+
+
+@task("beam")
+def test_penalty_is_one_unless_said(student, draw):
+    """length_penalty is 1.0 by default, and may be passed by name."""
+
+    def lengths_differ(puzzle: beams.Puzzle, found: list[beams.Hypothesis]) -> bool:
+        return len({len(tokens) for tokens, _ in found}) > 1
+
+    puzzle = puzzle_of(draw, num_beams=4, max_new_tokens=5, such_that=lengths_differ, **OFTEN)
+
+    assert_beams(search(student, puzzle), puzzle.solve().beams)
+    assert_beams(search(student, puzzle, length_penalty=1.0), puzzle.solve().beams)
+
+
+@task("beam")
+def test_eos_in_the_prompt_ends_nothing(student, draw):
+    """Only a new EOS ends a beam; in the prompt it is a token like any other."""
+    verify(student, puzzle_of(draw, num_beams=3, max_new_tokens=4, eos_in_prompt=True, **OFTEN))
+
+
+@task("beam")
+@pytest.mark.parametrize("eos_id", [0, 8], ids=["first id", "last id"])
+def test_eos_is_an_id_like_others(student, draw, eos_id):
+    """The EOS id may be any id, and a prompt of one token is enough."""
+    options = {"num_beams": 4, "max_new_tokens": 5, "length": 1}
+    verify(student, puzzle_of(draw, eos_id=eos_id, **options, **OFTEN))
+
+
+@task("beam")
+@each_low_dtype
+def test_models_of_low_precision(student, draw, dtype):
+    """Log-probabilities are computed in float32, whatever the dtype of the model's logits."""
+    options = {"num_beams": 5, "max_new_tokens": 5, "spread": 3.0}
+    verify(student, puzzle_of(draw, dtype=dtype, **options, **OFTEN))
+
+
+@task("beam", weight=2)
+@pytest.mark.parametrize("num_beams", [4, 250])
+def test_logits_of_any_size(student, draw, num_beams):
+    """Log-probabilities far below 0 are kept apart: neither they nor their sums underflow."""
+    verify(student, puzzle_of(draw, num_beams=num_beams, max_new_tokens=3, vocab=6, spread=150.0))
+
+
+@task("beam")
+def test_beam_search_leaves_the_prompt_alone(student, draw):
+    """The list of the prompt is not modified."""
+    puzzle = puzzle_of(draw, num_beams=3, max_new_tokens=3)
+    prompt = student.watch(puzzle.prompt)
+
+    assert_beams(search(student, puzzle, prompt=prompt), puzzle.solve().beams)
+
+    assert_unmodified(prompt, "prompt")
