@@ -34,6 +34,7 @@ def worker_environment(device: str, home: str) -> dict[str, str]:
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
         "NCCL_SOCKET_IFNAME": "lo",
+        "GLOO_SOCKET_IFNAME": "lo",
     }
     if device == "cpu":
         env |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}

@@ -28,6 +28,7 @@ from grader.submission import Submission, collect
 
 OnEvent = Callable[[str, Any], None]
 SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
+THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
 GPU_SLACK_SECONDS = 3600.0  # there it may wait for others, and the time of races is the judge's
 MODEL_VARIABLE = "MODEL"
 
@@ -201,6 +202,8 @@ def _setting(
     lab: Lab, stage: Path, checkpoints: dict[str, Path], device: str, level: str
 ) -> Setting:
     limits, mebi = lab.limits, 1 << 20
+    forked = sum(range(limits.ranks + 1)) if limits.ranks > 1 else 0
+    processes = limits.processes + THREADS_OF_A_RANK * forked
     return Setting(
         stage=stage,
         checkpoints=checkpoints,
@@ -208,11 +211,11 @@ def _setting(
         device=device,
         level=level,
         memory=limits.memory_mb * mebi,
-        processes=limits.processes,
+        processes=processes,
         rlimits={
             "NOFILE": limits.open_files,
             "FSIZE": limits.file_mb * mebi,
-            "NPROC": limits.processes,
+            "NPROC": processes,
             "CORE": 0,
         },
         output=limits.output_kb << 10,

@@ -4,6 +4,7 @@ It is a worker like another, with its own socket to the judge; beside it a threa
 rank is when the judge asks because nothing comes back.
 """
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -12,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Generator
 from typing import Any
 
 import torch
@@ -43,6 +45,7 @@ class Parent(Worker):
 
     def _fork(self, device: str) -> int:
         """Start a rank that talks through the descriptors which came last; return its id."""
+        gc.freeze()  # what we share is not looked at again, and so not copied for each rank
         assert self.channel.fds is not None
         fds, self.channel.fds = self.channel.fds[:FDS], self.channel.fds[FDS:]
         pid = os.fork()
@@ -73,6 +76,7 @@ class RankWorker(Worker):
         super().__init__(channel, device)
         self.collectives: Collectives | None = None
         self._main = threading.get_ident()
+        self._calling = False  # the submission is at work
 
     def perform(self, header: dict[str, Any], buffers: list[Tensor]) -> Any:
         """Do what a request asks for; the ranks' own requests come first."""
@@ -108,11 +112,17 @@ class RankWorker(Worker):
             world_size=header["world"],
         )
 
-    def _listening(self) -> Collectives:
-        """Return the mode that notes collectives; it goes on where the last call left it."""
+    @contextlib.contextmanager
+    def _listening(self) -> Generator[None, None, None]:
+        """Note collectives; it goes on where the last call left it."""
         if self.collectives is None:
             self.collectives = Collectives(self.file)
-        return self.collectives
+        self._calling = True
+        try:
+            with self.collectives:
+                yield
+        finally:
+            self._calling = False
 
     def watch(self, sock: socket.socket) -> None:
         """Say where the main thread is, as a line of JSON, each time that a byte comes."""
@@ -124,7 +134,7 @@ class RankWorker(Worker):
         # Autograd runs the backward of a GPU on threads of its own.
         order = [threads.pop(self._main, None), *threads.values()]
         frames = next(filter(None, (self._own_frames(frame) for frame in order)), [])
-        noted = self.collectives
+        noted = self.collectives if self._calling else None
         last = [noted.begun[-1][0], noted.lines[-1]] if noted and noted.lines else None
         return {"frames": frames, "last": last, "begun": len(noted.begun) if noted else 0}
 

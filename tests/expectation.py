@@ -17,7 +17,8 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "submissions"
 TASKS = ("scale", "store", "loop")  # a file that expects nothing of the last two is graded on one
 CLOCK = HERE / "clock"
-CLOCK_TASKS = ("right", "speed")
+RANKS = HERE / "ranks"
+OTHER_TASKS = {"clock": ("right", "speed"), "ranks": ("total", "part")}  # by folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def read(file: Path) -> Expectation:
     text = ast.get_docstring(ast.parse(file.read_bytes())) or ""
     lines = [line.strip().partition(": ") for line in text.partition("Expect:")[2].splitlines()]
     pairs = [(key, value) for key, _, value in lines if key]
-    tasks = CLOCK_TASKS if file.parent == CLOCK else TASKS
+    tasks = OTHER_TASKS.get(file.parent.name, TASKS)
     verdicts = {key: value for key, value in pairs if key in tasks}
     (score,) = (float(value) for key, value in pairs if key == "score")
     assert tuple(verdicts) in (tasks, TASKS[:1]), f"{file.name} must name the tasks"
