@@ -16,10 +16,10 @@ READY := $(VENV)/.ready
 endif
 
 # Values reach the shell as environment variables, so no quoting can go wrong.
-export LAB FROM DEVICE SEED TASK
+export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch status doctor test check lint types bench bench-kernels clean need-lab
+.PHONY: help setup grade hint watch chat status doctor test check lint types bench bench-kernels clean need-lab
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -37,6 +37,9 @@ hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm
 
 watch: need-lab $(READY) ## grade the public tests at each save: LAB=1
 	@$(RUN) -m grader watch "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE")
+
+chat: $(READY) ## generate text with your pieces of the labs: PROMPT="def main(" [MODEL=path] [ARGS="--temperature 0.8"]
+	@$(RUN) -m labs.chat $(if $(PROMPT),"$$PROMPT") $(ARGS)
 
 status: $(READY) ## show the last points of every lab
 	@$(RUN) -m grader status
