@@ -18,6 +18,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+# The first backward imports this, for a third of a second: here it is done once for all ranks.
+import torch.fx.experimental.symbolic_shapes  # pyright: ignore[reportUnusedImport]
 from torch import Tensor, nn
 
 from grader.collectives import Collectives
