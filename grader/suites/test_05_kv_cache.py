@@ -1,0 +1,991 @@
+"""Hidden suite of lab 05. Caches are followed step by step; the model that generates is ours.
+
+What enters that model is counted here, where it cannot be forged. FLOPs, copies and allocations
+are counted in the worker: they say what an update or a step costs.
+"""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
+from grader.errors import Mismatch
+from grader.plugin import task
+from grader.student import Proxy
+from reference import batching, llama
+from reference import kv_cache as oracle
+from reference.scripted import INTEGERS, MaskedModel, Misuse
+
+BATCH, GROUPS, WIDTH = 3, 2, 5  # of the caches under test
+PER_TOKEN = BATCH * GROUPS * WIDTH
+VOCAB = 61
+EVERY = 8  # positions between steps whose FLOPs are counted
+Pair = tuple[Tensor, Tensor]
+# Operators that look at memory in another way and make none.
+VIEWS = {
+    *("alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice"),
+    *("split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze"),
+    *("view", "_unsafe_view", "_reshape_alias"),
+}
+
+
+# --- caches ----------------------------------------------------------------------------------
+
+
+def strided(draw: Any, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Random [B, G, T, D] as a model has it: a view of [B, T, G, D] with neighbours around it."""
+    batch, groups, new, width = shape
+    base = draw.normal(batch, new + 3, groups, width + 2, dtype=dtype)
+    return base[:, 1 : new + 1, :, 1 : width + 1].transpose(1, 2)
+
+
+def pair_of(draw: Any, new: int, batch: int = BATCH, dtype: torch.dtype = torch.float32) -> Pair:
+    k, v = (strided(draw, batch, GROUPS, new, WIDTH, dtype=dtype) for _ in "kv")
+    return k, v
+
+
+def growing(student: Any) -> Proxy:
+    return expect(student.GrowingCache(), Proxy, "GrowingCache()")
+
+
+def static(
+    student: Any, device: str, max_len: int, dtype: torch.dtype = torch.float32, batch: int = BATCH
+) -> Proxy:
+    """A StaticCache of the sizes under test."""
+    place = torch.device(device)
+    cache = student.StaticCache(batch, GROUPS, max_len, WIDTH, dtype, place)
+    return expect(cache, Proxy, "StaticCache(...)")
+
+
+class Followed:
+    """A cache under test beside ours: after each step the two must say the same."""
+
+    def __init__(self, cache: Proxy, draw: Any, dtype: torch.dtype | None = None) -> None:
+        self.cache = cache
+        self._draw = draw
+        self._ours = oracle.History()
+        self._dtype = dtype  # that the cache converts to; None: it keeps what comes
+        self._steps = 0
+
+    def add(self, new: int, dtype: torch.dtype = torch.float32, batch: int = BATCH) -> None:
+        k, v = pair_of(self._draw, new, batch, dtype)
+        self._steps += 1
+        got = expect(self.cache.update(k, v), Pair, "what update returns")
+        want = self._ours.update(k.to(self._dtype or dtype), v.to(self._dtype or dtype))
+        for x, y, name in zip(got, want, ("keys", "values"), strict=True):
+            assert_equal(x, y, f"the {name} after step {self._steps} ({new} new tokens)")
+        self.assert_length()
+
+    def rewind(self, n: int) -> None:
+        self._steps += 1
+        self.cache.rewind(n)
+        self._ours.rewind(n)
+        self.assert_length()
+
+    def reset(self) -> None:
+        self._steps += 1
+        self.cache.reset()
+        self._ours.rewind(self._ours.length)
+        self.assert_length()
+
+    def assert_length(self) -> None:
+        length = expect(self.cache.length, int, "length")
+        what = f"length is {length} after step {self._steps}, for {self._ours.length} tokens"
+        check(length == self._ours.length, what)
+
+
+def new_memory(operators: Any) -> int:
+    """Return the most elements that an operator other than a view took or made."""
+    return max((size for name, size in operators.seen.items() if name not in VIEWS), default=0)
+
+
+def assert_copies(student: Any, cache: Proxy, draw: Any) -> None:
+    """Fail if a cache keeps the very tensors that it was handed."""
+    with student.operators() as operators:
+        expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
+
+    copied = new_memory(operators) >= WIDTH
+    check(copied, "update copied nothing: what it keeps is the caller's own memory")
+
+
+def assert_lets_go(student: Any, cache: Proxy, draw: Any) -> None:
+    """Fail if a cache still holds the memory that its first tokens came in."""
+    large = 5_000 * PER_TOKEN
+    base = draw.normal(2, large)
+    first = base[:, : 3 * PER_TOKEN].view(2, BATCH, GROUPS, 3, WIDTH)
+    expect(cache.update(first[0], first[1]), Pair, "what update returns")
+    k, v = (x.contiguous() for x in pair_of(draw, 1))
+
+    with student.largest_tensor() as largest:
+        cache.rewind(1)
+        expect(cache.update(k, v), Pair, "what update returns")
+
+    check(largest.elements < large, "the cache still uses the memory that k and v came in")
+
+
+def assert_leaves_alone(student: Any, cache: Proxy, draw: Any) -> None:
+    """Fail if update writes to the memory of its arguments."""
+    for new in (3, 1, 2):
+        k, v = (student.watch(x) for x in pair_of(draw, new))
+        expect(cache.update(k, v), Pair, "what update returns")
+        assert_unmodified(k, "k")
+        assert_unmodified(v, "v")
+
+
+# --- growing ---------------------------------------------------------------------------------
+
+
+@task("growing", gate=True)
+def test_update_returns_all_tokens_so_far(student, draw):
+    """update returns all keys and all values so far, oldest first, and length counts the tokens."""
+    followed = Followed(growing(student), draw)
+
+    followed.assert_length()
+    for new in (4, 1, 3, 1):
+        followed.add(new)
+
+
+@task("growing", weight=2)
+def test_any_split_of_a_sequence(student, draw):
+    """Tokens may come one by one or many at a time."""
+    for _ in range(2):
+        followed = Followed(growing(student), draw)
+        for _ in range(9):
+            followed.add(draw.choice([1, 1, 2, 5, 11]))
+
+
+@task("growing", weight=2)
+def test_rewind_drops_the_last_tokens(student, draw):
+    """rewind(n) drops the last n tokens, and what comes next takes their place."""
+    followed = Followed(growing(student), draw)
+
+    followed.add(6)
+    followed.rewind(2)
+    followed.add(1)
+    followed.rewind(0)
+    followed.add(4)
+    followed.rewind(7)  # into an earlier chunk
+    followed.rewind(1)
+    followed.add(3)
+
+
+@task("growing")
+def test_rewind_to_nothing(student, draw):
+    """After all its tokens were dropped a cache has length 0 and can be filled again."""
+    followed = Followed(growing(student), draw)
+
+    followed.rewind(0)
+    followed.add(2)
+    followed.add(3)
+    followed.rewind(5)
+    followed.add(4)
+    followed.add(1)
+
+
+@task("growing", weight=2)
+@pytest.mark.parametrize("tokens", [0, 3])
+def test_rewind_refuses_more_than_there_is(student, draw, tokens):
+    """To drop more tokens than there are is a ValueError that names n and changes nothing."""
+    followed = Followed(growing(student), draw)
+    for _ in range(tokens):
+        followed.add(1)
+
+    for n in (tokens + 1, tokens + 40):
+        with student.raises(ValueError, naming="n"):
+            followed.cache.rewind(n)
+        followed.assert_length()
+    followed.add(2)
+
+
+@task("growing")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64], ids=str)
+def test_dtype_is_kept(student, draw, dtype):
+    """A growing cache returns the dtype that it is given."""
+    followed = Followed(growing(student), draw)
+
+    followed.add(3, dtype)
+    followed.add(1, dtype)
+
+
+@task("growing")
+def test_each_cache_has_tokens_of_its_own(student, draw):
+    """Caches that are filled in turn do not see each other's tokens."""
+    caches = [Followed(growing(student), draw) for _ in range(3)]
+
+    for new in (2, 1, 3):
+        for index, followed in enumerate(caches):
+            followed.add(new + index, batch=index + 1)
+    caches[1].rewind(4)
+    for index, followed in enumerate(caches):
+        followed.add(1, batch=index + 1)
+
+
+@task("growing", weight=2)
+def test_growing_cache_keeps_a_copy(student, draw):
+    """k and v remain the caller's: what becomes of them later does not change the cache."""
+    assert_copies(student, growing(student), draw)
+    assert_lets_go(student, growing(student), draw)
+
+
+@task("growing")
+def test_growing_cache_leaves_its_arguments_alone(student, draw):
+    """update changes nothing in k and v."""
+    assert_leaves_alone(student, growing(student), draw)
+
+
+# --- static ----------------------------------------------------------------------------------
+
+
+@task("static", gate=True)
+def test_static_update_returns_the_filled_part(student, draw, device):
+    """update returns the filled part alone: all tokens so far, oldest first."""
+    followed = Followed(static(student, device, 14), draw)
+
+    followed.assert_length()
+    for new in (4, 1, 3, 1):
+        followed.add(new)
+
+
+@task("static", weight=2)
+def test_exact_fit(student, draw, device):
+    """A cache takes max_len tokens, however they come."""
+    for chunks in ([7], [6, 1], [1] * 7, [2, 5], [1, 4, 2]):
+        followed = Followed(static(student, device, 7), draw)
+        for new in chunks:
+            followed.add(new)
+
+
+@task("static", weight=2)
+@pytest.mark.parametrize(("filled", "new"), [(0, 8), (7, 1), (5, 3), (3, 40)], ids=str)
+def test_more_than_max_len_is_refused(student, draw, device, filled, new):
+    """Tokens beyond max_len are a ValueError that names max_len and leaves all as it was."""
+    followed = Followed(static(student, device, 7), draw)
+    for _ in range(filled):
+        followed.add(1)
+
+    with student.raises(ValueError, naming="max_len"):
+        followed.cache.update(*pair_of(draw, new))
+
+    followed.assert_length()
+    if filled < 7:
+        followed.add(7 - filled)
+    followed.rewind(2)
+    followed.add(1)
+
+
+@task("static", weight=2)
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_another_batch_size_is_refused(student, draw, device, batch):
+    """Another number of sequences is a ValueError that names batch and leaves all as it was."""
+    for filled in (0, 4):
+        followed = Followed(static(student, device, 7), draw)
+        if filled:
+            followed.add(filled)
+
+        with student.raises(ValueError, naming="batch"):
+            followed.cache.update(*pair_of(draw, 2, batch))
+
+        followed.assert_length()
+        followed.add(3)
+
+
+@task("static", weight=2)
+def test_static_rewind_drops_the_last_tokens(student, draw, device):
+    """rewind(n) drops the last n tokens; they are seen no more, and others take their place."""
+    followed = Followed(static(student, device, 9), draw)
+
+    followed.add(6)
+    followed.rewind(3)
+    followed.add(1)
+    followed.rewind(0)
+    followed.add(5)
+    followed.rewind(7)
+    followed.rewind(2)
+    followed.add(9)
+
+
+@task("static")
+@pytest.mark.parametrize("tokens", [0, 3, 5])
+def test_static_rewind_refuses_more_than_there_is(student, draw, device, tokens):
+    """To drop more tokens than there are is a ValueError that names n and changes nothing."""
+    followed = Followed(static(student, device, 5), draw)
+    if tokens:
+        followed.add(tokens)
+
+    for n in (tokens + 1, tokens + 40):
+        with student.raises(ValueError, naming="n"):
+            followed.cache.rewind(n)
+        followed.assert_length()
+    if tokens < 5:
+        followed.add(5 - tokens)
+
+
+@task("static", weight=2)
+def test_reset_gives_all_room_back(student, draw, device):
+    """After reset a cache is empty, and there is room for max_len tokens again."""
+    followed = Followed(static(student, device, 8), draw)
+
+    followed.reset()
+    followed.add(5)
+    followed.add(3)
+    followed.reset()
+    followed.add(2)
+    followed.reset()
+    followed.add(8)
+
+
+@task("static")
+@pytest.mark.parametrize(
+    ("kept", "given"),
+    [
+        (torch.float16, torch.float32),
+        (torch.bfloat16, torch.float64),
+        (torch.float32, torch.bfloat16),
+        (torch.float64, torch.float32),
+    ],
+    ids=str,
+)
+def test_other_dtypes_are_cast(student, draw, device, kept, given):
+    """The cache keeps and returns its own dtype, whatever the dtype of k and v."""
+    followed = Followed(static(student, device, 9, kept), draw, kept)
+
+    followed.add(3, given)
+    followed.add(1, kept)
+    followed.add(2, given)
+
+
+@task("static")
+def test_each_static_cache_has_memory_of_its_own(student, draw, device):
+    """Caches that are filled in turn do not see each other's tokens."""
+    caches = [Followed(static(student, device, 9, batch=b), draw) for b in (3, 3, 2)]
+
+    for new in (2, 1, 3):
+        for followed, batch in zip(caches, (3, 3, 2), strict=True):
+            followed.add(new, batch=batch)
+    caches[0].reset()
+    caches[2].rewind(5)
+    for followed, batch in zip(caches, (3, 3, 2), strict=True):
+        followed.add(3, batch=batch)
+
+
+@task("static")
+def test_device_may_be_a_string(student, draw, device):
+    """device is a torch.device or its name."""
+    cache = student.StaticCache(BATCH, GROUPS, 6, WIDTH, torch.float32, device)
+
+    Followed(expect(cache, Proxy, "StaticCache(...)"), draw).add(4)
+
+
+@task("static", weight=4)
+def test_memory_is_made_once(student, draw, device):
+    """No step copies what is there or makes memory anew: update returns views of the filled part.
+
+    A step may take new memory for its own tokens, as a conversion of dtype does.
+    """
+    max_len, filled = 60, 40
+    cache = static(student, device, max_len)
+    expect(cache.update(*pair_of(draw, filled)), Pair, "what update returns")
+    steps: dict[str, Callable[[], Any]] = {
+        "an update": lambda: cache.update(*pair_of(draw, 1)),
+        "rewind": lambda: cache.rewind(3),
+        "an update after rewind": lambda: cache.update(*pair_of(draw, 2)),
+        "reset": lambda: cache.reset(),
+        "an update after reset": lambda: cache.update(*pair_of(draw, 1)),
+    }
+
+    for name, step in steps.items():
+        with student.operators() as operators:
+            step()
+        assert_in_place(name, operators.seen, filled * PER_TOKEN // 2)
+
+
+def assert_in_place(step: str, seen: dict[str, int], limit: int) -> None:
+    """Fail if an operator made, or copied, more than ``limit`` elements, or moved a storage."""
+    for name, size in seen.items():
+        moves = name in ("resize_", "set_")
+        check(not moves, f"{step} gives a tensor another storage ({name})")
+        in_place = name in VIEWS or (name.endswith("_") and not name.endswith("__"))
+        check(in_place or size < limit, f"{step} makes or copies a large tensor ({name})")
+
+
+@task("static")
+def test_memory_has_the_size_that_was_asked_for(student, draw, device):
+    """A cache takes room for max_len tokens, not more."""
+    max_len = 300
+    with student.largest_tensor() as largest:
+        cache = static(student, device, max_len)
+        expect(cache.update(*pair_of(draw, 2)), Pair, "what update returns")
+
+    # Keys and values may share one storage.
+    check(largest.elements <= 2 * max_len * PER_TOKEN, "the cache is larger than max_len asks for")
+
+
+@task("static")
+def test_static_cache_leaves_its_arguments_alone(student, draw, device):
+    """update changes nothing in k and v, and keeps a copy of them."""
+    assert_leaves_alone(student, static(student, device, 6), draw)
+    assert_copies(student, static(student, device, 6), draw)
+    assert_copies(student, static(student, device, 1), draw)
+
+
+# --- attend ----------------------------------------------------------------------------------
+
+
+def attended(student: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Call attend and compare with float64."""
+    got = student.attend(q, k, v)
+
+    want = llama.attention(q.double(), k.double(), v.double())
+    assert_close(got, want, "attention", like=q, trusted=llama.attention(q, k, v))
+
+
+def spread(x: Tensor) -> Tensor:
+    """The same numbers, every second one in memory.
+
+    torch's fused attention on a CPU, whose FLOPs its counter does not know, refuses such tensors.
+    """
+    return torch.stack((x, x), dim=-1)[..., 0]
+
+
+def queries_of(
+    draw: Any, batch: int, heads: int, groups: int, new: int, context: int, width: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    q = strided(draw, batch, heads, new, width)
+    k, v = (strided(draw, batch, groups, context, width) for _ in "kv")
+    return q, k, v
+
+
+@task("attend", gate=True)
+def test_last_query_sees_the_last_key(student, draw):
+    """Query i of T is token S - T + i: it sees the keys up to that one, weighed by softmax."""
+    attended(student, *queries_of(draw, 3, 6, 2, 4, 11, 10))
+
+
+@task("attend", weight=2)
+@pytest.mark.parametrize(("new", "context"), [(1, 1), (1, 23), (9, 9), (7, 8), (2, 29)], ids=str)
+def test_chunks_of_all_sizes(student, draw, new, context):
+    """One token or many, with or without tokens before them: each sees what precedes it."""
+    attended(student, *queries_of(draw, 3, 4, 2, new, context, 6))
+
+
+@task("attend")
+@pytest.mark.parametrize(("heads", "groups"), [(1, 1), (5, 5), (5, 1), (12, 4), (9, 3)], ids=str)
+def test_query_heads_share_key_heads(student, draw, heads, groups):
+    """Query head h reads key/value head h // (H / G)."""
+    attended(student, *queries_of(draw, 2, heads, groups, 3, 7, 8))
+
+
+@task("attend")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_attend_in_other_dtypes(student, draw, dtype):
+    """The result has the dtype of q, and is as good as that dtype allows."""
+    q, k, v = queries_of(draw, 3, 4, 2, 5, 17, 16)
+
+    attended(student, q.to(dtype), k.to(dtype), v.to(dtype))
+
+
+@task("attend")
+def test_large_scores(student, draw):
+    """Scores in the hundreds neither overflow nor turn into NaN."""
+    # Small integers and a power of four as width: the scores are exact in every order of adding.
+    q = draw.integers(-8, 9, 3, 4, 5, 16).float()
+    k = draw.integers(-8, 9, 3, 2, 13, 16).float()
+    q[..., 0], k[..., 0] = 40.0, 60.0
+
+    attended(student, q, k, draw.normal(3, 2, 13, 16))
+
+
+@task("attend")
+def test_attend_leaves_its_arguments_alone(student, draw):
+    """attend changes nothing in q, k and v."""
+    watched = [student.watch(x) for x in queries_of(draw, 2, 6, 3, 4, 9, 8)]
+
+    expect(student.attend(*watched), Tensor)
+
+    for item, name in zip(watched, "qkv", strict=True):
+        assert_unmodified(item, name)
+
+
+@task("attend", weight=2)
+@pytest.mark.parametrize("new", [1, 6])
+def test_cost_of_attention(student, draw, new):
+    """attend works for its T queries alone: 4·B·H·T·S·D FLOPs, however many tokens precede them."""
+    batch, heads, groups, context, width = 2, 6, 2, 90, 16
+    q, k, v = (spread(x) for x in queries_of(draw, batch, heads, groups, new, context, width))
+
+    with student.flops() as flops:
+        expect(student.attend(q, k, v), Tensor)
+
+    needed = oracle.attention_flops(batch, heads, new, context, width)
+    text = f"attention of {new} new among {context} tokens took {flops.total / needed:.1f} times"
+    check(flops.total <= 2 * needed, f"{text} the FLOPs that it needs")
+
+
+# --- a small model ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A Llama with random weights: ours as numbers, the given one inside the worker."""
+
+    fields: dict[str, Any]
+    weights: dict[str, Tensor]
+    inside: Proxy
+
+    @property
+    def config(self) -> Any:
+        return SimpleNamespace(**self.fields)
+
+    def assert_logits(self, got: Tensor, tokens: Tensor) -> None:
+        """Compare with a full recompute in float64."""
+        wide = {name: weight.double() for name, weight in self.weights.items()}
+        want = llama.logits(self.config, wide, tokens)
+        trusted = llama.logits(self.config, self.weights, tokens)
+        # Errors of the layers add up as those of a long sum do.
+        assert_close(got, want, "matmul", dtype=torch.float32, inner=1 << 14, trusted=trusted)
+
+
+FIELDS: dict[str, Any] = {
+    **{"vocab_size": VOCAB, "hidden_size": 20, "intermediate_size": 36, "num_layers": 3},
+    **{"num_heads": 4, "num_kv_heads": 2, "head_dim": 6, "rms_norm_eps": 1e-5},
+    **{"rope_theta": 10_000.0, "rope_scaling": None, "max_position_embeddings": 512},
+    **{"tie_word_embeddings": False, "bos_token_id": None, "eos_token_ids": ()},
+}
+
+
+def small(student: Any, draw: Any, **changes: Any) -> Small:
+    """Make a Llama of ``FIELDS``, wild enough that its tokens depend on all that went before."""
+    fields = FIELDS | changes
+    embed, inner = fields["hidden_size"], fields["intermediate_size"]
+    queries = fields["num_heads"] * fields["head_dim"]
+    keys = fields["num_kv_heads"] * fields["head_dim"]
+    shapes = {
+        **{"self_attn.q_proj": (queries, embed), "self_attn.k_proj": (keys, embed)},
+        **{"self_attn.v_proj": (keys, embed), "self_attn.o_proj": (embed, queries)},
+        **{"mlp.gate_proj": (inner, embed), "mlp.up_proj": (inner, embed)},
+        **{"mlp.down_proj": (embed, inner)},
+    }
+    norms = ("input_layernorm", "post_attention_layernorm")
+    weights = {"model.norm": torch.ones(embed)}
+    for i in range(fields["num_layers"]):
+        for name, shape in shapes.items():
+            weights[f"model.layers.{i}.{name}"] = draw.normal(*shape, scale=2 * shape[1] ** -0.5)
+        weights |= {f"model.layers.{i}.{name}": 1 + draw.normal(embed, scale=0.1) for name in norms}
+    weights["model.embed_tokens"] = draw.normal(fields["vocab_size"], embed)
+    weights["lm_head"] = draw.normal(fields["vocab_size"], embed, scale=embed**-0.5)
+    return loaded(student, fields, {f"{name}.weight": weight for name, weight in weights.items()})
+
+
+def loaded(student: Any, fields: dict[str, Any], weights: dict[str, Tensor]) -> Small:
+    config = student.record("LlamaConfig", **fields)
+    inside = student.given("llama").Llama(config, weights)
+    return Small(fields, weights, expect(inside, Proxy, "the given Llama"))
+
+
+SPLITS = ([13], [1] * 13, [6, 7], [12, 1], [1, 5, 2, 4, 1])
+
+
+def by_chunks(
+    model: Proxy, tokens: Tensor, chunks: Sequence[int], caches: list[Any], attend: Any
+) -> Tensor:
+    """Send tokens [B, S] through the model chunk by chunk; return all logits [B, S, V]."""
+    parts, start = list[Tensor](), 0
+    for new in chunks:
+        positions = torch.arange(start, start + new).expand(tokens.shape[0], new).contiguous()
+        chunk = tokens[:, start : start + new].contiguous()
+        part = expect(model(chunk, positions, caches=caches, attend=attend), Tensor, "the logits")
+        check(part.shape[:2] == chunk.shape, f"{new} tokens gave logits of {part.shape[1]}")
+        parts.append(part)
+        start += new
+    return torch.cat(parts, dim=1)
+
+
+class Spread(oracle.History):
+    """Keys and values that make every attention of torch one whose FLOPs are counted."""
+
+    def update(self, k: Tensor, v: Tensor) -> Pair:
+        keys, values = super().update(k, v)
+        return spread(keys), spread(values)
+
+
+def lent_history(student: Any, kind: type[oracle.History] = oracle.History) -> Any:
+    methods, attributes = ("update", "rewind"), ("length",)
+    return student.lend(kind(), methods=methods, attributes=attributes, keep=True)
+
+
+@task("attend")
+def test_every_split_through_attend(student, draw):
+    """In a Llama with caches, attend gives the logits of a full recompute for every split."""
+    model = small(student, draw)
+    tokens = draw.integers(0, VOCAB, BATCH, sum(SPLITS[0]))
+    attend = student.lend(student.attend, keep=True)
+
+    for chunks in SPLITS:
+        caches = [lent_history(student) for _ in range(model.fields["num_layers"])]
+        model.assert_logits(by_chunks(model.inside, tokens, chunks, caches, attend), tokens)
+
+
+# --- generate --------------------------------------------------------------------------------
+
+
+class Desk:
+    """Prompts of random words, the model that continues them, and what a full recompute says."""
+
+    def __init__(
+        self, student: Any, draw: Any, length: int, *, ends: int | None = None, num_eos: int = 1
+    ) -> None:
+        ids = torch.randperm(VOCAB, generator=draw.generator).tolist()
+        self.eos_ids, words = ids[:num_eos], ids[num_eos:]
+        self.prompt = [draw.choice(words) for _ in range(length)]
+        eos = self.eos_ids[-1] if self.eos_ids else 0
+        endings = {} if ends is None else {self.prompt[0]: (length + ends, eos)}
+        self.script = MaskedModel(VOCAB, draw.seed, self.eos_ids, endings)
+        self.made = 0
+        self._student = student
+
+    def run(
+        self, max_new_tokens: int, num_layers: int = 3, **changes: Any
+    ) -> tuple[list[int], oracle.CachedModel]:
+        """Generate with our model and our caches; return the tokens and the model."""
+        model = oracle.CachedModel(self.script, num_layers)
+        prompt: Any = changes.get("prompt", self.prompt)
+        eos_ids: Any = changes.get("eos_ids", self.eos_ids)
+        got = self._student.generate(
+            lend_model(self._student, model, num_layers),
+            *(prompt, max_new_tokens, eos_ids, self._student.lend(self._make)),
+        )
+        return expect(got, list[int]), model
+
+    def _make(self) -> Any:
+        self.made += 1
+        check(self.made <= 100, "make_cache was called more than 100 times")
+        return lent_history(self._student)
+
+    def want(self, max_new_tokens: int) -> list[int]:
+        return batching.solo_run(self.script.logits, self.prompt, max_new_tokens, self.eos_ids)
+
+
+def lend_model(student: Any, model: Callable[..., Tensor], num_layers: int) -> Any:
+    """Lend a model; a call that no model could answer fails the test."""
+
+    class Lent:
+        def __init__(self) -> None:
+            self.num_layers = num_layers
+
+        def __call__(
+            self,
+            tokens: Any = None,
+            positions: Any = None,
+            mask: Any = None,
+            caches: Any = None,
+            attend: Any = None,
+        ) -> Tensor:
+            objects = isinstance(caches, list | tuple) and all(isinstance(c, Proxy) for c in caches)
+            check(objects, "the model was not given a list of caches")
+            check(isinstance(attend, Proxy), "the model was not given attend=attend")
+            check(mask is None, "the model was given a mask beside attend")
+            try:
+                return model(tokens, positions, caches=[*caches], attend=attend)
+            except Misuse as misuse:
+                raise Mismatch(f"the model was called wrongly: {misuse}") from None
+
+    return student.lend(Lent(), attributes=("num_layers",))
+
+
+def assert_tokens(got: list[int], want: list[int]) -> None:
+    """Fail with the first new token that differs."""
+    same = (a == b for a, b in zip(got, want, strict=False))
+    step = next((i for i, equal in enumerate(same) if not equal), None)
+    check(step is None, f"new token {step} is not the one that a full recompute gives")
+    check(len(got) == len(want), f"{len(got)} new tokens came back, expected {len(want)}")
+
+
+def assert_entered(model: oracle.CachedModel, prompt: list[int], output: list[int]) -> None:
+    """Fail unless each token entered once, in order; the last may, and need not, enter."""
+    whole, entered = prompt + output, model.entered
+    what = f"{len(entered)} tokens entered the model, for {len(whole)} of prompt and answer"
+    check(len(entered) <= len(whole), f"{what}: each should enter once")
+    check(entered == whole[: len(entered)], "other tokens entered the model than those so far")
+
+
+@task("generate", gate=True)
+def test_tokens_are_those_of_a_full_recompute(student, draw):
+    """generate returns the greedy tokens, which depend on all before them and their positions."""
+    desk = Desk(student, draw, 6)
+
+    got, _ = desk.run(9)
+
+    assert_tokens(got, desk.want(9))
+
+
+@task("generate", gate=True)
+def test_each_token_enters_the_model_once(student, draw):
+    """The prompt enters once, then each new token does: no step goes over the prefix again."""
+    desk = Desk(student, draw, 11)
+
+    got, model = desk.run(8)
+
+    assert_entered(model, desk.prompt, got)
+    assert_tokens(got, desk.want(8))
+
+
+@task("generate", weight=2)
+@pytest.mark.parametrize(("length", "new", "layers"), [(1, 7, 2), (2, 30, 1), (40, 3, 4)], ids=str)
+def test_prompts_and_models_of_all_sizes(student, draw, length, new, layers):
+    """Short and long prompts, few and many layers: each layer has a cache of its own."""
+    desk = Desk(student, draw, length)
+
+    got, model = desk.run(new, layers)
+
+    assert_tokens(got, desk.want(new))
+    assert_entered(model, desk.prompt, got)
+
+
+@task("generate", weight=2)
+@pytest.mark.parametrize(("ends", "num_eos"), [(0, 1), (4, 3), (8, 2)], ids=str)
+def test_eos_ends_the_sequence(student, draw, ends, num_eos):
+    """Any of eos_ids ends the sequence; it is not returned, and nothing enters after it."""
+    desk = Desk(student, draw, 5, ends=ends, num_eos=num_eos)
+
+    got, model = desk.run(9)
+
+    assert_tokens(got, desk.want(9))
+    assert_entered(model, desk.prompt, got)
+
+
+@task("generate")
+def test_eos_inside_the_prompt_ends_nothing(student, draw):
+    """Only a generated EOS ends the sequence; in a prompt it is a token like any other."""
+    desk = Desk(student, draw, 6, ends=5, num_eos=2)
+    desk.prompt[2], desk.prompt[-1] = desk.eos_ids
+
+    got, model = desk.run(9)
+
+    assert_tokens(got, desk.want(9))
+    assert_entered(model, desk.prompt, got)
+
+
+@task("generate")
+@pytest.mark.parametrize("max_new_tokens", [0, 1, 2])
+def test_few_tokens(student, draw, max_new_tokens):
+    """max_new_tokens bounds the answer; 0 gives an empty list."""
+    desk = Desk(student, draw, 4)
+
+    got, model = desk.run(max_new_tokens)
+
+    assert_tokens(got, desk.want(max_new_tokens))
+    assert_entered(model, desk.prompt, got)
+
+
+@task("generate")
+@pytest.mark.parametrize("eos_ids", [[], (7, 9)], ids=["none", "a tuple"])
+def test_eos_ids_may_be_any_collection(student, draw, eos_ids):
+    """eos_ids may be empty, and need not be a list."""
+    desk = Desk(student, draw, 3, num_eos=0)
+    desk.eos_ids = [*eos_ids]
+
+    got, _ = desk.run(6, eos_ids=eos_ids)
+
+    assert_tokens(got, desk.want(6))
+
+
+@task("generate")
+def test_two_sequences_share_nothing(student, draw):
+    """Each call of generate starts with caches of its own: one sequence leaves nothing behind."""
+    desk, other = (Desk(student, draw, length) for length in (7, 4))
+    other.script = desk.script
+
+    answers = [(which.run(5)[0], which) for which in (desk, other, desk)]
+
+    for got, which in answers:
+        assert_tokens(got, which.want(5))
+
+
+@task("generate")
+def test_generate_leaves_the_prompt_alone(student, draw):
+    """The list of the prompt is not modified."""
+    desk = Desk(student, draw, 5)
+    prompt = student.watch([*desk.prompt])
+
+    desk.run(4, prompt=prompt)
+
+    assert_unmodified(prompt, "prompt")
+
+
+# --- generate with a Llama -------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A call of the model: T tokens entered, S were there then, and what it cost."""
+
+    new: int
+    context: int
+    flops: int | None  # None: not counted
+
+
+@dataclass(slots=True)
+class Metered:
+    """The given Llama as a model of ours: what enters it, and what each call costs, is noted."""
+
+    student: Any
+    inside: Proxy
+    steps: list[Step] = field(default_factory=list)
+
+    def __call__(
+        self, tokens: Any, positions: Any, caches: list[Proxy], attend: Proxy
+    ) -> Tensor:  # [1, T, V]
+        for value, name in ((tokens, "tokens"), (positions, "positions")):
+            expect(value, Tensor, f"{name}, as the model gets them,")
+            integers = value.dtype in INTEGERS and value.dim() == 2
+            check(integers, f"{name} must be an integer tensor [1, T]")
+            check(0 < value.numel() < 2_000, f"the model was given {value.numel()} {name}")
+        context = int(positions.max()) + 1
+        counted = self.student.flops() if context % EVERY == 0 or not self.steps else nullcontext()
+        with counted as flops:
+            out = self.inside(tokens, positions, caches=caches, attend=attend)
+        self.steps.append(Step(tokens.shape[1], context, flops.total if flops else None))
+        return expect(out, Tensor, "the logits")
+
+
+def metered_run(
+    student: Any, model: Small, prompt: list[int], new: int, eos_ids: Collection[int] = ()
+) -> tuple[list[int], Metered]:
+    """Generate with a Llama inside the worker, its FLOPs counted call by call."""
+    with student.flops():
+        pass  # the first counter imports a lot: not in the submission's time
+    meter = Metered(student, model.inside)
+    lent = lend_model(student, meter, model.fields["num_layers"])
+    make = student.lend(lambda: lent_history(student, Spread))
+    return expect(student.generate(lent, prompt, new, [*eos_ids], make), list[int]), meter
+
+
+def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float) -> None:
+    """Fail if a token is not the best, by float64, of all that precede it."""
+    wide = {name: weight.double() for name, weight in model.weights.items()}
+    inside = all(0 <= token < model.fields["vocab_size"] for token in got)
+    check(inside, "the answer holds an id outside the vocabulary")
+    regrets = llama.regrets(model.config, wide, prompt, got) if got else []
+    worst = next((i for i, regret in enumerate(regrets) if regret > slack), None)
+    check(worst is None, f"new token {worst} is not the greedy one")
+
+
+@task("generate", weight=2)
+def test_cost_of_a_step(student, draw):
+    """A step costs one token's share of the weights, and attention over the tokens so far."""
+    model = small(student, draw, num_layers=2)
+    prompt, new = draw.tokens(VOCAB, 17), 48
+
+    got, meter = metered_run(student, model, prompt, new)
+
+    assert_greedy(model, prompt, got, 1e-3)
+    check(len(got) == new, f"{len(got)} new tokens came back, expected {new}")
+    per_token = oracle.weight_flops(model.config)
+    for step in meter.steps:
+        if step.flops is None:
+            continue
+        needed = step.new * per_token + step_attention(model, step.new, step.context)
+        times = f"{step.flops / needed:.1f} times what it needs"
+        check(step.flops <= 1.5 * needed, f"the step to position {step.context} costs {times}")
+    entered, tokens = sum(step.new for step in meter.steps), len(prompt) + new
+    check(entered <= tokens, f"{entered} tokens entered the model for {tokens} in all")
+
+
+def step_attention(model: Small, new: int, context: int) -> int:
+    """FLOPs of attention in all layers, a second time over: torch may count a detour."""
+    sizes = model.config.num_heads, new, context, model.config.head_dim
+    return 2 * model.config.num_layers * oracle.attention_flops(1, *sizes)
+
+
+@task("generate")
+def test_generate_passes_its_attention(student, draw):
+    """The model gets attend: the function of the same file."""
+    model = small(student, draw, num_layers=1)
+    seen: list[Tensor] = []
+    q, k, v = queries_of(draw, 1, 4, 2, 3, 8, 6)
+
+    def call(tokens: Any, positions: Any, caches: list[Proxy], attend: Proxy) -> Tensor:
+        seen.append(attend(q, k, v))
+        return model.inside(tokens, positions, caches=caches, attend=attend)
+
+    make = student.lend(lambda: lent_history(student))
+    lent = lend_model(student, call, 1)
+    expect(student.generate(lent, draw.tokens(VOCAB, 4), 2, [], make), list[int])
+
+    want = llama.attention(q.double(), k.double(), v.double())
+    for got in seen:
+        assert_close(got, want, "attention", like=q, what="the result of the attend passed")
+
+
+@task("generate")
+def test_trained_model_continues_as_by_full_recompute(student, draw):
+    """On the target checkpoint each new token is the best one, given all before it."""
+    folder = student.checkpoint("target").host
+    model = trained(student, folder)
+    prompt = draw.tokens(model.fields["vocab_size"], 9)
+
+    got, meter = metered_run(student, model, prompt, 5)
+
+    check(len(got) == 5, f"{len(got)} new tokens came back, expected 5")
+    check(sum(step.new for step in meter.steps) <= 14, "tokens entered more than once")
+    assert_greedy(model, prompt, got, 1e-2)
+
+
+def trained(student: Any, folder: Any) -> Small:
+    raw = json.loads((folder / "config.json").read_text())
+    fields = FIELDS | {
+        **{name: raw[name] for name in ("vocab_size", "hidden_size", "intermediate_size")},
+        **{name: raw[name] for name in ("head_dim", "rms_norm_eps", "tie_word_embeddings")},
+        **{"num_layers": raw["num_hidden_layers"], "num_heads": raw["num_attention_heads"]},
+        **{"num_kv_heads": raw["num_key_value_heads"]},
+        "rope_theta": raw.get("rope_parameters", raw)["rope_theta"],
+    }
+    weights = {name: w.float() for name, w in load_file(folder / "model.safetensors").items()}
+    return loaded(student, fields, weights)
+
+
+# --- bytes -----------------------------------------------------------------------------------
+
+
+def assert_bytes(student: Any, batch: int, length: int, dtype: torch.dtype, **changes: Any) -> None:
+    fields = FIELDS | changes
+    got = student.cache_bytes(student.record("LlamaConfig", **fields), batch, length, dtype)
+
+    want = oracle.cache_bytes(SimpleNamespace(**fields), batch, length, dtype.itemsize)
+    check(expect(got, int) == want, "the bytes are not those of all keys and values")
+
+
+@task("bytes", gate=True)
+def test_bytes_of_all_keys_and_values(student, draw):
+    """A token costs keys and values of all key/value heads, in every layer, for each sequence."""
+    for _ in range(4):
+        groups, per_group, width, layers, batch, length = draw.shuffled([2, 3, 5, 7, 11, 13])
+        sizes = {"num_kv_heads": groups, "num_heads": groups * per_group, "head_dim": 2 * width}
+        assert_bytes(student, batch, length, torch.float32, num_layers=layers, **sizes)
+
+
+@task("bytes", weight=2)
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.float8_e4m3fn],
+    ids=str,
+)
+def test_bytes_of_other_dtypes(student, dtype):
+    """A number takes the bytes of its dtype."""
+    assert_bytes(student, 3, 17, dtype)
+
+
+@task("bytes")
+@pytest.mark.parametrize(("batch", "length"), [(1, 1), (5, 0), (64, 131_072)], ids=str)
+def test_bytes_of_few_and_many_tokens(student, batch, length):
+    """No token costs nothing, and the bytes of a large model are exact."""
+    large = {"num_layers": 80, "num_heads": 64, "num_kv_heads": 8, "head_dim": 128}
+
+    assert_bytes(student, batch, length, torch.bfloat16, **large)
