@@ -122,28 +122,17 @@ def test_bands_of_the_scaling(student, draw, band):
     turns = {"fast": (high, 1e9), "slow": (0.0, low), "betw": (low, high)}[band[:4]]
     dim = draw.choice([106, 150, 202])  # wide enough for several pairs in each band
 
-    got = student.rope_frequencies(dim, 10_000.0, scaling)
+    got = student.rope_frequencies(dim, 10_000.0, scaling=scaling)
 
     assert_frequencies(got, dim, 10_000.0, scaling, turns)
 
 
 @task("frequencies")
-@pytest.mark.parametrize("context", [10**9, 3])
-def test_one_band_alone(student, draw, context):
-    """In a huge original context all pairs are fast and stay; in a tiny one all are slow."""
-    scaling = llama3(draw, original_max_position_embeddings=context)
-
-    got = student.rope_frequencies(38, 10_000.0, scaling=scaling)
-
-    assert_frequencies(got, 38, 10_000.0, scaling)
-
-
-@task("frequencies")
 def test_scaling_does_not_stay(student, draw):
-    """Each call is for itself: a scaling does not reach the next call."""
-    first, other = llama3(draw), llama3(draw, factor=2.5)
+    """Each call is for itself: no scaling reaches the next; all pairs may be fast, or slow."""
+    fast, slow = (llama3(draw, original_max_position_embeddings=n) for n in (10**9, 3))
 
-    for scaling in (first, None, other):
+    for scaling in (llama3(draw, factor=2.5), None, fast, slow):
         got = student.rope_frequencies(70, 10_000.0, scaling)
         assert_frequencies(got, 70, 10_000.0, scaling)
 
@@ -319,16 +308,10 @@ def assert_updates(
 
 @task("caches", gate=True)
 @BOTH
-def test_prefill(student, draw, kind):
-    """update returns the keys rotated by their positions, values as they came, and positions."""
-    assert_updates(student, kind, tokens_of(draw, 7), (7,))
-
-
-@task("caches", gate=True)
-@BOTH
-def test_old_keys_keep_their_positions(student, draw, kind):
-    """The next update returns all tokens so far; old keys stay rotated by their own positions."""
-    assert_updates(student, kind, tokens_of(draw, 9, (4, 3, 8)), (5, 4))
+@pytest.mark.parametrize("sizes", [(7,), (5, 4)], ids=["one update", "two updates"])
+def test_each_key_is_rotated_by_its_own_position(student, draw, kind, sizes):
+    """update returns all tokens so far: keys, each rotated by its own position, and values."""
+    assert_updates(student, kind, tokens_of(draw, sum(sizes), (4, 3, 8)), sizes)
 
 
 @task("caches", weight=3)
@@ -660,18 +643,22 @@ def test_own_caches_are_caches_like_any_other(student, draw, kind):
 @task("attend")
 @pytest.mark.parametrize("dtype", [torch.float32, BF16], ids=str)
 def test_attend_reads_views_and_leaves_its_arguments_alone(student, draw, dtype):
-    """q, k and v may be views; attend modifies none of its arguments."""
+    """What comes in and what the cache returns may be views; attend modifies no argument."""
     asked = question(draw, new=4, dtype=dtype)
     q = draw.normal(3, 4, 6, 9, dtype=dtype)[..., 1:].transpose(1, 2)
     k, v = (draw.normal(3, 4, 2, 9, dtype=dtype)[..., :-1].transpose(1, 2) for _ in NAMES[:2])
-    positions = draw.integers(0, 90, 4, 3).t()
+    keys, values = (
+        draw.normal(3, 9, 2, 9, dtype=dtype)[..., 1:].transpose(1, 2) for _ in NAMES[:2]
+    )
+    update = keys, values, *asked.update[2:]
     names = ("q", "k", "v", "positions", "frequencies")
-    watched = [student.watch(value) for value in (q, k, v, positions, asked.frequencies)]
-    lent = student.lend(Told(asked.update), methods=("update",), attributes=("length",))
+    places = draw.integers(0, 90, 4, 3).t()
+    watched = [student.watch(value) for value in (q, k, v, places, asked.frequencies)]
+    lent = student.lend(Told(update), methods=("update",), attributes=("length",))
 
     got = student.attend(*watched[:4], lent, watched[4])
 
-    assert_attended(got, q, asked.update, asked.frequencies)
+    assert_attended(got, q, update, asked.frequencies)
     for value, name in zip(watched, names, strict=True):
         assert_unmodified(value, name)
 
