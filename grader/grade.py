@@ -309,6 +309,9 @@ def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int |
             case "speed":
                 progress.extras.setdefault("speed", []).append(data)
                 hear.keep()
+            case "plot":
+                progress.extras.setdefault("plots", []).append(data)
+                hear.keep()
             case "gpu":
                 progress.extras["gpu"] = data
             case _:

@@ -28,6 +28,7 @@ from grader.errors import (
 )
 from grader.gates import GateFailed, Gates
 from grader.lab import Lab, Task
+from grader.plots import Recorder
 from grader.results import Expected, TestResult, Verdict
 from grader.stopwatch import Stopwatch
 from grader.student import Student
@@ -116,6 +117,11 @@ class JudgePlugin:
         if self._stopwatch is None:
             raise NotGraded("speed is measured on a GPU only")
         return self._stopwatch
+
+    @pytest.fixture
+    def plot(self) -> Recorder:
+        """Lines for the report."""
+        return Recorder(self._emit)
 
     # -- collection -------------------------------------------------------------------------
 

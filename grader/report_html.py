@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from grader.measured import speed_cases
 from grader.notices import notices
+from grader.plots import plots_of
 from grader.report_plot import speed_figures
 from grader.report_speed import (
     HEAD,
@@ -28,7 +29,7 @@ from grader.text import encodable, number, visible, visible_line
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 FIGURE_LIMIT = 2_000_000  # characters of one figure
-DRAWN = ("figures", "speed", "gpu")  # extras with a place of their own
+DRAWN = ("figures", "speed", "gpu", "plots")  # extras with a place of their own
 
 
 def render_html(report: Report) -> str:
@@ -43,6 +44,7 @@ def render_html(report: Report) -> str:
         *_speed(report),
         *(_failure(report, part) for part in parts if part.begun),
         *(f"<p>{_line(line)}</p>" for line in ahead(parts)),
+        *_figures([plot.figure for plot in plots_of(report)]),
         *_figures(report.extras.get("figures")),
         "<h2>All tests</h2>",
         *(_tests(part) for part in parts),

@@ -7,7 +7,7 @@ student's points are discs, the baseline's squares, the roofline is dashed, and 
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.measured import SpeedCase
@@ -59,6 +59,15 @@ class Scale:
         return math.log(value) if self.log else value
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Named points from left to right; ``kind`` is "yours", "base" or "roof"."""
+
+    name: str
+    kind: str
+    points: Sequence[tuple[float, float]]
+
+
 def speed_figures(cases: Sequence[SpeedCase]) -> list[dict[str, str]]:
     """One figure per group that has sizes and rates, as ``extras["figures"]`` holds them."""
     groups: dict[tuple[str, str, str], list[SpeedCase]] = {}
@@ -79,28 +88,38 @@ def _title(title: str, cases: Sequence[SpeedCase]) -> str:
 def speed_plot(cases: Sequence[SpeedCase]) -> str:
     """The picture of one group; every case has a size and a rate above 0."""
     ordered = sorted(cases, key=lambda case: case.size or 0.0)
-    sizes = [case.size or 0.0 for case in ordered]
-    rates = [r for c in ordered for r in (c.rate, c.baseline_rate, c.roofline) if r is not None]
+    hollow = {i for i, case in enumerate(ordered) if case.suspicious}
+    return draw(ordered[0].unit, f"size in {ordered[0].axis}", [*_series(ordered)], hollow)
+
+
+def draw(unit: str, axis: str, lines: Sequence[Line], hollow: Collection[int] = ()) -> str:
+    """The picture of some lines over one axis; every x is above 0, and some y is known.
+
+    ``hollow`` are the numbers of the points of yours that are drawn so.
+    """
+    sizes = sorted({x for line in lines for x, _ in line.points})
+    top = max(y for line in lines for _, y in line.points) or 1.0
     x = Scale(sizes[0], sizes[-1], LEFT + 14, RIGHT - 10, log=sizes[-1] > LOG_FROM * sizes[0])
-    step = tick_step(max(rates))
-    y = Scale(0.0, step * math.ceil(max(rates) / step), BOTTOM, TOP)
-    parts = [HEADER, STYLE, *_axes(ordered[0], x, y, step, sizes)]
+    step = tick_step(top)
+    y = Scale(0.0, step * math.ceil(top / step), BOTTOM, TOP)
+    parts = [HEADER, STYLE, *_axes(unit, axis, x, y, step, sizes)]
     ends: list[tuple[float, str, str]] = []
-    for name, kind, points in _series(ordered):
-        places = [(x(size), y(rate)) for size, rate in points]
+    for line in lines:
+        places = [(x(size), y(rate)) for size, rate in line.points]
         if places:
-            parts += _line(kind, places)
-            ends.append((places[-1][1], kind, name))
-    parts += [_mark("yours", x(c.size or 0), y(c.rate or 0), bool(c.suspicious)) for c in ordered]
+            parts += _line(line.kind, places)
+            ends.append((places[-1][1], line.kind, line.name))
+    yours = [point for line in lines if line.kind == "yours" for point in line.points]
+    parts += [_mark("yours", x(a), y(b), i in hollow) for i, (a, b) in enumerate(yours)]
     return "\n".join([*parts, *_labels(ends), "</svg>"])
 
 
-def _series(cases: Sequence[SpeedCase]) -> Iterable[tuple[str, str, list[tuple[float, float]]]]:
+def _series(cases: Sequence[SpeedCase]) -> Iterable[Line]:
     pairs = [("roofline", "roof", [(c.size, c.roofline) for c in cases])]
     pairs += [("baseline", "base", [(c.size, c.baseline_rate) for c in cases])]
     pairs += [("yours", "yours", [(c.size, c.rate) for c in cases])]
     for name, kind, points in pairs:
-        yield name, kind, [(s, r) for s, r in points if s is not None and r is not None]
+        yield Line(name, kind, [(s, r) for s, r in points if s is not None and r is not None])
 
 
 def tick_step(top: float) -> float:
@@ -110,21 +129,21 @@ def tick_step(top: float) -> float:
 
 
 def _axes(
-    case: SpeedCase, x: Scale, y: Scale, step: float, sizes: Sequence[float]
+    unit: str, axis: str, x: Scale, y: Scale, step: float, sizes: Sequence[float]
 ) -> Iterable[str]:
     for index in range(round(y.high / step) + 1):
         place = y(index * step)
         yield f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{place:.1f}" y2="{place:.1f}"/>'
         yield _text(LEFT - 5, place + 4, significant(index * step), "soft end")
-    yield _text(4, 13, case.unit, "soft")
+    yield _text(4, 13, unit, "soft")
     last = -math.inf
-    for size in sorted(set(sizes)):
+    for size in sizes:
         if x(size) - last >= TICK_GAP:
             last = x(size)
             yield f'<line class="grid" x1="{last:.1f}" x2="{last:.1f}" y1="{BOTTOM}" y2="196"/>'
             yield _text(last, BOTTOM + 17, significant(size), "soft mid")
     scale = ", logarithmic" if x.log else ""
-    yield _text((LEFT + RIGHT) / 2, BOTTOM + 33, f"size in {case.axis}{scale}", "soft mid")
+    yield _text((LEFT + RIGHT) / 2, BOTTOM + 33, f"{axis}{scale}", "soft mid")
 
 
 def _line(kind: str, places: Sequence[tuple[float, float]]) -> Iterable[str]:

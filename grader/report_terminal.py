@@ -16,6 +16,7 @@ from grader.guide import Guide
 from grader.lab import PSEUDOCODE
 from grader.measured import speed_cases
 from grader.notices import Level, Notice, notices
+from grader.plots import plots_of
 from grader.report_speed import (
     SHORT_HEAD,
     gpu_line,
@@ -45,6 +46,7 @@ def render_terminal(report: Report, guide: Guide | None = None) -> Group:
     parts = summarize(report)
     blocks: list[RenderableType] = [_heading(report, guide), _task_table(parts), _score(report)]
     blocks += _speed(report)
+    blocks += [_block(Text(visible_line(plot.summary), style="dim")) for plot in plots_of(report)]
     blocks += [_notice(notice) for notice in (*notices(report), *suspicions(report))]
     lost = [part for part in parts if part.lost]
     if is_stub(report):

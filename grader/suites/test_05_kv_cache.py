@@ -878,13 +878,14 @@ def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float)
 
 
 @task("generate", weight=2)
-def test_cost_of_a_step(student, draw):
+def test_cost_of_a_step(student, draw, plot):
     """A step costs one token's share of the weights, and attention over the tokens so far."""
     model = small(student, draw, num_layers=2)
     prompt, new = draw.tokens(VOCAB, 17), 48
 
     got, meter = metered_run(student, model, prompt, new)
 
+    show_steps(plot, model, len(prompt), meter)
     assert_greedy(model, prompt, got, 1e-3)
     check(len(got) == new, f"{len(got)} new tokens came back, expected {new}")
     per_token = oracle.weight_flops(model.config)
@@ -896,6 +897,24 @@ def test_cost_of_a_step(student, draw):
         check(step.flops <= 1.5 * needed, f"the step to position {step.context} costs {times}")
     entered, tokens = sum(step.new for step in meter.steps), len(prompt) + new
     check(entered <= tokens, f"{entered} tokens entered the model for {tokens} in all")
+
+
+def show_steps(plot: Any, model: Small, prompt: int, meter: Metered) -> None:
+    """Plot the FLOPs of the steps behind the prompt beside those of steps without a cache."""
+    per_token, layers = oracle.weight_flops(model.config), model.config.num_layers
+    heads, width = model.config.num_heads, model.config.head_dim
+    yours = {s.context: s.flops / 1e3 for s in meter.steps if s.flops and s.context > prompt}
+    again = {
+        s: s * per_token + layers * oracle.attention_flops(1, heads, s, s, width) for s in yours
+    }
+    plot(
+        "thousands of FLOPs of a step",
+        axis="tokens so far",
+        unit="thousand FLOPs",
+        yours=[*yours.items()],
+        other=[(s, flops / 1e3) for s, flops in again.items()],
+        other_name="no cache",
+    )
 
 
 def step_attention(model: Small, new: int, context: int) -> int:
