@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.lab import find_lab, find_root
+from grader.page import into_page, read_page
 from grader.report import check_writable, write_file
 from grader.report_terminal import make_console
 
@@ -31,7 +32,8 @@ def bench_kernels(contest: KernelContest) -> int:
     for target in (contest.json, contest.markdown):
         if target is not None:
             check_writable(target)
-    table.into_page(_page(contest.markdown), "")  # a page without the marks is refused now
+    # A page without the marks is refused now.
+    into_page(read_page(contest.markdown), "", table.TITLE)
     run.need_gpu()
     lines = list(run.run_kernels(labs, contest.rounds, _tell))
     facts = run.machine()
@@ -40,17 +42,10 @@ def bench_kernels(contest: KernelContest) -> int:
     if contest.json is not None:
         write_file(Path(contest.json), table.render_json(lines, facts).encode())
     if contest.markdown is not None:
-        page = table.into_page(_page(contest.markdown), table.render_markdown(lines, facts))
+        measured = table.render_markdown(lines, facts)
+        page = into_page(read_page(contest.markdown), measured, table.TITLE)
         write_file(Path(contest.markdown), page.encode())
     return 0
-
-
-def _page(target: str | None) -> str:
-    path = Path(target) if target is not None else None
-    try:
-        return path.read_text(encoding="utf-8") if path and path.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {target}: {error}") from None
 
 
 def _tell(case: str) -> None:

@@ -1,14 +1,8 @@
-"""A report as one HTML file: no script, no external resource, nothing of the student unescaped.
+"""A report as one HTML file: see ``web`` for what keeps it harmless."""
 
-The content security policy in its head forbids everything but its own style and data images, so
-a slip in the escaping would still run nothing. Figures (SVG from ``extras["figures"]``) are
-embedded as images for the same reason: inside an image no script runs and no link is followed.
-"""
-
-import base64
 import html
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from grader.measured import speed_cases
 from grader.notices import notices
@@ -22,13 +16,11 @@ from grader.report_speed import (
     speed_notes,
     suspicions,
 )
-from grader.report_style import STYLE
 from grader.results import Report, TestResult, Verdict
 from grader.summary import AT_FAULT, SHOWN_AS, TaskSummary, ahead, score_line, summarize
-from grader.text import encodable, number, visible, visible_line
+from grader.text import number, visible
+from grader.web import escaped, facts_list, figures, page
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-FIGURE_LIMIT = 2_000_000  # characters of one figure
 DRAWN = ("figures", "speed", "gpu", "plots")  # extras with a place of their own
 
 
@@ -37,38 +29,21 @@ def render_html(report: Report) -> str:
     parts = summarize(report)
     title = f"Lab {report.lab:02d} · {report.topic}"
     body = [
-        f"<h1>{_line(title)}</h1>",
-        f'<p class="score">{_line(score_line(report))}</p>',
+        f"<h1>{escaped(title)}</h1>",
+        f'<p class="score">{escaped(score_line(report))}</p>',
         *_notices(report),
         _tasks(parts),
         *_speed(report),
         *(_failure(report, part) for part in parts if part.begun),
-        *(f"<p>{_line(line)}</p>" for line in ahead(parts)),
-        *_figures([plot.figure for plot in plots_of(report)]),
-        *_figures(report.extras.get("figures")),
+        *(f"<p>{escaped(line)}</p>" for line in ahead(parts)),
+        *figures([plot.figure for plot in plots_of(report)]),
+        *figures(report.extras.get("figures")),
         "<h2>All tests</h2>",
         *(_tests(part) for part in parts),
-        *_facts("Also measured, never scored", _flat(report.extras, skip=DRAWN)),
-        *_facts("About this grading", _flat(report.provenance)),
+        *facts_list("Also measured, never scored", _flat(report.extras, skip=DRAWN)),
+        *facts_list("About this grading", _flat(report.provenance)),
     ]
-    return _page(title, body)
-
-
-def _page(title: str, body: Iterable[str]) -> str:
-    head = [
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{_line(title)}</title>",
-        f"<style>{STYLE}</style>",
-    ]
-    lines = ["<!doctype html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
-    return "\n".join([*lines, *body, "</main>", "</body>", "</html>", ""])
-
-
-def _line(text: str) -> str:
-    return html.escape(visible_line(text))
+    return page(title, body)
 
 
 def _block(text: str) -> str:
@@ -77,8 +52,8 @@ def _block(text: str) -> str:
 
 def _notices(report: Report) -> list[str]:
     return [
-        f'<p class="notice {notice.level}"><strong>{notice.level}:</strong> {_line(notice.text)}'
-        + (f"<br><small>hint: {_line(notice.hint)}</small>" if notice.hint else "")
+        f'<p class="notice {notice.level}"><strong>{notice.level}:</strong> {escaped(notice.text)}'
+        + (f"<br><small>hint: {escaped(notice.hint)}</small>" if notice.hint else "")
         + "</p>"
         for notice in (*notices(report), *suspicions(report))
     ]
@@ -98,8 +73,10 @@ def _task(part: TaskSummary) -> str:
         earned = f"{number(task.score)} / {points}"
     else:
         bar, earned = "not graded", f"- / {points}"
-    name = f"<code>{_line(task.id)}</code> {_line(task.title)}"
-    return f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{_line(part.counted)}</td></tr>"
+    name = f"<code>{escaped(task.id)}</code> {escaped(task.title)}"
+    return (
+        f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{escaped(part.counted)}</td></tr>"
+    )
 
 
 def _speed(report: Report) -> list[str]:
@@ -107,19 +84,19 @@ def _speed(report: Report) -> list[str]:
     cases = speed_cases(report)
     line = gpu_line(report)
     found = ["<h2>Speed</h2>"] if cases or line else []
-    found += [f"<p>{_line(line)}</p>"] if line else []
+    found += [f"<p>{escaped(line)}</p>"] if line else []
     if cases:
-        head = "".join(f"<th>{_line(name)}</th>" for name in HEAD)
+        head = "".join(f"<th>{escaped(name)}</th>" for name in HEAD)
         rows = "\n".join(_cells(row(case), bool(case.suspicious)) for case in cases)
         found += [
             f'<div class="wide"><table class="speed">\n<tr>{head}</tr>\n{rows}\n</table></div>'
         ]
-        found += [f"<p><small>{_line(RATIO_MEANS)}</small></p>", *_figures(speed_figures(cases))]
-    return found + [f"<p><small>{_line(note)}</small></p>" for note in speed_notes(report)]
+        found += [f"<p><small>{escaped(RATIO_MEANS)}</small></p>", *figures(speed_figures(cases))]
+    return found + [f"<p><small>{escaped(note)}</small></p>" for note in speed_notes(report)]
 
 
 def _cells(cells: Sequence[str], suspicious: bool) -> str:
-    shown = "".join(f"<td>{_line(cell)}</td>" for cell in cells)
+    shown = "".join(f"<td>{escaped(cell)}</td>" for cell in cells)
     return f'<tr class="suspicious">{shown}</tr>' if suspicious else f"<tr>{shown}</tr>"
 
 
@@ -128,9 +105,9 @@ def _failure(report: Report, part: TaskSummary) -> str:
     assert test is not None
     command = f"make hint LAB={report.lab} TASK={part.task.id}"
     return (
-        f'<section class="failure"><h3>{_line(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
-        f"<p><code>{_line(test.id)}</code></p>{_texts(test)}"
-        f"<p><small>hint: <code>{_line(command)}</code></small></p></section>"
+        f'<section class="failure"><h3>{escaped(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
+        f"<p><code>{escaped(test.id)}</code></p>{_texts(test)}"
+        f"<p><small>hint: <code>{escaped(command)}</code></small></p></section>"
     )
 
 
@@ -143,7 +120,7 @@ def _texts(test: TestResult) -> str:
 
 def _tests(part: TaskSummary) -> str:
     rows = "\n".join(_test(test) for test in part.tests)
-    summary = f"<summary>{_line(part.task.id)}: {_line(part.counted or 'no results')}</summary>"
+    summary = f"<summary>{escaped(part.task.id)}: {escaped(part.counted or 'no results')}</summary>"
     return f"<details>{summary}<ul>\n{rows}\n</ul></details>"
 
 
@@ -151,31 +128,10 @@ def _test(test: TestResult) -> str:
     kind = "passed" if test.verdict is Verdict.PASSED else "other"
     kind = "lost" if test.verdict in AT_FAULT else kind
     return (
-        f'<li class="{kind}"><code>{_line(test.id)}</code> {SHOWN_AS[test.verdict]}'
-        f" <small>{_line(test.suite)}, {test.seconds:.2f} s</small>{_texts(test)}</li>"
+        f'<li class="{kind}"><code>{escaped(test.id)}</code> {SHOWN_AS[test.verdict]}'
+        f" <small>{escaped(test.suite)}, {test.seconds:.2f} s</small>{_texts(test)}</li>"
     )
-
-
-def _figures(figures: Any) -> list[str]:
-    """``figures`` is a list of ``{"title": …, "svg": …}``; anything else is left out."""
-    found: list[str] = []
-    for figure in cast(list[Any], figures) if isinstance(figures, list) else []:
-        match figure:
-            case {"title": str(title), "svg": str(svg)} if len(svg) <= FIGURE_LIMIT:
-                data = base64.b64encode(encodable(svg).encode()).decode()
-                image = f'<img alt="{_line(title)}" src="data:image/svg+xml;base64,{data}">'
-                found.append(f"<figure>{image}<figcaption>{_line(title)}</figcaption></figure>")
-            case _:
-                pass
-    return found
 
 
 def _flat(facts: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, str]:
     return {str(key): str(value) for key, value in facts.items() if key not in skip}
-
-
-def _facts(title: str, facts: Mapping[str, str]) -> list[str]:
-    if not facts:
-        return []
-    rows = "\n".join(f"<dt>{_line(key)}</dt><dd>{_line(facts[key])}</dd>" for key in facts)
-    return [f"<h2>{title}</h2>", f"<dl>\n{rows}\n</dl>"]

@@ -19,6 +19,7 @@ from grader.kernels import attention, layernorm, run, table
 from grader.kernels.case import COPY, Case, Peer, copy_of, difference, disagreement, load, peer
 from grader.kernels.lines import Line, lines_of
 from grader.kernels.rounds import calls_for, run_rounds, speedup, summarize
+from grader.page import BEGIN, END, into_page
 
 MACHINE = {"date": "2026-03-01", "GPU": "Example GPU 80", "command": "lab bench kernels"}
 
@@ -364,22 +365,26 @@ def test_json_holds_the_numbers() -> None:
     assert data["lines"][2]["problem"].startswith("not installed")
 
 
+def put(page: str, measured: str) -> str:
+    return into_page(page, measured, table.TITLE)
+
+
 def test_only_the_part_between_the_marks_of_a_page_is_replaced() -> None:
-    page = f"# Ours\n\nWhy.\n\n{table.BEGIN}\nold\n{table.END}\n\nAfter.\n"
+    page = f"# Ours\n\nWhy.\n\n{BEGIN}\nold\n{END}\n\nAfter.\n"
 
-    once = table.into_page(page, "new\n")
+    once = put(page, "new\n")
 
-    assert once == f"# Ours\n\nWhy.\n\n{table.BEGIN}\n\nnew\n\n{table.END}\n\nAfter.\n"
-    assert table.into_page(once, "new\n") == once
-    assert table.into_page(table.into_page("", "a\n"), "b\n") == table.into_page("", "b\n")
+    assert once == f"# Ours\n\nWhy.\n\n{BEGIN}\n\nnew\n\n{END}\n\nAfter.\n"
+    assert put(once, "new\n") == once
+    assert put(put("", "a\n"), "b\n") == put("", "b\n")
     with pytest.raises(UsageError, match="no place for the table"):
-        table.into_page("# Mine\n", "new\n")
+        put("# Mine\n", "new\n")
 
 
 def test_the_committed_page_has_a_place_for_the_table() -> None:
     page = Path(__file__).resolve().parent.parent / "docs" / "kernels.md"
 
-    assert "new table" in table.into_page(page.read_text(encoding="utf-8"), "new table\n")
+    assert "new table" in put(page.read_text(encoding="utf-8"), "new table\n")
 
 
 # The command

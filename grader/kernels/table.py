@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from grader.errors import UsageError
 from grader.kernels.lines import Line
 from grader.report_speed import with_unit
 from grader.text import visible_line
@@ -15,7 +14,7 @@ from grader.text import visible_line
 SCHEMA = 1
 HEAD = ("peer", "time", "spread", "rate", "of copy", "ratio")
 WIDTHS = (10, 8, 13, 8, 7)  # of the columns after the first, on a terminal
-BEGIN, END = "<!-- measured: make bench-kernels writes what follows -->", "<!-- end of it -->"
+TITLE = "Kernels beside others"
 
 
 def cells(line: Line) -> tuple[str, ...]:
@@ -84,19 +83,6 @@ def _row(found: Iterable[str]) -> str:
 
 def _plain(text: str) -> str:
     return visible_line(text, 2000).replace("|", "\\|").replace("<", "&lt;")
-
-
-def into_page(page: str, measured: str) -> str:
-    """Put the table between the two marks of a page; a new page is the table alone."""
-    marked = f"{BEGIN}\n\n{measured}\n{END}"
-    if not page.strip():
-        return f"# Kernels beside others\n\n{marked}\n"
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        hint = f"write the lines {BEGIN} and {END}"
-        raise UsageError("the file has no place for the table", hint)
-    return f"{before}{marked}{after}"
 
 
 def render_json(lines: Sequence[Line], machine: Mapping[str, str]) -> str:

@@ -1,0 +1,29 @@
+"""A page of ``docs/`` of which a command writes the measured part, between two marks."""
+
+from pathlib import Path
+
+from grader.errors import UsageError
+
+BEGIN, END = "<!-- measured: a command writes what follows -->", "<!-- end of it -->"
+
+
+def read_page(target: str | None) -> str:
+    """Return the text of a page; "" where there is none yet."""
+    path = Path(target) if target is not None else None
+    try:
+        return path.read_text(encoding="utf-8") if path and path.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {target}: {error}") from None
+
+
+def into_page(page: str, measured: str, title: str) -> str:
+    """Put the table between the two marks of a page; a new page is the table below its title."""
+    marked = f"{BEGIN}\n\n{measured}\n{END}"
+    if not page.strip():
+        return f"# {title}\n\n{marked}\n"
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        hint = f"write the lines {BEGIN} and {END}"
+        raise UsageError("the file has no place for the table", hint)
+    return f"{before}{marked}{after}"

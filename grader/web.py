@@ -1,0 +1,66 @@
+"""Pages as one HTML file: no script, no external resource, nothing of a student unescaped.
+
+The content security policy in a page's head forbids everything but its own style and data images,
+so a slip in the escaping would still run nothing. Figures (SVG) are embedded as images for the same
+reason: inside an image no script runs and no link is followed.
+"""
+
+import base64
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from grader.report_style import STYLE
+from grader.text import encodable, visible_line
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+FIGURE_LIMIT = 2_000_000  # characters of one figure
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """Return a whole page; the lines of ``body`` are HTML already."""
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{escaped(title)}</title>",
+        f"<style>{STYLE}</style>",
+    ]
+    lines = ["<!doctype html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
+    return "\n".join([*lines, *body, "</main>", "</body>", "</html>", ""])
+
+
+def escaped(text: str) -> str:
+    """Return a text as one line of HTML."""
+    return html.escape(visible_line(text))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table that scrolls by itself where the page is narrow."""
+    names = "".join(f"<th>{escaped(name)}</th>" for name in head)
+    lines = ("".join(f"<td>{escaped(cell)}</td>" for cell in row) for row in rows)
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="wide"><table class="speed">\n<tr>{names}</tr>\n{body}\n</table></div>'
+
+
+def figures(listed: object) -> list[str]:
+    """Return the figures of a list of ``{"title": …, "svg": …}``; anything else is left out."""
+    found: list[str] = []
+    for figure in cast(list[Any], listed) if isinstance(listed, list) else []:
+        match figure:
+            case {"title": str(title), "svg": str(svg)} if len(svg) <= FIGURE_LIMIT:
+                data = base64.b64encode(encodable(svg).encode()).decode()
+                image = f'<img alt="{escaped(title)}" src="data:image/svg+xml;base64,{data}">'
+                found.append(f"<figure>{image}<figcaption>{escaped(title)}</figcaption></figure>")
+            case _:
+                pass
+    return found
+
+
+def facts_list(title: str, facts: Mapping[str, str]) -> list[str]:
+    """Return a heading and a list of facts; nothing if there are none."""
+    if not facts:
+        return []
+    rows = "\n".join(f"<dt>{escaped(key)}</dt><dd>{escaped(facts[key])}</dd>" for key in facts)
+    return [f"<h2>{title}</h2>", f"<dl>\n{rows}\n</dl>"]
