@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.counters import Largest, Launches, Memory, Operators
+from grader.counters import Largest, Launches, Memory, Operators, flop_counter
 from grader.guard import Guard
 
 
@@ -49,13 +49,10 @@ class Probes:
             case "guard":
                 return Guard(config)
             case "flops":
-                # Imported here: it brings Triton, and every worker would pay for that.
-                from torch.utils.flop_counter import FlopCounterMode
-
-                with FlopCounterMode(display=False):
+                with flop_counter():
                     # Its first operator imports hundreds of modules: not in the submission's time.
                     torch.ones(1, 1).matmul(torch.ones(1, 1))
-                return FlopCounterMode(display=False).__enter__()
+                return flop_counter().__enter__()
             case "largest":
                 return Largest().__enter__()
             case "operators":

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from grader.counters import MAX_OPERATORS, Launches
 from grader.guard import resolve
@@ -65,6 +66,16 @@ def test_flops_of_a_matmul(probes: Probes) -> None:
         torch.ones(4, 2, 3).bmm(torch.ones(4, 3, 5))
 
     assert got == [2 * 2 * 3 * 5 * (1 + 4)]
+
+
+@pytest.mark.parametrize("groups", [4, 2])
+def test_fused_attention_costs_what_its_products_cost(probes: Probes, groups: int) -> None:
+    q, k = torch.ones(3, 4, 5, 16), torch.ones(3, groups, 7, 16)
+
+    with reading(probes, "flops") as got:
+        scaled_dot_product_attention(q, k, k, enable_gqa=groups < 4)
+
+    assert got == [2 * (2 * 3 * 4 * 5 * 7 * 16)]
 
 
 def test_what_is_unobserved_does_not_count(probes: Probes) -> None:
