@@ -92,7 +92,7 @@ class RankWorker(Worker):
             case "held":
                 return held_bytes(self.device)
             case "subgroup":
-                return dist.new_group(header["ranks"])
+                return subgroup(header["ranks"])
             case "call" if header["target"][0] == "backward":
                 with self.probes.unobserved():
                     args, kwargs = self.unpack(header["value"], buffers)
@@ -148,6 +148,18 @@ class RankWorker(Worker):
                 found.append([frame.f_lineno, frame.f_code.co_name])
             frame = frame.f_back
         return found[::-1]
+
+
+def subgroup(ranks: list[int]) -> Any:
+    """Make a group of some ranks, and one of the others, so that each rank gets one more.
+
+    torch names the groups of ``use_local_synchronization`` by how many the rank is in already: with
+    uneven counts the submission's own would wait for ever.
+    """
+    made = dist.new_group(ranks)
+    if others := sorted(set(range(dist.get_world_size())) - set(ranks)):
+        dist.new_group(others)
+    return made
 
 
 def backward(
