@@ -9,6 +9,7 @@ sampler fails one such law in 10**12 runs, and the two dozen laws here together 
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -357,7 +358,8 @@ def assert_law(draw: Any, sample: Callable[[int], Samples], what: str = "the tok
     for _ in range(2):
         unlikely: set[int] = set()
         for i, (drawn_, chances) in enumerate(sample(secret(draw))):
-            counts = [drawn_.count(x) for x in range(len(chances))]
+            found = Counter(drawn_)
+            counts = [found[x] for x in range(len(chances))]
             if oracle.chi_square_p(counts, chances) < 1e-6:
                 unlikely.add(i)
         suspects = unlikely if suspects is None else suspects & unlikely
@@ -528,15 +530,13 @@ def test_one_row_under_many_seeds(student, draw):
 @each_dtype
 def test_draws_from_many_tokens(student, draw, dtype):
     """Among hundreds of tokens each can come: nothing is cut off, sums and draws are fine."""
-    logits = draw.normal(1, 701, dtype=dtype, scale=0.5)
-    chances = laws_of(logits)[0]
-    bins = [token % 19 for token in draw.shuffled(range(701))]
-    law = [math.fsum(q for q, x in zip(chances, bins, strict=True) if x == i) for i in range(19)]
+    logits = draw.normal(1, 401, dtype=dtype, scale=0.25)
     sampler = make(student)
 
     def sample(seed: int) -> Samples:
-        tokens = drawn(sampler, logits.expand(2400, -1).contiguous(), seeded(seed))
-        return [([bins[token] for token in tokens], law)]
+        # Many for each token: numbers of the precision of bfloat16 never reach some of them.
+        tokens = drawn(sampler, logits.expand(24_000, -1).contiguous(), seeded(seed))
+        return [(tokens, laws_of(logits)[0])]
 
     assert_law(draw, sample)
 
