@@ -4,6 +4,7 @@ Features are 12 times something odd, so that 1 to 4 ranks divide them and no two
 parts. Collectives and bytes are counted on the ranks: they police cost, values are judged here.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,18 +21,29 @@ from grader.plugin import task
 from grader.student import PerRank
 from reference import tp_linear as oracle
 
-CALL_SECONDS = {"cpu": 8.0, "cuda": 20.0}  # what is imported late, and NCCL, start in seconds
+# What is imported late, and NCCL, take seconds to start. After a hang there is less patience.
+CALL_SECONDS = {"cpu": (10.0, 4.0), "cuda": (10.0, 10.0)}
 SLACK = 2048  # bytes that a rank may hold beside its shards
 WORLDS = (1, 2, 3, 4)
 LEADS = [(), (5,), (3, 5), (2, 3, 4)]
 BFLOAT16, FLOAT64 = torch.bfloat16, torch.float64
 
 
+@pytest.fixture(scope="module")
+def hangs() -> list[float]:
+    """How long the tests took that ran into their limit."""
+    return []
+
+
 @pytest.fixture(autouse=True)
-def _short_calls(student: Any, device: str) -> Iterator[None]:
+def _short_calls(student: Any, device: str, hangs: list[float]) -> Iterator[None]:
     """End a hang early: a rank that waits for another waits as long as it is let."""
-    with student.time_limit(CALL_SECONDS[device]):
+    limit = CALL_SECONDS[device][bool(hangs)]
+    started = time.monotonic()
+    with student.time_limit(limit):
         yield
+    if time.monotonic() - started >= limit:
+        hangs.append(time.monotonic() - started)
 
 
 # --- shards ----------------------------------------------------------------------------------
@@ -348,12 +360,11 @@ def test_column_equals_the_dense_layer(student, draw, world, bias):
     assert_column(column_step(student.spawn(world), case), case)
 
 
-@task("column", weight=2)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@task("column", weight=3)
 @pytest.mark.parametrize("world", WORLDS)
-def test_gathered_output(student, draw, world, bias):
+def test_gathered_output(student, draw, world):
     """With gather_output every rank has all features in order; gradients stay the dense layer's."""
-    case = dense(draw, 35, 36, bias=bias)
+    case = dense(draw, 35, 36, bias=world % 2 == 0)
 
     assert_column(column_step(student.spawn(world), case, gather=True), case, gather=True)
 
@@ -821,7 +832,7 @@ def test_qkv_outputs(student, draw, num_heads, num_kv_heads):
 
 
 GROUPED = [(1, 3, 1), (1, 6, 3), (2, 6, 2), (2, 8, 4), (2, 6, 6), (3, 6, 3), (3, 12, 6), (4, 12, 4)]
-REPLICATED = [(2, 6, 1), (3, 3, 1), (3, 6, 1), (4, 4, 1), (4, 4, 2), (4, 12, 2)]
+REPLICATED = [(2, 6, 1), (3, 6, 1), (4, 4, 1), (4, 4, 2), (4, 12, 2)]
 CASES = pytest.mark.parametrize(
     ("world", "num_heads", "num_kv_heads"),
     [pytest.param(*sizes, id="W{}-H{}-G{}".format(*sizes)) for sizes in (*GROUPED, *REPLICATED)],
