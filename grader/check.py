@@ -1,12 +1,14 @@
-"""The proof of a lab (DESIGN, section 6): its suite passes right answers and fails wrong ones.
+"""The proof of a lab: its suite passes right answers and fails wrong ones.
 
 Each grading is a session of its own, so they run side by side in threads. The order of the
 findings depends on the files alone, never on what ended first.
 """
 
+import contextlib
 import fnmatch
+import functools
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from grader.errors import InferlabError
 from grader.findings import CheckReport, Finding, OnProgress
 from grader.lab import Lab
 from grader.results import Expected, Report
+from grader.sessions import ForkServer
 
 
 class Grade(Protocol):
@@ -72,8 +75,8 @@ def check_labs(
             for trial in plan(lab, seeds, wrong_seeds, Path(folder) / lab.name)
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
         ]
-        runner = _Runner(grade or _judge(), device, sandbox)
-        graded = _run(trials, runner, jobs, on_progress)
+        with _judge() if grade is None else contextlib.nullcontext(grade) as judging:
+            graded = _run(trials, _Runner(judging, device, sandbox), jobs, on_progress)
     findings: list[Finding] = []
     for lab in labs:
         findings += [] if only else check_files(lab)
@@ -152,10 +155,16 @@ class _Runner:
         )
 
 
-def _judge() -> Grade:
+@contextlib.contextmanager
+def _judge() -> Generator[Grade, None, None]:
+    """Give the judge, its sessions forked: to start each anew would be half of the work."""
     from grader.grade import grade
 
-    return grade
+    server = ForkServer()
+    try:
+        yield functools.partial(grade, start=server)
+    finally:
+        server.close()
 
 
 def _run(

@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import secrets
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,7 +21,7 @@ from grader.report import Form, render, write_file
 from grader.results import Expected, Report, TestResult, Verdict
 from grader.sandbox import Setting, choose_level
 from grader.scoring import fill_missing, score
-from grader.session import start_line
+from grader.sessions import Starter, start_anew
 from grader.stage import staged
 from grader.submission import Submission, collect
 
@@ -96,15 +95,16 @@ def grade(
     sandbox: str = "auto",
     suite: str = "all",
     one_worker: bool = False,
+    start: Starter = start_anew,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
 ) -> Report:
     """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
 
     ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
-    could learn from one task for the next. Raises UsageError for what the caller got wrong and
-    CannotGrade where this machine is at fault. ``on_event`` hears ("manifest", list[Expected]),
-    ("begin", Expected) and ("test", TestResult).
+    could learn from one task for the next. ``start`` starts the session. ``on_event`` hears
+    ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult). Raises UsageError
+    for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device)
     if device == "cuda":
@@ -130,7 +130,7 @@ def grade(
             "source": submission.code.decode("utf-8", errors="replace"),
             "closed": closed,
         }
-        _run_session(config, lab, progress, hear)
+        _run_session(config, lab, progress, hear, start)
         provenance["seconds"] = round(time.monotonic() - hear.started, 2)
         report = progress.report(partial=False)
     if partial_file is not None:
@@ -256,16 +256,11 @@ def save(report: Report, file: Path) -> None:
     write_file(file, render(report, Form.JSON))
 
 
-def _run_session(config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener) -> None:
+def _run_session(
+    config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener, start: Starter
+) -> None:
     """Run the suites in a process of their own; a silent test is not the student's fault."""
-    with subprocess.Popen(
-        start_line(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=config["setting"]["stage"],
-        start_new_session=True,  # an interrupt is ours to handle
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
-    ) as session:
+    with start(str(config["setting"]["stage"])) as session:
         assert session.stdin is not None
         assert session.stdout is not None
         slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS

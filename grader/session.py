@@ -6,9 +6,11 @@ and so that nothing of the student's lies on its path.
 
 import ctypes
 import dataclasses
+import importlib
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,15 +19,10 @@ from typing import Any
 from grader.lab import PSEUDOCODE, Lab, load_lab
 from grader.pool import WarmPool
 from grader.sandbox import Setting, WorkerProcess
+from grader.sessions import serve_forks
 
 PR_SET_PDEATHSIG = 1
-
-
-def start_line() -> list[str]:
-    """Return the command that starts a session; its configuration goes to standard input."""
-    root = str(Path(__file__).resolve().parent.parent)
-    boot = f"import sys; sys.path.insert(0, {root!r}); from grader.session import main; main()"
-    return [sys.executable, "-P", "-c", boot]
+PRELOADED = ("torch", "pytest", "grader.plugin", "grader.stopwatch", "grader.student")
 
 
 def main() -> None:
@@ -42,6 +39,16 @@ def main() -> None:
         out.flush()
 
     emit("end", run(config, emit))
+
+
+def serve(fd: int) -> None:
+    """Import what sessions need, then become one in each process that is forked."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    for name in PRELOADED:
+        importlib.import_module(name)
+    if serve_forks(socket.socket(fileno=fd)):
+        main()
+    os._exit(0)
 
 
 def run(config: dict[str, Any], emit: Any) -> int:
