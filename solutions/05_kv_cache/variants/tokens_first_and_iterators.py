@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -11,11 +10,11 @@ from labs.common import LlamaConfig
 from labs.llama import Cache, Llama
 
 
-@dataclass
 class GrowingCache:
-    keys: list[Tensor] = field(default_factory=list)
-    values: list[Tensor] = field(default_factory=list)
-    length: int = 0
+    def __init__(self) -> None:
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+        self.length = 0
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         for kept, x in ((self.keys, k), (self.values, v)):
