@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.lab import Lab, all_labs, find_root
-from grader.page import into_page, read_page
+from grader.page import into_page, read_page, write_page
 from grader.report import check_writable, write_file
 from grader.report_terminal import make_console
 
@@ -59,9 +59,7 @@ def bench_collectives(wanted: Measurement) -> int:
     if wanted.html is not None:
         write_file(Path(wanted.html), table.render_html(found, facts).encode())
     if wanted.markdown is not None:
-        measured = table.render_markdown(found, facts)
-        page = into_page(read_page(wanted.markdown), measured, table.TITLE)
-        write_file(Path(wanted.markdown), page.encode())
+        write_page(wanted.markdown, table.render_markdown(found, facts), table.TITLE)
     return 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.lab import find_lab, find_root
-from grader.page import into_page, read_page
+from grader.page import into_page, read_page, write_page
 from grader.report import check_writable, write_file
 from grader.report_terminal import make_console
 
@@ -42,9 +42,7 @@ def bench_kernels(contest: KernelContest) -> int:
     if contest.json is not None:
         write_file(Path(contest.json), table.render_json(lines, facts).encode())
     if contest.markdown is not None:
-        measured = table.render_markdown(lines, facts)
-        page = into_page(read_page(contest.markdown), measured, table.TITLE)
-        write_file(Path(contest.markdown), page.encode())
+        write_page(contest.markdown, table.render_markdown(lines, facts), table.TITLE)
     return 0
 
 

@@ -25,26 +25,26 @@ SILENT = {"waittensor", "wraptensorautograd", "checkfornan"}  # they send nothin
 
 
 class Collectives(Dispatch):
-    """The collectives that this rank begins, in order, as ``[kind, bytes]``.
+    """The collectives that this rank begins, in order, as ``[kind, bytes, line]``.
 
     Bytes are those of the full tensor: what an all-gather collects, what a reduce-scatter splits.
+    The line is where in ``file`` it was begun; 0 if it was not.
     """
 
     def __init__(self, file: str) -> None:
         super().__init__()
         self.begun: list[list[Any]] = []
-        self.lines: list[int] = []  # of ``file``, where each was begun; 0 if not in it
         self._file = file
 
     def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         kind = kind_of(str(func))
-        if kind and len(self.begun) < MAX_COLLECTIVES:
-            # Noted first: it may never come back.
-            self.begun.append([kind, most_bytes((*args, *(kwargs or {}).values()))])
-            self.lines.append(line_in(self._file, inspect.currentframe()))
+        if not kind or len(self.begun) >= MAX_COLLECTIVES:
+            return func(*args, **(kwargs or {}))
+        line = line_in(self._file, inspect.currentframe())
+        entry = [kind, most_bytes((*args, *(kwargs or {}).values())), line]
+        self.begun.append(entry)  # before it begins: it may never come back
         out = func(*args, **(kwargs or {}))
-        if kind and isinstance(out, torch.Tensor | list):  # functional: the result is new
-            self.begun[-1][1] = max(self.begun[-1][1], total_bytes(out))
+        entry[1] = max(entry[1], total_bytes(out))  # a functional one makes its result
         return out
 
 

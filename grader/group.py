@@ -70,10 +70,9 @@ class Group:
         members: Sequence[Member],
         sandbox: RankSandbox,
         lines: Sequence[str],
-        process_group: GroupProxy | None = None,
     ) -> None:
         self.size = len(members)
-        self.process_group = process_group
+        self.process_group: GroupProxy | None = None  # the default one
         self._members = tuple(members)
         self._sandbox = sandbox
         self._lines = lines

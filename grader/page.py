@@ -1,8 +1,10 @@
 """A page of ``docs/`` of which a command writes the measured part, between two marks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UsageError
+from grader.report import write_file
 
 BEGIN, END = "<!-- measured: a command writes what follows -->", "<!-- end of it -->"
 
@@ -14,6 +16,18 @@ def read_page(target: str | None) -> str:
         return path.read_text(encoding="utf-8") if path and path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {target}: {error}") from None
+
+
+def write_page(target: str, measured: str, title: str) -> None:
+    """Replace the measured part of a page, or make the page."""
+    page = into_page(read_page(target), measured, title)
+    write_file(Path(target), page.encode())
+
+
+def command(arguments: Sequence[str]) -> str:
+    """The command as a page may show it: of absolute paths, which nobody else has, the name."""
+    shown = (Path(word).name if word.startswith("/") else word for word in arguments)
+    return " ".join(["lab", *shown])
 
 
 def into_page(page: str, measured: str, title: str) -> str:

@@ -88,7 +88,7 @@ class RankWorker(Worker):
                 return self._join(header)
             case "collectives":
                 seen, self.collectives = self.collectives, None
-                return seen.begun if seen else []
+                return [entry[:2] for entry in seen.begun] if seen else []
             case "held":
                 return held_bytes(self.device)
             case "subgroup":
@@ -138,8 +138,9 @@ class RankWorker(Worker):
         order = [threads.pop(self._main, None), *threads.values()]
         frames = next(filter(None, (self._own_frames(frame) for frame in order)), [])
         noted = self.collectives if self._calling else None
-        last = [noted.begun[-1][0], noted.lines[-1]] if noted and noted.lines else None
-        return {"frames": frames, "last": last, "begun": len(noted.begun) if noted else 0}
+        begun = noted.begun if noted else []
+        last = begun[-1][::2] if begun else None  # kind and line
+        return {"frames": frames, "last": last, "begun": len(begun)}
 
     def _own_frames(self, frame: Any) -> list[list[Any]]:
         found: list[list[Any]] = []

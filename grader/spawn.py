@@ -62,8 +62,9 @@ class Groups:
     def _form(self, size: int, backend: str) -> Group:
         """Let the ranks of a size join; they have not loaded anything yet."""
         sandbox = self._sandboxes.get(backend)
-        fresh = sandbox is None or sandbox.over
+        fresh = False
         if sandbox is None or sandbox.over:
+            fresh = True
             sizes = range(1, self._setting.ranks + 1)
             sandbox = RankSandbox(self._take(), sizes, DEVICES[backend])
             self._sandboxes[backend] = sandbox

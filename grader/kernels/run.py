@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from grader.kernels.device import EventTimer, slots_of
 from grader.kernels.lines import Line, lines_of
 from grader.kernels.rounds import Timer, run_rounds
 from grader.lab import all_labs, find_root
+from grader.page import command
 from grader.text import first_line
 
 MODULES = {layernorm.LAB: layernorm, attention.LAB: attention}
@@ -124,12 +124,6 @@ def machine() -> dict[str, str]:
         "Liger-Kernel": _version("liger-kernel"),
         "command": command(sys.argv[1:]),
     }
-
-
-def command(arguments: Sequence[str]) -> str:
-    """The command as a page may show it: of absolute paths, which nobody else has, the name."""
-    shown = (Path(word).name if word.startswith("/") else word for word in arguments)
-    return " ".join(["lab", *shown])
 
 
 def _version(package: str) -> str:

@@ -18,6 +18,7 @@ from grader.errors import CannotGrade, NotGraded, SubmissionFault, UsageError
 from grader.group import Group
 from grader.lab import Lab
 from grader.network.bus import KINDS, bus_factor
+from grader.page import command
 from grader.sandbox import Setting, WorkerProcess, choose_level
 from grader.spawn import Groups
 from grader.stage import staged
@@ -178,7 +179,7 @@ def machine(backend: str) -> dict[str, str]:
         "torch": torch.__version__,
         "NCCL": nccl,
         "sandbox": choose_level("auto")[0],
-        "command": " ".join(["lab", *(Path(word).name for word in sys.argv[1:])]),
+        "command": command(sys.argv[1:]),
     }
     return {key: value for key, value in facts.items() if value != "-"}
 
