@@ -1,4 +1,4 @@
-"""Oracle for lab 09: codes and scales in float64, one row or group at a time, and fake quantization.
+"""Oracle for lab 09: codes and scales in float64, a row or group at a time, and fake weights.
 
 ``on_grid`` functions draw weights whose codes are known: no code hangs on how a division rounds.
 """
