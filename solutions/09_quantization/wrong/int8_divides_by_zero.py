@@ -1,6 +1,6 @@
 """A row of zeros is divided by a scale of zero.
 
-Fails: int8, cache
+Fails: int8
 """
 
 import copy

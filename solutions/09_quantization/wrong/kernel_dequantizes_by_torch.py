@@ -1,4 +1,4 @@
-"""Torch dequantizes the whole weight, a kernel only multiplies nothing.
+"""The kernel runs for show: torch dequantizes the whole weight and multiplies.
 
 Fails: kernel
 """

@@ -1,6 +1,6 @@
 """Layers keep the float layer and quantize it anew in each forward.
 
-Fails: linears, model
+Fails: linears
 """
 
 import copy

@@ -3,7 +3,6 @@
 Fails: model
 """
 
-import copy
 from collections.abc import Collection
 from typing import Any, Self
 
