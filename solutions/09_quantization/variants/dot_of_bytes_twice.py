@@ -1,7 +1,6 @@
-"""Written differently: one kernel of ``tl.dot`` on interleaved tiles, state in plain dictionaries.
+"""Written differently: one kernel of ``tl.dot`` that loads each byte twice, groups as a list.
 
-Codes are quantized by whole-tensor searches of nothing but arithmetic; a model is pickled by hand:
-each parent of a layer is found by name.
+A model is converted parent by parent; the cache fills a buffer that grows by 64 tokens at least.
 """
 
 import copy
