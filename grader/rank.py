@@ -89,8 +89,6 @@ class RankWorker(Worker):
             case "collectives":
                 seen, self.collectives = self.collectives, None
                 return [entry[:2] for entry in seen.begun] if seen else []
-            case "held":
-                return held_bytes(self.device)
             case "subgroup":
                 return subgroup(header["ranks"])
             case "call" if header["target"][0] == "backward":
@@ -179,16 +177,3 @@ def backward(
     torch.autograd.backward(tuple(out) if many else out, upstream)
     parameters = {name: parameter.grad for name, parameter in named.items()}
     return out, [leaf.grad for leaf in leaves], parameters
-
-
-def held_bytes(device: torch.device) -> int:
-    """Return the bytes of all storages on the device that a tensor of this process still uses."""
-    gc.collect()
-    # By type: an object of the submission may answer isinstance with code of its own.
-    tensors = [item for item in gc.get_objects() if issubclass(type(item), Tensor)]
-    storages = {
-        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
-        for tensor in tensors
-        if tensor.layout == torch.strided and tensor.device.type == device.type
-    }
-    return sum(storages.values())

@@ -14,6 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from grader.codec import Record
+from grader.compare import expect
 from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
 from grader.errors import Mismatch, NotGraded, SubmissionFault
 from grader.group import Group, PerRank
@@ -149,6 +150,19 @@ class Student:
     def given(self, module: str) -> _Given:
         """Return a given module as it is inside the worker."""
         return _Given(self, module)
+
+    def handle(self, name: str, given: str = "") -> Proxy:
+        """Return a name itself, uncalled: a class of the submission, or a name of a given module.
+
+        ``student.handle("Int8Linear").from_float(linear)`` calls a classmethod.
+        """
+        target = ["given", given, name] if given else ["function", name]
+        value = self._conversation().request({"op": "handle", "target": target})
+        return expect(value, Proxy, name)
+
+    def held_bytes(self) -> int:
+        """Return the bytes of all tensors that are alive in the worker, shared storages once."""
+        return expect(self._conversation().request({"op": "held"}), int, "the bytes held")
 
     def record(self, name: str, /, **fields: Any) -> Record:
         """Return an instance of a dataclass of the given code."""

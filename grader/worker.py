@@ -21,7 +21,7 @@ from grader import probes
 from grader.codec import Packer, Record, Unpacker
 from grader.faults import describe
 from grader.objects import Kept, Stub
-from grader.storage import content, odd_tensor, place
+from grader.storage import content, held_bytes, odd_tensor, place
 from grader.wire import Channel
 
 MODULE = "submission"  # the name under which the student's file is registered
@@ -143,6 +143,10 @@ class Worker:
                 return target(*args, **kwargs)
             case "get":
                 return getattr(self.objects[header["object"]], header["name"])
+            case "handle":
+                return self._target(header["target"])
+            case "held":
+                return held_bytes(self.device)
             case "probe":
                 return self.probes.run(header["name"], header["action"], header["config"])
             case "ring":
