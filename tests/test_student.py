@@ -170,3 +170,57 @@ def test_output_is_taken_once(student: Student) -> None:
     begin(student)
     student.same(1)
     assert student.printed_() == "printed\n"
+
+
+def test_a_class_can_be_had_uncalled_and_handed_over(student: Student) -> None:
+    begin(student)
+    box = student.handle("Box")
+
+    assert box(4).get() == 4
+    assert student.use(box, 7).get() == 7
+    assert student.handle("same")(3) == 3
+
+
+def test_a_classmethod_is_called_on_the_class_itself(student: Student) -> None:
+    begin(student)
+
+    assert student.handle("Box").of_two(3, 4).get() == 7
+
+
+def test_a_name_of_a_given_module_can_be_had_uncalled(student: Student) -> None:
+    begin(student)
+    linear = student.handle("Linear", given="layers")
+
+    layer = student.use(linear, 5, 3)
+
+    assert layer.kind_ == "Linear"
+    assert layer(torch.zeros(2, 5)).shape == (2, 3)
+
+
+def test_a_name_that_is_not_there_is_the_submissions_fault(student: Student) -> None:
+    begin(student)
+
+    with pytest.raises(StudentError, match="Crate"):
+        student.handle("Crate")
+
+
+def test_a_name_that_is_a_plain_value_is_not_taken_for_a_class(student: Student) -> None:
+    begin(student)
+
+    with pytest.raises(Mismatch, match="LIMIT"):
+        student.handle("LIMIT")
+
+
+def test_held_bytes_counts_what_the_submission_keeps(student: Student) -> None:
+    begin(student)
+    before = student.held_bytes()
+
+    student.keep(torch.ones(3, 1000))
+    kept = student.held_bytes()
+    student.keep_rows()
+    views = student.held_bytes()
+    student.forget()
+
+    assert kept - before == 4 * 3000
+    assert views == kept  # three rows of it, kept too, share its storage
+    assert student.held_bytes() == before
