@@ -1,7 +1,7 @@
 """Lab 09, model answer: symmetric int8, packed int4, and kernels that dequantize in registers.
 
-For one row of x the kernel reads 16 bytes of packed weights at a time and turns a nibble into a
-float by two operations, without a conversion. For more rows it dequantizes tiles for ``tl.dot``.
+For one row of x a kernel reads 16 bytes of codes at a time and turns a code into a float by two
+operations, without a conversion. For more rows it dequantizes tiles for ``tl.dot``.
 """
 
 import copy
@@ -14,10 +14,10 @@ import triton.language as tl
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-CHUNK = 32  # weights that a thread loads at once: 16 bytes
-VECTOR_ROWS, VECTOR_CHUNKS = 16, 32  # of the tile that a program of the vector kernel holds
+CHUNK = 16  # bytes that a thread loads at once: 32 weights of int4, 16 of int8
+VECTOR = {"ROWS": 16, "CHUNKS": 32, "num_warps": 4}  # of a program, where x is one row
 MAGIC: tl.constexpr = tl.constexpr(8388608.0)  # 2**23: in [2**23, 2**24) floats are the integers
-MAGIC_BITS: tl.constexpr = tl.constexpr(0x4B000000)
+MAGIC_BITS = 0x4B000000
 
 # --- int8 ------------------------------------------------------------------------------------
 
@@ -68,40 +68,106 @@ def dequantize_int4(packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> 
 
 
 @triton.jit
-def _vector_kernel(
-    x, words, scale, zero, y, num_out, chunks, chunks_per_group,
+def _words_of(words, row, chunk, chunks, num_out):
+    """Load 4 words of each chunk, 16 bytes at a time: [ROWS, CHUNKS, 4]."""
+    inside = (row < num_out)[:, None] & (chunk < chunks)[None, :]
+    place = (row[:, None] * chunks + chunk[None, :])[:, :, None] * 4
+    word = tl.load(words + place + tl.arange(0, 4)[None, None, :], inside[:, :, None], other=0)
+    return word.to(tl.uint32, bitcast=True)  # shifts bring zeros in
+
+
+@triton.jit
+def _multiplied(
+    acc, word, pair, magic, BITS: tl.constexpr, FIELD: tl.constexpr, BELOW: tl.constexpr
+):
+    """Add one field of both halves of each word, less BELOW, times their columns of x.
+
+    A field stays where it is in its half, as code << BITS * FIELD: put into the mantissa of 2**23
+    it becomes a float without a conversion, and x is divided instead. ``magic`` is 2**23 as bits,
+    an argument of the kernel: as a constant it would take the place of the mask in an instruction.
+    """
+    mask: tl.constexpr = ((1 << BITS) - 1) << (BITS * FIELD)
+    offset: tl.constexpr = MAGIC + (BELOW << (BITS * FIELD))
+    near, far = tl.split(pair * (1.0 / (1 << (BITS * FIELD))))  # [CHUNKS, 4]
+    low = ((word & mask) | magic).to(tl.float32, bitcast=True) - offset
+    acc += low * near[None, :, :]
+    high = (((word >> 16) & mask) | magic).to(tl.float32, bitcast=True) - offset
+    return acc + high * far[None, :, :]
+
+
+@triton.jit
+def _vector4_kernel(
+    x, words, scale, zero, y, magic, num_out, chunks, chunks_per_group,
     ROWS: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Multiply ROWS rows of the weights with x. A word is 8 nibbles, a chunk 4 words."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    four = tl.arange(0, 4)
-    groups = chunks // chunks_per_group
+    eight = tl.arange(0, 4)[:, None] * 8 + tl.arange(0, 8)[None, :]
     acc = tl.zeros([ROWS, CHUNKS], tl.float32)
     for start in range(0, chunks, CHUNKS):
         chunk = start + tl.arange(0, CHUNKS)
+        word = _words_of(words, row, chunk, chunks, num_out)
+        group = row[:, None] * (chunks // chunks_per_group) + (chunk // chunks_per_group)[None, :]
         inside = (row < num_out)[:, None] & (chunk < chunks)[None, :]
-        place = (row[:, None] * chunks + chunk[None, :])[:, :, None] * 4 + four[None, None, :]
-        word = tl.load(words + place, mask=inside[:, :, None], other=0)
-        group = row[:, None] * groups + (chunk // chunks_per_group)[None, :]
         s = tl.load(scale + group, mask=inside, other=0.0)
         z = tl.load(zero + group, mask=inside, other=0).to(tl.float32)
-        columns = chunk[:, None] * 32 + four[None, :] * 8
+        column = chunk[:, None, None] * 32 + eight[None, :, :]
+        value = tl.load(x + column, mask=(chunk < chunks)[:, None, None], other=0.0).to(tl.float32)
+        # Columns 0..7 of a word come apart into pairs (0, 4), (2, 6), (1, 5), (3, 7).
+        even, odd = tl.split(tl.reshape(value, [CHUNKS, 4, 4, 2]))
+        first, third = tl.split(tl.reshape(even, [CHUNKS, 4, 2, 2]))
+        second, fourth = tl.split(tl.reshape(odd, [CHUNKS, 4, 2, 2]))
         products = tl.zeros([ROWS, CHUNKS, 4], tl.float32)
-        total = tl.zeros([CHUNKS, 4], tl.float32)
-        for nibble in tl.static_range(8):
-            value = tl.load(x + columns + nibble, mask=(chunk < chunks)[:, None], other=0.0)
-            value = value.to(tl.float32)
-            total += value
-            # The nibble stays where it is in its half of the word, as code * 16**p: put into the
-            # mantissa of 2**23 it becomes a float without a conversion, and x is divided instead.
-            p: tl.constexpr = nibble % 4
-            half = word >> (nibble // 4 * 16)
-            bits = (half & (15 << 4 * p)) | MAGIC_BITS
-            code = bits.to(tl.float32, bitcast=True) - MAGIC
-            products += code * (value * (1.0 / (1 << 4 * p)))[None, :, :]
+        products = _multiplied(products, word, first, magic, 4, 0, 0)
+        products = _multiplied(products, word, second, magic, 4, 1, 0)
+        products = _multiplied(products, word, third, magic, 4, 2, 0)
+        products = _multiplied(products, word, fourth, magic, 4, 3, 0)
         # sum((code - zero) * x) = sum(code * x) - zero * sum(x): the last sum serves all rows.
-        acc += s * (tl.sum(products, 2) - z * tl.sum(total, 1)[None, :])
+        total = tl.sum(tl.sum(value, 2), 1)
+        acc += s * (tl.sum(products, 2) - z * total[None, :])
     tl.store(y + row, tl.sum(acc, 1), mask=row < num_out)
+
+
+@triton.jit
+def _vector8_kernel(
+    x, words, scale, y, magic, num_out, chunks, ROWS: tl.constexpr, CHUNKS: tl.constexpr
+):  # fmt: skip
+    """Multiply ROWS rows of int8 weights with x. A word is 4 codes, a chunk 4 words."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    four = tl.arange(0, 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    acc = tl.zeros([ROWS, CHUNKS], tl.float32)
+    for start in range(0, chunks, CHUNKS):
+        chunk = start + tl.arange(0, CHUNKS)
+        word = _words_of(words, row, chunk, chunks, num_out) ^ 0x80808080  # code + 128
+        column = chunk[:, None, None] * 16 + four[None, :, :]
+        value = tl.load(x + column, mask=(chunk < chunks)[:, None, None], other=0.0).to(tl.float32)
+        first, second = tl.split(tl.reshape(value, [CHUNKS, 4, 2, 2]))  # columns (0, 2), (1, 3)
+        products = tl.zeros([ROWS, CHUNKS, 4], tl.float32)
+        products = _multiplied(products, word, first, magic, 8, 0, 128)
+        products = _multiplied(products, word, second, magic, 8, 1, 128)
+        acc += tl.sum(products, 2)
+    s = tl.load(scale + row, mask=row < num_out, other=0.0)
+    tl.store(y + row, tl.sum(acc, 1) * s, mask=row < num_out)
+
+
+@triton.jit
+def _tile8_kernel(
+    x, codes, scale, y, rows, num_out, width,
+    ROWS: tl.constexpr, OUTS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Multiply a tile of x with a tile of int8 weights, which every dtype of x holds exactly."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    out = tl.program_id(1).to(tl.int64) * OUTS + tl.arange(0, OUTS)[None, :]
+    acc = tl.zeros([ROWS, OUTS], tl.float32)
+    for start in range(0, width, COLUMNS):
+        column = start + tl.arange(0, COLUMNS)
+        in_x = (row < rows) & (column < width)[None, :]
+        value = tl.load(x + row * width + column[None, :], mask=in_x, other=0.0)
+        inside = (column < width)[:, None] & (out < num_out)
+        code = tl.load(codes + out * width + column[:, None], mask=inside, other=0)
+        acc = tl.dot(value, code.to(value.dtype), acc, input_precision="ieee")
+    acc *= tl.load(scale + out, mask=out < num_out, other=0.0)
+    tl.store(y + row * num_out + out, acc, mask=(row < rows) & (out < num_out))
 
 
 @triton.jit
@@ -160,21 +226,58 @@ def int4_matmul(
     y = torch.empty(rows, num_out, dtype=x.dtype, device=x.device)
     if y.numel() == 0:
         return y
-    aligned = packed.data_ptr() % 16 == 0 and packed.storage_offset() % 4 == 0
-    if rows == 1 and group % CHUNK == 0 and aligned:
-        grid = (triton.cdiv(num_out, VECTOR_ROWS),)
-        sizes = (num_out, width // CHUNK, group // CHUNK)
-        _vector_kernel[grid](
-            *(x, packed.view(torch.int32), scale, zero, y, *sizes),
-            **{"ROWS": VECTOR_ROWS, "CHUNKS": VECTOR_CHUNKS, "num_warps": 4},
+    if rows == 1 and group % (2 * CHUNK) == 0 and _whole_chunks(packed):
+        sizes = (MAGIC_BITS, num_out, width // (2 * CHUNK), group // (2 * CHUNK))
+        _vector4_kernel[_vector_grid(num_out)](
+            *(x, packed.view(torch.int32), scale, zero, y, *sizes), **VECTOR
         )
         return y
-    tile, outs = min(max(triton.next_power_of_2(rows), 16), 64), 64
+    tile, outs = _tile(x)
     half = 32 if group % 64 == 0 else 16
     grid = (triton.cdiv(rows, tile), triton.cdiv(num_out, outs))
     blocks = {"ROWS": tile, "OUTS": outs, "BYTES": half, "ONE_GROUP": group % (2 * half) == 0}
     _tile_kernel[grid](x, packed, scale, zero, y, rows, num_out, width, group, **blocks)
     return y
+
+
+def _int8_matmul(
+    x: Tensor,  # [M, I]
+    codes: Tensor,  # int8 [O, I]
+    scale: Tensor,  # float32 [O]
+) -> Tensor:  # [M, O] in x's dtype
+    """Return x @ W.T for the weights that the codes stand for, dequantized in the kernel."""
+    x, codes, scale = x.contiguous(), codes.contiguous(), scale.contiguous()
+    (rows, width), num_out = x.shape, codes.shape[0]
+    y = torch.empty(rows, num_out, dtype=x.dtype, device=x.device)
+    if y.numel() == 0:
+        return y
+    if rows == 1 and _whole_chunks(codes):
+        sizes = (MAGIC_BITS, num_out, width // CHUNK)
+        _vector8_kernel[_vector_grid(num_out)](
+            x, codes.view(torch.int32), scale, y, *sizes, **VECTOR
+        )
+        return y
+    tile, outs = _tile(x)
+    grid = (triton.cdiv(rows, tile), triton.cdiv(num_out, outs))
+    blocks = {"ROWS": tile, "OUTS": outs, "COLUMNS": 64}
+    _tile8_kernel[grid](x, codes, scale, y, rows, num_out, width, **blocks)
+    return y
+
+
+def _whole_chunks(stored: Tensor) -> bool:  # contiguous [O, bytes of a row]
+    """Return whether each row is a number of 16 bytes, and memory is aligned to them."""
+    aligned = stored.data_ptr() % CHUNK == 0 and stored.storage_offset() % 4 == 0
+    return aligned and stored.shape[1] % CHUNK == 0
+
+
+def _vector_grid(num_out: int) -> tuple[int]:
+    return (triton.cdiv(num_out, VECTOR["ROWS"]),)
+
+
+def _tile(x: Tensor) -> tuple[int, int]:
+    """Return rows and columns of a tile of the result; float32 takes twice the registers."""
+    most = 64 if x.element_size() == 2 else 32
+    return min(max(triton.next_power_of_2(x.shape[0]), 16), most), most
 
 
 # --- linears ---------------------------------------------------------------------------------
@@ -199,8 +302,12 @@ class Int8Linear(nn.Module):
         return cls(*quantize_int8(linear.weight), bias)
 
     def forward(self, x: Tensor) -> Tensor:  # [..., I] -> [..., O]
-        weight = dequantize_int8(self.codes, self.scale).to(x.dtype)
-        return F.linear(x, weight, self.bias)
+        if not x.is_cuda:  # the interpreter would take minutes
+            weight = dequantize_int8(self.codes, self.scale).to(x.dtype)
+            return F.linear(x, weight, self.bias)
+        y = _int8_matmul(x.reshape(-1, x.shape[-1]), self.codes, self.scale)
+        y = y.reshape(*x.shape[:-1], -1)
+        return y if self.bias is None else y + self.bias
 
 
 class Int4Linear(nn.Module):

@@ -1,0 +1,113 @@
+"""The kernels of lab 09's model answer where there is no GPU: compiled for one, and interpreted.
+
+The interpreter takes what the compiler refuses, such as a constexpr that is assigned twice; and in
+grading on a CPU nobody calls the kernels of int8. Each runs in a process of its own, since Triton
+asks for its interpreter when a kernel is defined.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ANSWERS = ROOT / "solutions" / "09_quantization"
+LOAD = f"""
+import importlib.util, sys
+def load(name):
+    spec = importlib.util.spec_from_file_location("answer", {str(ANSWERS)!r} + "/" + name)
+    module = sys.modules["answer"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+"""
+COMPILE = f"""{LOAD}
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+POINTERS = dict(x="*bf16", y="*bf16", words="*i32", packed="*u8", codes="*i8", scale="*fp32",
+                zero="*u8", part="*fp32")
+def build(kernel, sizes):
+    types = {{name: POINTERS.get(name, "i32") for name in kernel.arg_names}}
+    types |= dict.fromkeys(sizes, "constexpr")
+    constants = {{(kernel.arg_names.index(name),): value for name, value in sizes.items()}}
+    source = ASTSource(kernel, types, constexprs=constants)
+    made = compile(source, target=GPUTarget("cuda", 90, 32), options={{"num_warps": 4}})
+    assert len(made.asm["cubin"]) > 1000
+    print(kernel.__name__, end=" ")
+"""
+VECTOR = "{'ROWS': 16, 'CHUNKS': 32}"
+KERNELS = {
+    "quantization.py": {
+        "_vector4_kernel": VECTOR,
+        "_vector8_kernel": VECTOR,
+        "_tile_kernel": "{'ROWS': 16, 'OUTS': 64, 'BYTES': 16, 'ONE_GROUP': False}",
+        "_tile8_kernel": "{'ROWS': 16, 'OUTS': 64, 'COLUMNS': 64}",
+    },
+    "variants/simple.py": {"matmul_kernel": "{'OUTS': 8, 'BYTES': 256}"},
+}
+INTERPRET = f"""{LOAD}
+from grader import interpreter
+interpreter.prepare("cpu")
+import torch
+answer = load("quantization.py")
+used = set()
+for name in ("_vector8_kernel", "_tile8_kernel"):
+    def noted(*args, kernel=getattr(answer, name), name=name):
+        used.add(name)
+        return kernel[args[0]]
+    setattr(answer, name, type("Noted", (), {{"__getitem__": lambda self, grid, f=noted: f(grid)}})())
+generator = torch.Generator().manual_seed(5)
+for rows, width, num_out, dtype in SIZES:
+    x = torch.randn(rows, width, generator=generator).to(dtype)
+    codes = torch.randint(-128, 128, (num_out, width), generator=generator).to(torch.int8)
+    scale = 0.01 + torch.rand(num_out, generator=generator)
+    got = answer._int8_matmul(x, codes, scale)
+    want = x.double() @ (codes.double() * scale.double()[:, None]).T
+    assert (got.shape, got.dtype) == (want.shape, dtype)
+    limit = {{torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 6e-3}}[dtype]
+    assert (got.double() - want).norm() < limit * want.norm(), (rows, width, num_out, dtype)
+print(sorted(used))
+"""
+SIZES = """
+SIZES = (
+    (1, 48, 21, torch.bfloat16),  # three chunks of 16 bytes
+    (1, 1040, 3, torch.float32),  # two steps, the second almost empty
+    (1, 30, 5, torch.float16),  # no whole chunks: tiles
+    (5, 70, 67, torch.float16),
+    (18, 64, 9, torch.bfloat16),
+    (3, 17, 4, torch.float32),
+)
+"""
+
+
+def ran(script: str, **environment: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRITON_DEFAULT_FP_FUSION": "1", **environment},
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return result.stdout.strip()
+
+
+@pytest.mark.parametrize("file", KERNELS)
+def test_the_kernels_compile_for_a_gpu(file: str, tmp_path: Path) -> None:
+    kernels = KERNELS[file]
+    builds = [f"build(load({file!r}).{name}, {sizes})" for name, sizes in kernels.items()]
+
+    told = ran("\n".join((COMPILE, *builds)), TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+
+    assert told.split() == list(kernels)
+
+
+def test_the_kernels_of_int8_are_right_under_the_interpreter() -> None:
+    script = INTERPRET.replace("generator = torch", f"{SIZES}\ngenerator = torch", 1)
+
+    told = ran(script, TRITON_INTERPRET="1")
+
+    assert told == "['_tile8_kernel', '_vector8_kernel']"
