@@ -1,6 +1,7 @@
 """``lab bench kernels`` where there is no GPU: the loop, the check, the table, the command."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from torch import Generator, Tensor
 
 from grader.cli import main
 from grader.errors import CannotGrade, UsageError
-from grader.kernels import attention, layernorm, run, table
+from grader.kernels import attention, layernorm, quantized, run, table
 from grader.kernels.case import COPY, Case, Peer, copy_of, difference, disagreement, load, peer
 from grader.kernels.lines import Line, lines_of
 from grader.kernels.rounds import calls_for, run_rounds, speedup, summarize
@@ -292,6 +293,129 @@ def test_attention_counts_half_the_work_under_a_causal_mask() -> None:
 
     assert cases["3 x 3 x 16 x 16, full"].flops == 4 * 3 * 3 * 16 * 16 * 16
     assert cases["3 x 3 x 16 x 16, causal"].flops == 2 * 3 * 3 * 16 * 16 * 16
+
+
+def unpacked(packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> Tensor:
+    codes = torch.stack((packed & 15, packed >> 4), dim=2).flatten(1).float()
+    column = torch.arange(codes.shape[1]) // group
+    return (codes - zero[:, column]) * scale[:, column]
+
+
+def multiplied(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> Tensor:
+    return (x.float() @ unpacked(packed, scale, zero, group).T).to(x.dtype)
+
+
+def one_group(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> Tensor:
+    return multiplied(x, packed, scale[:, :1].expand_as(scale), zero, group)
+
+
+class Layer(torch.nn.Module):
+    """Rounds weights to a number of steps of each row's largest."""
+
+    STEPS = 127
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        scale = weight.float().abs().amax(1, keepdim=True) / self.STEPS
+        self.weight = (weight.float() / scale).round() * scale
+
+    @classmethod
+    def from_float(cls, linear: torch.nn.Linear) -> "Layer":
+        return cls(linear.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x.float() @ self.weight.T).to(x.dtype)
+
+
+class Coarse(Layer):
+    STEPS = 31
+
+
+@pytest.fixture
+def few_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantized, "SIZES", ((44, 96, 32), (21, 256, 128)))
+    monkeypatch.setattr(quantized, "ROWS", (1, 6))
+
+
+def told_of(answers: Any, simple: Any) -> dict[str, dict[str, str]]:
+    """What the check says of each peer that is there, by kernel and peer."""
+    found: dict[str, dict[str, str]] = {}
+    for case in quantized.cases(answers, simple):
+        slot = case.inputs(Generator().manual_seed(3))
+        expected = case.trusted(slot)
+        for p in case.peers:
+            told = disagreement(case, p, slot, expected) if p.call else p.missing
+            found.setdefault(case.kernel, {}).setdefault(p.name, told)
+    return found
+
+
+@pytest.mark.usefixtures("few_weights")
+def test_quantized_layers_are_checked_and_wrong_ones_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchao.quantization", None)
+    answers = SimpleNamespace(int4_matmul=multiplied, Int8Linear=Layer)
+
+    told = told_of(answers, SimpleNamespace(int4_matmul=one_group, Int8Linear=Coarse))
+
+    assert {kernel: list(peers) for kernel, peers in told.items()} == {
+        kernel: ["solution", "variants/simple", "torch bf16", "torchao", COPY]
+        for kernel in ("int4_matmul", "Int8Linear")
+    }
+    for peers in told.values():
+        assert "is off in" in peers.pop("variants/simple")
+        assert peers.pop("torchao") == "not installed: pip install torchao"
+        assert set(peers.values()) == {""}
+
+
+@pytest.mark.usefixtures("few_weights")
+@pytest.mark.parametrize(("steps", "told"), [(127.5, ""), (20, "of its size")])
+def test_torchao_may_round_weights_its_own_way_but_not_coarsely(
+    monkeypatch: pytest.MonkeyPatch, steps: float, told: str
+) -> None:
+    configs = []
+
+    def quantize(model: torch.nn.Sequential, config: Any) -> None:
+        configs.append(config)
+        model[0] = type("Made", (Layer,), {"STEPS": steps if config is None else 127})(
+            model[0].weight
+        )
+
+    fake = SimpleNamespace(
+        quantize_=quantize, Int8WeightOnlyConfig=lambda: None, Int4WeightOnlyConfig=dict
+    )
+    monkeypatch.setitem(sys.modules, "torchao.quantization", fake)
+
+    found = told_of(None, None)
+
+    assert told in found["Int8Linear"]["torchao"]
+    assert bool(found["Int8Linear"]["torchao"]) is bool(told)
+    assert found["Int8Linear"]["solution"] == "there is no such file or function"
+    four = {"group_size": 32, "int4_packing_format": "tile_packed_to_4d"}
+    assert configs[0] == four
+    assert len(configs) == 4  # a model for each size and kind, not for each call
+
+
+@pytest.mark.usefixtures("few_weights")
+def test_quantized_weights_count_as_they_are_stored_and_stay_in_every_round() -> None:
+    cases = {case.kernel + case.name: case for case in quantized.cases(None, None)}
+    generator = Generator().manual_seed(4)
+
+    one, six = (cases[f"int4_matmul{rows}, 44 x 96, group 32"] for rows in ("1 row", "6 rows"))
+    slots = [one.inputs(generator), one.inputs(generator), six.inputs(generator)]
+
+    weights = 44 * 96 // 2 + 44 * 3 * 5
+    assert (one.bytes, six.bytes) == (weights + 2 * 140, weights + 2 * 6 * 140)
+    assert not torch.equal(slots[0][0], slots[1][0])
+    assert all(slot[1] is slots[0][1] for slot in slots)
+    _, w, *stored = slots[0]
+    assert torch.equal(unpacked(*stored, 32), w.float())  # bf16 holds them all
+    groups = w.float().unflatten(1, (-1, 32))
+    whole = (groups.amax(2) - groups.amin(2)) / stored[1]
+    assert torch.equal(whole, torch.full_like(whole, 15.0))
+    (copy,) = (p for p in one.peers if p.name == COPY)
+    (moved,) = copy.call(slots[0])  # type: ignore[misc]
+    assert abs(2 * moved.nbytes - one.bytes) <= 4  # read and written
+    eight = cases["Int8Linear1 row, 44 x 96"].inputs(generator)[1].float()
+    assert torch.equal(Layer(eight).weight, eight)
 
 
 def test_an_answer_is_loaded_by_its_path(tmp_path: Path) -> None:

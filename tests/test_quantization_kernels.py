@@ -52,11 +52,14 @@ interpreter.prepare("cpu")
 import torch
 answer = load("quantization.py")
 used = set()
+class Noted:
+    def __init__(self, name):
+        self.name, self.kernel = name, getattr(answer, name)
+    def __getitem__(self, grid):
+        used.add(self.name)
+        return self.kernel[grid]
 for name in ("_vector8_kernel", "_tile8_kernel"):
-    def noted(*args, kernel=getattr(answer, name), name=name):
-        used.add(name)
-        return kernel[args[0]]
-    setattr(answer, name, type("Noted", (), {{"__getitem__": lambda self, grid, f=noted: f(grid)}})())
+    setattr(answer, name, Noted(name))
 generator = torch.Generator().manual_seed(5)
 for rows, width, num_out, dtype in SIZES:
     x = torch.randn(rows, width, generator=generator).to(dtype)

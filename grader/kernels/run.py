@@ -14,7 +14,7 @@ import torch
 
 from grader.errors import CannotGrade, UsageError
 from grader.gpu import leased, read_state
-from grader.kernels import attention, layernorm
+from grader.kernels import attention, layernorm, quantized
 from grader.kernels.case import Case, Slot, disagreement, load
 from grader.kernels.device import EventTimer, slots_of
 from grader.kernels.lines import Line, lines_of
@@ -23,7 +23,7 @@ from grader.lab import all_labs, find_root
 from grader.page import command
 from grader.text import first_line
 
-MODULES = {layernorm.LAB: layernorm, attention.LAB: attention}
+MODULES = {module.LAB: module for module in (layernorm, attention, quantized)}
 PROBLEM = 120  # characters
 
 
@@ -42,7 +42,7 @@ def check_labs(labs: Sequence[int]) -> None:
     """Raise UsageError for a lab that has no kernels to time."""
     unknown = [lab for lab in labs if lab not in MODULES]
     if unknown:
-        known = " and ".join(map(str, MODULES))
+        known = ", ".join(map(str, MODULES))
         raise UsageError(f"lab {unknown[0]} has no kernels to time", f"labs {known} have")
 
 
@@ -122,6 +122,7 @@ def machine() -> dict[str, str]:
         "torch": torch.__version__,
         "triton": _version("triton"),
         "Liger-Kernel": _version("liger-kernel"),
+        "torchao": _version("torchao"),
         "command": command(sys.argv[1:]),
     }
 
