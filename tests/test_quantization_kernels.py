@@ -1,4 +1,4 @@
-"""The kernels of lab 09's model answer where there is no GPU: compiled for one, and interpreted.
+"""The kernels of lab 09's answers where there is no GPU: compiled for one, and interpreted.
 
 The interpreter takes what the compiler refuses, such as a constexpr that is assigned twice; and in
 grading on a CPU nobody calls the kernels of int8. Each runs in a process of its own, since Triton
@@ -27,8 +27,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 POINTERS = dict(x="*bf16", y="*bf16", words="*i32", packed="*u8", codes="*i8", scale="*fp32",
                 zero="*u8", part="*fp32")
-def build(kernel, sizes):
-    types = {{name: POINTERS.get(name, "i32") for name in kernel.arg_names}}
+def build(kernel, sizes, **pointers):
+    types = {{name: (POINTERS | pointers).get(name, "i32") for name in kernel.arg_names}}
     types |= dict.fromkeys(sizes, "constexpr")
     constants = {{(kernel.arg_names.index(name),): value for name, value in sizes.items()}}
     source = ASTSource(kernel, types, constexprs=constants)
@@ -45,6 +45,9 @@ KERNELS = {
         "_tile8_kernel": "{'ROWS': 16, 'OUTS': 64, 'COLUMNS': 64}",
     },
     "variants/simple.py": {"matmul_kernel": "{'OUTS': 8, 'BYTES': 256}"},
+    "variants/dot_of_bytes_twice.py": {"dot_kernel": "{'ROWS': 16, 'OUTS': 32, 'COLUMNS': 64}"},
+    "variants/numbers_as_words.py": {"partial_kernel": "{'SPLIT': 3, 'OUTS': 16, 'BYTES': 64}"},
+    "variants/weights_read_once.py": {"atomic_kernel": "{'OUTS': 64, 'COLUMNS': 128}, y='*fp32'"},
 }
 INTERPRET = f"""{LOAD}
 from grader import interpreter

@@ -5,6 +5,7 @@ division rounds. Where ties are the point, scales are powers of two. Modules liv
 """
 
 import fnmatch
+import functools
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -992,6 +993,11 @@ CHECKPOINT_BOUNDS = {("Int8Linear", 0): 1.005, ("Int4Linear", 32): 1.06, ("Int4L
 WINDOWS, LENGTH = 3, 256
 
 
+@functools.cache
+def heldout_ids(checkpoint: Path) -> list[int]:
+    return load_tokenizer(checkpoint).encode(HELDOUT.read_text(encoding="utf-8"))
+
+
 @task("model", weight=3)
 @pytest.mark.parametrize(("name", "group"), list(CHECKPOINT_BOUNDS), ids=str)
 def test_perplexity_of_the_target(student, draw, name, group):
@@ -999,7 +1005,7 @@ def test_perplexity_of_the_target(student, draw, name, group):
     host = student.checkpoint("target").host
     config, weights = LlamaConfig.from_pretrained(host), load_weights(host)
     weights = {key: w.float() for key, w in weights.items()}
-    ids = load_tokenizer(host).encode(HELDOUT.read_text(encoding="utf-8"))
+    ids = heldout_ids(host)
     starts = [draw.integer(0, len(ids) - LENGTH - 1) for _ in range(WINDOWS)]
     windows = torch.tensor([ids[start : start + LENGTH + 1] for start in starts])
     fields = {key: getattr(config, key) for key in FIELDS}
