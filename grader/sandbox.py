@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from grader.wire import Channel
 
 START_SECONDS = 120.0
+MOST_READS = 64  # of 64 KiB without letting go: who prints without end does not hold up the judge
 ARENA = 1 << 30  # bytes of a message's large buffers; pages are taken only when touched
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from grader.boot import main; main()"
@@ -134,6 +135,7 @@ class WorkerProcess:
             self._process = self._start([theirs.fileno(), *self._arenas])
         self._cage: limits.Cage | None = None
         self._output = bytearray()
+        self._reading = threading.Lock()
         assert self._process.stdout is not None
         self._reader = threading.Thread(
             target=self._drain, args=(self._process.stdout,), daemon=True
@@ -188,9 +190,7 @@ class WorkerProcess:
 
     def is_ready(self) -> bool:
         """Tell, without waiting, whether the worker has said that it is ready, or has died."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(0))
+        return _has_come(self._socket.fileno(), wait=0)
 
     def wait_ready(self) -> None:
         """Wait until the worker has imported all that is given, then put it under its limits."""
@@ -219,18 +219,28 @@ class WorkerProcess:
     def _drain(self, pipe: IO[bytes]) -> None:
         # Everything is read, so that a chatty submission never blocks; only the start is kept.
         with contextlib.suppress(OSError, ValueError):
-            while chunk := os.read(pipe.fileno(), 1 << 16):
+            while _has_come(pipe.fileno()) and self._take(pipe):
+                pass
+
+    def _take(self, pipe: IO[bytes]) -> bool:
+        """Keep what has arrived and tell whether more may come."""
+        with self._reading:
+            for _ in range(MOST_READS):
+                if not _has_come(pipe.fileno(), wait=0):
+                    break
+                chunk = os.read(pipe.fileno(), 1 << 16)
+                if not chunk:
+                    return False
                 room = self._setting.output - len(self._output)
                 self._output += chunk[: max(room, 0)]
+        return True
 
     def output(self) -> str:
         """Return what was printed so far, at most the limit."""
         pipe = self._process.stdout
-        for _ in range(20):
-            # What was printed before a reply may still be on its way to the thread that reads it.
-            if self._killed or pipe is None or not select.select([pipe], [], [], 0)[0]:
-                break
-            time.sleep(0.001)
+        if pipe and not self._killed:
+            # What was printed before a reply lies in the pipe, or with the thread that reads it.
+            self._take(pipe)
         return bytes(self._output).decode("utf-8", errors="replace")
 
     def forget_output(self) -> None:
@@ -281,6 +291,13 @@ class WorkerProcess:
             self._reason = self._cage.why_killed()
             self._cage.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _has_come(fd: int, wait: int | None = None) -> bool:
+    """Wait, at most that many milliseconds, until something can be read there, also an end."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(wait))
 
 
 def ended(code: int | None) -> SubmissionFault:

@@ -360,6 +360,8 @@ def test_killed_session_is_our_fault_and_leaves_nothing(stages: Path, tmp_path: 
     def kill(event: str, data: Any) -> None:
         if event == "test" and data.suite == "hidden":
             seen.append(data.id)
+            if len(seen) > 1:
+                return  # said before it died
             os.kill(session_of(os.getpid()), signal.SIGKILL)
 
     report = grade(
