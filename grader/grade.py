@@ -95,6 +95,7 @@ def grade(
     sandbox: str = "auto",
     suite: str = "all",
     one_worker: bool = False,
+    until_lost: bool = False,
     start: Starter = start_anew,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
@@ -102,9 +103,10 @@ def grade(
     """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
 
     ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
-    could learn from one task for the next. ``start`` starts the session. ``on_event`` hears
-    ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult). Raises UsageError
-    for what the caller got wrong and CannotGrade where this machine is at fault.
+    could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
+    lost a point: to know which tasks are lost, not how many points. ``start`` starts the session.
+    ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
+    Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device)
     if device == "cuda":
@@ -127,6 +129,7 @@ def grade(
             "seed": seed,
             "suite": suite,
             "one_worker": one_worker,
+            "until_lost": until_lost,
             "source": submission.code.decode("utf-8", errors="replace"),
             "closed": closed,
         }
