@@ -21,29 +21,27 @@ import contextlib
 import fcntl
 import json
 import os
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from grader import limits
 from grader.confine import confine, launcher_environment, worker_environment
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
+from grader.printed import Printed, has_come
 
 if TYPE_CHECKING:
     from grader.wire import Channel
 
 START_SECONDS = 120.0
-MOST_READS = 64  # of 64 KiB without letting go: who prints without end does not hold up the judge
 ARENA = 1 << 30  # bytes of a message's large buffers; pages are taken only when touched
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from grader.boot import main; main()"
@@ -134,13 +132,8 @@ class WorkerProcess:
         with theirs:
             self._process = self._start([theirs.fileno(), *self._arenas])
         self._cage: limits.Cage | None = None
-        self._output = bytearray()
-        self._reading = threading.Lock()
         assert self._process.stdout is not None
-        self._reader = threading.Thread(
-            target=self._drain, args=(self._process.stdout,), daemon=True
-        )
-        self._reader.start()
+        self._printed = Printed(self._process.stdout, setting.output)
         self._killed = False
         self._reason = ""
 
@@ -190,7 +183,7 @@ class WorkerProcess:
 
     def is_ready(self) -> bool:
         """Tell, without waiting, whether the worker has said that it is ready, or has died."""
-        return _has_come(self._socket.fileno(), wait=0)
+        return has_come(self._socket.fileno(), wait=0)
 
     def wait_ready(self) -> None:
         """Wait until the worker has imported all that is given, then put it under its limits."""
@@ -209,43 +202,20 @@ class WorkerProcess:
         self._cage = limits.cage(
             self._process.pid, setting.memory, setting.processes, kind=setting.cage
         )
-        self._output.clear()
+        self._printed.forget()
 
     def _close_arenas(self) -> None:
         for fd in self._arenas:
             os.close(fd)
         self._arenas = ()
 
-    def _drain(self, pipe: IO[bytes]) -> None:
-        # Everything is read, so that a chatty submission never blocks; only the start is kept.
-        with contextlib.suppress(OSError, ValueError):
-            while _has_come(pipe.fileno()) and self._take(pipe):
-                pass
-
-    def _take(self, pipe: IO[bytes]) -> bool:
-        """Keep what has arrived and tell whether more may come."""
-        with self._reading:
-            for _ in range(MOST_READS):
-                if not _has_come(pipe.fileno(), wait=0):
-                    break
-                chunk = os.read(pipe.fileno(), 1 << 16)
-                if not chunk:
-                    return False
-                room = self._setting.output - len(self._output)
-                self._output += chunk[: max(room, 0)]
-        return True
-
     def output(self) -> str:
         """Return what was printed so far, at most the limit."""
-        pipe = self._process.stdout
-        if pipe and not self._killed:
-            # What was printed before a reply lies in the pipe, or with the thread that reads it.
-            self._take(pipe)
-        return bytes(self._output).decode("utf-8", errors="replace")
+        return self._printed.text(wait=not self._killed)
 
     def forget_output(self) -> None:
         """Start afresh for the next test."""
-        self._output.clear()
+        self._printed.forget()
 
     def fault(self) -> SubmissionFault:
         """Say why the worker is gone; it is killed first if it is not."""
@@ -284,20 +254,11 @@ class WorkerProcess:
         self._process.wait()
         self._socket.close()
         self._close_arenas()
-        self._reader.join(timeout=5)
-        if self._process.stdout and not self._reader.is_alive():
-            self._process.stdout.close()
+        self._printed.close()
         if self._cage:
             self._reason = self._cage.why_killed()
             self._cage.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _has_come(fd: int, wait: int | None = None) -> bool:
-    """Wait, at most that many milliseconds, until something can be read there, also an end."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(wait))
 
 
 def ended(code: int | None) -> SubmissionFault:

@@ -482,7 +482,7 @@ def test_output_is_whole_as_soon_as_the_call_has_ended(
         return piece
 
     with worker_of(setting) as (worker, run):
-        monkeypatch.setattr(sandbox.os, "read", slow)
+        monkeypatch.setattr(os, "read", slow)
         for n in range(3):
             run(f"print('line', {n}); out = 1")
             assert worker.output() == f"line {n}\n"
