@@ -3,20 +3,18 @@
 import contextlib
 import json
 import os
-import platform
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from grader import __version__, gpu, pseudocode, rules
+from grader import gpu, pseudocode, rules
 from grader.errors import JudgeError, UsageError
 from grader.lab import Lab
+from grader.provenance import begun
 from grader.report import Form, render, write_file
 from grader.results import Expected, Report, TestResult, Verdict
 from grader.sandbox import Setting, choose_level
@@ -118,7 +116,7 @@ def grade(
         # Drawn after the submission is frozen: it cannot depend on it.
         seed = secrets.randbits(31) if seed is None else seed
         setting = _setting(lab, stage, checkpoints, device, level)
-        provenance = _provenance(submission, seed, setting, why_not)
+        provenance = begun(submission, seed, setting, why_not)
         progress = Progress(lab, provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
@@ -225,32 +223,6 @@ def _setting(
         triton="triton" in lab.imports,
         ranks=limits.ranks,
     )
-
-
-def _provenance(
-    submission: Submission, seed: int, setting: Setting, why_not: str
-) -> dict[str, Any]:
-    found = {
-        "submission_sha256": submission.sha256,
-        "seed": seed,
-        "sandbox": setting.level,
-        "device": setting.device,
-        "python": platform.python_version(),
-        "torch": _version("torch"),
-        "triton": _version("triton"),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": 0.0,
-        "limits": setting.cage,
-        "inferlab": __version__,
-    }
-    return found | ({"not_isolated": why_not} if setting.level == "none" else {})
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def save(report: Report, file: Path) -> None:
