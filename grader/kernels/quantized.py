@@ -135,7 +135,7 @@ def int4_weights(size: tuple[int, int, int], generator: Generator) -> Slot:
     codes = drawn(0, 16, (*shape, group), dtype=torch.uint8)
     codes[..., 0], codes[..., -1] = 0, 15
     zero = drawn(0, 16, shape, dtype=torch.uint8)
-    scale = 2.0 ** drawn(-9, -6, shape)
+    scale = 1.0 / (1 << drawn(7, 10, shape))  # exact, as a power of 2.0 is not on every GPU
     steps = (codes.to(torch.int8) - zero.to(torch.int8)[..., None]).to(torch.bfloat16)
     weights = (steps * scale.to(torch.bfloat16)[..., None]).flatten(1)
     flat = codes.flatten(1)
@@ -148,7 +148,8 @@ def int8_weights(size: tuple[int, int, int], generator: Generator) -> Slot:
     drawn = partial(torch.randint, generator=generator, device=generator.device)
     codes = drawn(-127, 128, (num_out, width), dtype=torch.int8)
     codes[:, 0] = 127
-    return (codes.to(torch.bfloat16) * (2.0 ** drawn(-12, -9, (num_out, 1))).to(torch.bfloat16),)
+    scale = 1.0 / (1 << drawn(10, 13, (num_out, 1)))
+    return (codes.to(torch.bfloat16) * scale.to(torch.bfloat16),)
 
 
 def trusted_product(slot: Slot) -> tuple[Tensor, ...]:
