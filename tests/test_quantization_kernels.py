@@ -44,7 +44,7 @@ KERNELS = {
         "_tile_kernel": "{'ROWS': 16, 'OUTS': 64, 'BYTES': 16, 'ONE_GROUP': False}",
         "_tile8_kernel": "{'ROWS': 16, 'OUTS': 64, 'COLUMNS': 64}",
     },
-    "variants/simple.py": {"matmul_kernel": "{'OUTS': 8, 'BYTES': 256}"},
+    "variants/simple.py": {"matmul_kernel": "{'OUTS': 32, 'BYTES': 128}"},
     "variants/dot_of_bytes_twice.py": {"dot_kernel": "{'ROWS': 16, 'OUTS': 32, 'COLUMNS': 64}"},
     "variants/numbers_as_words.py": {"partial_kernel": "{'SPLIT': 3, 'OUTS': 16, 'BYTES': 64}"},
     "variants/weights_read_once.py": {"atomic_kernel": "{'OUTS': 64, 'COLUMNS': 128}, y='*fp32'"},

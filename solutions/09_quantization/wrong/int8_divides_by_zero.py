@@ -80,10 +80,10 @@ def matmul_kernel(
 def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> Tensor:
     rows, num_out = x.shape[0], packed.shape[0]
     y = torch.empty(rows, num_out, dtype=x.dtype, device=x.device)
-    grid = (rows, triton.cdiv(num_out, 8))
+    grid = (rows, triton.cdiv(num_out, 32))
     given = (x.contiguous(), packed.contiguous(), scale.contiguous(), zero.contiguous(), y)
     if rows > 0:
-        matmul_kernel[grid](*given, num_out, x.shape[1], group, OUTS=8, BYTES=256)
+        matmul_kernel[grid](*given, num_out, x.shape[1], group, OUTS=32, BYTES=128)
     return y
 
 
