@@ -81,7 +81,7 @@ def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: i
     grid = (rows, triton.cdiv(num_out, 32))
     given = (x.contiguous(), packed.contiguous(), scale.contiguous(), zero.contiguous(), y)
     if rows > 0:
-        matmul_kernel[grid](*given, num_out, x.shape[1], group, OUTS=8, BYTES=2)
+        matmul_kernel[grid](*given, num_out, x.shape[1], group, OUTS=32, BYTES=2)
     return y
 
 
