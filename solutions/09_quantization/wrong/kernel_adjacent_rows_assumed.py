@@ -1,6 +1,6 @@
 """The kernel takes all its arguments for contiguous.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy

@@ -1,6 +1,6 @@
 """The kernel leaves out bytes beyond the last whole block.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy

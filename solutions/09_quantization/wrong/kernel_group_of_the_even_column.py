@@ -1,6 +1,6 @@
 """The kernel gives both columns of a byte the scale of the even one.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy

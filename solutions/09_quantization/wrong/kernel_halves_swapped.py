@@ -1,6 +1,6 @@
 """The kernel takes the high half of a byte for the even column.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy

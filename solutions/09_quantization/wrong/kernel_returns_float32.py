@@ -1,6 +1,6 @@
 """The result of the kernel is float32.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy

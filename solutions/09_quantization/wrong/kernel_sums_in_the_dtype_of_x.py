@@ -1,6 +1,6 @@
 """The kernel adds products up in the dtype of x.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy

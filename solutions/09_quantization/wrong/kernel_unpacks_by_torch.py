@@ -1,6 +1,6 @@
 """Torch unpacks the codes, the kernel does the rest.
 
-Fails: kernel
+Fails: kernel, speed
 """
 
 import copy
