@@ -306,7 +306,7 @@ class Int8Linear(nn.Module):
             weight = dequantize_int8(self.codes, self.scale).to(x.dtype)
             return F.linear(x, weight, self.bias)
         y = _int8_matmul(x.reshape(-1, x.shape[-1]), self.codes, self.scale)
-        y = y.reshape(*x.shape[:-1], -1)
+        y = y.reshape(*x.shape[:-1], y.shape[-1])
         return y if self.bias is None else y + self.bias
 
 
@@ -339,7 +339,7 @@ class Int4Linear(nn.Module):
             return F.linear(x, weight.to(x.dtype), self.bias)
         rows = x.reshape(-1, x.shape[-1])
         y = int4_matmul(rows, self.packed, self.scale, self.zero, self.group)
-        y = y.reshape(*x.shape[:-1], -1)
+        y = y.reshape(*x.shape[:-1], y.shape[-1])
         return y if self.bias is None else y + self.bias
 
 
