@@ -21,10 +21,11 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.wire import Channel, Late, WireError
+from grader.wire import Channel, Late, TooMuch, WireError
 
-MAX_NESTING = 50
+MAX_NESTING = 12  # each call that waits may hold a message of its own
 MAX_NAME = 200
+MAX_REFUSAL = 2000  # characters; it may quote what the submission sent
 PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
 
@@ -190,6 +191,8 @@ class Conversation:
             return self._exchange({**header, "id": number}, value, number, fds)
         except Late:
             raise self.end(self._timeout(header)) from None
+        except TooMuch as error:
+            raise self.end(StudentMemory(str(error))) from None
         except WireError:
             raise self.end(self.worker.fault()) from None
         except StudentError:
@@ -261,7 +264,7 @@ class Conversation:
             answer = {"op": "answer"}
         except Refusal as refusal:
             kind = type(refusal.error).__name__
-            answer = {"op": "refuse", "kind": kind, "message": str(refusal)}
+            answer = {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}
         except BaseException:
             # The worker waits for an answer that will not come: it is of no more use.
             self.end(None)
