@@ -27,6 +27,8 @@ MAX_NESTING = 12  # each call that waits may hold a message of its own
 MAX_NAME = 200
 MAX_REFUSAL = 2000  # characters; it may quote what the submission sent
 PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
+# What an object of ours raises when an argument is of the wrong kind or makes no sense.
+UNFIT = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
 
 
@@ -285,11 +287,7 @@ class Conversation:
         match cast(tuple[Any, ...], value):
             case (tuple() as args, dict() as kwargs):
                 function = lent.target if name == "__call__" else getattr(lent.target, name)
-                try:
-                    _fits(function, args, kwargs)
-                except TypeError as error:
-                    raise Refusal(error) from None
-                return function(*args, **kwargs)
+                return _called(function, args, kwargs)
             case _:
                 raise WireError("a malformed question")
 
@@ -379,6 +377,15 @@ class Conversation:
                 reading.append(self.request({**message, "action": "stop"}))
 
 
-def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise TypeError, as Python would, if the arguments do not fit our function's signature."""
-    inspect.signature(function).bind(*args, **kwargs)
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of ours with arguments that the submission chose; they may be anything."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise Refusal(error) from None
+    try:
+        return function(*args, **kwargs)
+    except UNFIT as error:
+        # With right answers no test gets here: the argument is the fault, not our function.
+        kind = type(error).__name__
+        raise Mismatch(f"a lent object was given an argument it cannot take ({kind})") from error

@@ -9,6 +9,7 @@ messages together, and what breaks a rule raises ``WireError``.
 
 import array
 import contextlib
+import gc
 import json
 import mmap
 import os
@@ -162,11 +163,18 @@ class Channel:
         return [self._buffer(size, offset, deadline) for size, offset in places]
 
     def _hold(self, size: int) -> None:
+        """Count what is about to be copied, or raise TooMuch."""
+        if self._holds is not None and self._in_use() + size > self._holds:
+            gc.collect()  # an exception's frames may keep what nobody uses
+            if self._in_use() + size > self._holds:
+                limit = self._holds >> 20
+                raise TooMuch(f"what the code gave takes more than the {limit} MiB that it may")
+        self._held += size
+
+    def _in_use(self) -> int:
         while self._freed:
             self._held -= self._freed.popleft()
-        if self._holds is not None and self._held + size > self._holds:
-            raise TooMuch(f"what the code gave takes more than {self._holds >> 20} MiB")
-        self._held += size
+        return self._held
 
     def _buffer(self, size: int, offset: int, deadline: float | None) -> Tensor:
         memory = Block(size) if offset < 0 else mapped(-1, size)
