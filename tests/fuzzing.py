@@ -1,4 +1,4 @@
-"""How much is fuzzed: a little and always the same in CI, ``EXAMPLES`` at random in ``make fuzz``."""
+"""How much is fuzzed: in CI a little and always the same, in ``make fuzz`` more and at random."""
 
 import os
 

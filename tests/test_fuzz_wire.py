@@ -8,9 +8,9 @@ import json
 from typing import Any
 
 from fuzzing import fuzz
+from hostile import ARENA, WHOLE, play, record
 from hypothesis import event, given
 from hypothesis import strategies as st
-from hostile import ARENA, WHOLE, play, record
 
 from grader.codec import DTYPES
 from grader.wire import INLINE, PREFIX
