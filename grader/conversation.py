@@ -84,14 +84,17 @@ class Proxy:
         self.kind_ = kind
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._conversation.call(["object", self.number_, "__call__"], args, kwargs)
+        return self.invoke_("__call__", args, kwargs)
+
+    def invoke_(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method, whether the worker has named it or not."""
+        return self._conversation.call(["object", self.number_, name], args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self.methods_:
-            talk, target = self._conversation, ["object", self.number_, name]
-            return lambda *args, **kwargs: talk.call(target, args, kwargs)
+            return lambda *args, **kwargs: self.invoke_(name, args, kwargs)
         return self._conversation.request({"op": "get", "object": self.number_, "name": name})
 
     def __repr__(self) -> str:

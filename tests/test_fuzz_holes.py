@@ -7,13 +7,15 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from threaded import SOURCE, Thread
 
-from grader import ranks
+from grader import plugin, ranks
 from grader.codec import MAX_ROWS, Unpacker
 from grader.conversation import Clock, Conversation, Lent
 from grader.errors import Mismatch, StudentCrashed, StudentMemory, StudentTimeout
@@ -248,6 +250,20 @@ def test_argument_that_our_object_cannot_take_is_the_submissions_fault(argument:
         with pytest.raises(Mismatch, match="an argument it cannot take"):
             call(talk, lend(lambda x: x.argmax(-1) + 1))
         assert talk.over
+
+
+def test_value_that_a_test_calls_is_the_submissions_fault() -> None:
+    """A worker hides a method, and says on request that it is the number 5."""
+    item: Any = SimpleNamespace(path=Path(__file__))
+    number: Any = 5
+    with pytest.raises(TypeError) as ours:
+        number(1)
+    with pytest.raises(TypeError) as deeper:
+        json.dumps({}, default=3, cls=number)
+
+    assert plugin._called_a_value(ours.value, item)
+    assert not plugin._called_a_value(deeper.value, item)
+    assert not plugin._called_a_value(TypeError("what"), item)
 
 
 def test_worker_that_hangs_up_on_a_question_of_ours_is_a_crash() -> None:
