@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test check lint types bench bench-kernels bench-collectives clean need-lab
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -49,6 +49,9 @@ doctor: $(READY) ## tell a broken environment from a wrong answer
 
 test: $(READY) ## run the test-suite of the project: [ARGS="-k name"]
 	@$(RUN) -m pytest $(ARGS)
+
+fuzz: $(READY) ## attack the judge at random: [EXAMPLES=2000] [ARGS="-k wire"]
+	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/test_fuzz_*.py
 
 check: $(READY) ## prove the labs: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)

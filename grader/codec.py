@@ -5,6 +5,7 @@ unpacks. Nothing that is read is trusted: items, depth and dimensions have caps,
 tensor only, and what breaks a rule raises ``WireError``.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,9 @@ from torch import Tensor
 from grader.storage import as_bytes, whole_storage
 from grader.wire import WireError
 
-MAX_NODES = 400_000  # values in one message
+MAX_NODES = 100_000  # values in one message
+MAX_ROWS = 100_000  # of a tensor without elements: ahead of the 0 in its shape
+MAX_EMPTY = 1 << 32  # the other sizes of that shape, multiplied
 MAX_DEPTH = 40
 MAX_DIMS = 16
 
@@ -156,8 +159,11 @@ class Unpacker:
         if type(index) is not int or index < 0:
             raise WireError("a tensor without a buffer")
         sizes = _sizes(shape)
+        if 0 in sizes:
+            _assert_few_rows(sizes)
         raw = self._unused.pop(index)
-        flat = (raw != 0) if dtype == "bool" else raw.view(DTYPES[dtype])
+        # In place: of a large tensor there is no second copy.
+        flat = raw.clamp_(max=1).view(torch.bool) if dtype == "bool" else raw.view(DTYPES[dtype])
         if layout is None:
             # reshape refuses a shape that does not fit; "-1" cannot occur.
             tensor = flat.reshape(sizes)
@@ -186,3 +192,10 @@ def _sizes(value: Any) -> list[int]:
     if len(sizes) > MAX_DIMS or any(type(n) is not int or n < 0 for n in sizes):
         raise WireError("a malformed shape")
     return sizes
+
+
+def _assert_few_rows(sizes: list[int]) -> None:
+    """Refuse an empty tensor that claims a shape which nobody could walk through."""
+    rows = math.prod(sizes[: sizes.index(0)])
+    if rows > MAX_ROWS or math.prod(n for n in sizes if n) > MAX_EMPTY:
+        raise WireError("a tensor of too many empty rows")

@@ -21,11 +21,14 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.wire import Channel, Late, WireError
+from grader.wire import Channel, Late, TooMuch, WireError
 
-MAX_NESTING = 50
+MAX_NESTING = 12  # each call that waits may hold a message of its own
 MAX_NAME = 200
+MAX_REFUSAL = 2000  # characters; it may quote what the submission sent
 PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
+# What an object of ours raises when an argument is of the wrong kind or makes no sense.
+UNFIT = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
 
 
@@ -81,14 +84,17 @@ class Proxy:
         self.kind_ = kind
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._conversation.call(["object", self.number_, "__call__"], args, kwargs)
+        return self.invoke_("__call__", args, kwargs)
+
+    def invoke_(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method, whether the worker has named it or not."""
+        return self._conversation.call(["object", self.number_, name], args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self.methods_:
-            talk, target = self._conversation, ["object", self.number_, name]
-            return lambda *args, **kwargs: talk.call(target, args, kwargs)
+            return lambda *args, **kwargs: self.invoke_(name, args, kwargs)
         return self._conversation.request({"op": "get", "object": self.number_, "name": name})
 
     def __repr__(self) -> str:
@@ -190,6 +196,8 @@ class Conversation:
             return self._exchange({**header, "id": number}, value, number, fds)
         except Late:
             raise self.end(self._timeout(header)) from None
+        except TooMuch as error:
+            raise self.end(StudentMemory(str(error))) from None
         except WireError:
             raise self.end(self.worker.fault()) from None
         except StudentError:
@@ -261,7 +269,7 @@ class Conversation:
             answer = {"op": "answer"}
         except Refusal as refusal:
             kind = type(refusal.error).__name__
-            answer = {"op": "refuse", "kind": kind, "message": str(refusal)}
+            answer = {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}
         except BaseException:
             # The worker waits for an answer that will not come: it is of no more use.
             self.end(None)
@@ -282,11 +290,7 @@ class Conversation:
         match cast(tuple[Any, ...], value):
             case (tuple() as args, dict() as kwargs):
                 function = lent.target if name == "__call__" else getattr(lent.target, name)
-                try:
-                    _fits(function, args, kwargs)
-                except TypeError as error:
-                    raise Refusal(error) from None
-                return function(*args, **kwargs)
+                return _called(function, args, kwargs)
             case _:
                 raise WireError("a malformed question")
 
@@ -376,6 +380,15 @@ class Conversation:
                 reading.append(self.request({**message, "action": "stop"}))
 
 
-def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise TypeError, as Python would, if the arguments do not fit our function's signature."""
-    inspect.signature(function).bind(*args, **kwargs)
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of ours with arguments that the submission chose; they may be anything."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise Refusal(error) from None
+    try:
+        return function(*args, **kwargs)
+    except UNFIT as error:
+        # With right answers no test gets here: the argument is the fault, not our function.
+        kind = type(error).__name__
+        raise Mismatch(f"a lent object was given an argument it cannot take ({kind})") from error

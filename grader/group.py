@@ -51,7 +51,8 @@ class GroupProxy:
             raise AttributeError(name)
         if name in self.parts_[0].methods_:
             return lambda *args, **kwargs: self._group.each(
-                [lambda *a, p=part, **k: getattr(p, name)(*a, **k) for part in self.parts_],
+                # What one rank calls a method may be none on another: its worker says so.
+                [lambda *a, p=part, **k: p.invoke_(name, a, k) for part in self.parts_],
                 args,
                 kwargs,
             )
@@ -117,11 +118,18 @@ class Group:
         )
 
     def _ask(self, header: dict[str, Any]) -> PerRank:
+        """Make a request of ours on each rank; an object in place of an answer stays one."""
         jobs = [lambda talk=member.talk: talk.request(dict(header)) for member in self._members]
-        return cast(PerRank, self.run(jobs))
+        return PerRank(self._answers(jobs))
 
     def run(self, jobs: Sequence[Callable[[], Any]]) -> Any:
         """Run a job for each rank at once; return their results or raise what went wrong."""
+        values = self._answers(jobs)
+        if all(isinstance(value, Proxy) for value in values):
+            return GroupProxy(self, values)
+        return PerRank(values)
+
+    def _answers(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
         futures = [self._threads.submit(job) for job in jobs]
         try:
             waiting = wait(futures, return_when=FIRST_EXCEPTION).not_done
@@ -132,10 +140,7 @@ class Group:
                 self.end()
                 wait(futures)
             raise
-        values = [future.result() for future in futures]
-        if all(isinstance(value, Proxy) for value in values):
-            return GroupProxy(self, values)
-        return PerRank(values)
+        return [future.result() for future in futures]
 
     def _settle(self, futures: Sequence[Future[Any]]) -> None:
         """Raise what explains the failures best, if there are any."""

@@ -14,9 +14,13 @@ from typing import Any
 
 from grader.errors import LabError, UsageError
 from grader.table import Table
+from grader.text import visible_line
 from grader.tiers import Ladder, read_ladder, repeated
 
 PSEUDOCODE = "pseudocode"  # the id of the task that PSEUDOCODE.md earns
+MOST_PROCESSES = 1 << 20  # a quarter of what Linux can count
+MOST_OUTPUT_KB = 1 << 14  # the judge keeps it in memory
+MOST_RANKS = 16  # one process for each rank of each size: 136
 _FOLDER = re.compile(r"(\d{2})_([a-z][a-z0-9_]*)")
 _TASK_ID = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -225,8 +229,10 @@ def _read(file: Path) -> dict[str, Any]:
         raise LabError(f"{shown} is missing", "every lab folder needs one") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"{shown} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise LabError(f"{shown} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise LabError(f"{shown} is nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError is one; a number of thousands of digits another
+        raise LabError(visible_line(f"{shown} is not valid TOML: {error}")) from None
 
 
 def _limits(table: Table) -> Limits:
@@ -236,11 +242,11 @@ def _limits(table: Table) -> Limits:
         test_seconds=table.number("test_seconds", default.test_seconds),
         total_seconds=table.number("total_seconds", default.total_seconds),
         memory_mb=table.whole("memory_mb", default.memory_mb),
-        processes=table.whole("processes", default.processes),
+        processes=table.whole("processes", default.processes, MOST_PROCESSES),
         open_files=table.whole("open_files", default.open_files),
         file_mb=table.whole("file_mb", default.file_mb),
-        output_kb=table.whole("output_kb", default.output_kb),
-        ranks=table.whole("ranks", default.ranks),
+        output_kb=table.whole("output_kb", default.output_kb, MOST_OUTPUT_KB),
+        ranks=table.whole("ranks", default.ranks, MOST_RANKS),
     )
     table.finish()
     return limits

@@ -259,6 +259,9 @@ class JudgePlugin:
         for kind, verdict in VERDICTS:
             if isinstance(error, kind):
                 return verdict, f"{contract(item)}\n{explain(error)}".strip()
+        if _called_a_value(error, item):
+            text = "what should be a method of the object is a plain value"
+            return Verdict.FAILED, f"{contract(item)}\n{text}".strip()
         if isinstance(error, CannotGrade):
             return Verdict.INFRA, error.message
         traceback.print_exception(error, file=sys.stderr)
@@ -292,6 +295,12 @@ def contract(item: pytest.Item) -> str:
     """Return the first line of the test's docstring: what must hold, in the student's words."""
     text = getattr(getattr(item, "obj", None), "__doc__", None) or ""
     return text.strip().partition("\n")[0]
+
+
+def _called_a_value(error: BaseException, item: pytest.Item) -> bool:
+    """Tell whether the test itself called what the submission gave as an attribute."""
+    called = isinstance(error, TypeError) and str(error).endswith("object is not callable")
+    return called and traceback.extract_tb(error.__traceback__)[-1].filename == str(item.path)
 
 
 def explain(error: Exception) -> str:

@@ -19,6 +19,8 @@ GATE = "pseudocode[file]"
 SINGLE = "one Python file was given, without PSEUDOCODE.md"
 GRAM = 5  # tokens in a row that the code has too
 MOST_SHARED = 0.5  # share of a section's tokens that may lie in such runs
+MISSING = "PSEUDOCODE.md is missing: copy it from the lab's folder and answer its prompts"
+MOST_TEXT = 100_000  # characters; an honest file has a twentieth of it
 KEPT_TEXT = 20_000  # characters of the text in the report
 
 _HEADING = re.compile(r"#{1,6}[ \t]+`?([A-Za-z_]\w*)`?")
@@ -57,20 +59,27 @@ def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
         ]
         return PseudocodeGrade(tuple(results), {})
     if submission.pseudocode is None:
-        return PseudocodeGrade(_without_file(lab), {})
+        return PseudocodeGrade(_all_failed(lab, MISSING), {})
     text = submission.pseudocode.decode("utf-8", errors="replace")
+    if len(text) > MOST_TEXT:
+        # Lines are looked for in prompts, runs in code: a million characters would take a minute.
+        much = f"PSEUDOCODE.md has more than {MOST_TEXT:,} characters: a step is one short line"
+        return PseudocodeGrade(_all_failed(lab, much), _kept(submission.pseudocode, text))
     prompts = sections(lab, _read_prompts(lab))
     own = sections(lab, text)
     code = grams(python_tokens(submission.code.decode("utf-8", errors="replace")))
     problems = {
         task.id: _problem(task, own[task.id], prompts[task.id].prompt, code) for task in _tasks(lab)
     }
-    extras = {
-        "sha256": hashlib.sha256(submission.pseudocode).hexdigest(),
+    return PseudocodeGrade(_results(lab, own, problems), _kept(submission.pseudocode, text))
+
+
+def _kept(content: bytes, text: str) -> dict[str, Any]:
+    return {
+        "sha256": hashlib.sha256(content).hexdigest(),
         "text": text[:KEPT_TEXT],
         "truncated": len(text) > KEPT_TEXT,
     }
-    return PseudocodeGrade(_results(lab, own, problems), extras)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +172,7 @@ def _results(lab: Lab, own: dict[str, Section], problems: dict[str, str]) -> tup
     return *results, *(_result(_id(task), problems[task.id]) for task in _tasks(lab))
 
 
-def _without_file(lab: Lab) -> tuple[TestResult, ...]:
-    message = "PSEUDOCODE.md is missing: copy it from the lab's folder and answer its prompts"
+def _all_failed(lab: Lab, message: str) -> tuple[TestResult, ...]:
     return tuple(_result(test.id, message) for test in pseudocode_tests(lab))
 
 

@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from grader.conversation import Clock, Conversation
 from grader.errors import SandboxError, SubmissionFault
-from grader.sandbox import START_SECONDS, WorkerProcess, ended, make_arena
+from grader.sandbox import ARENA, START_SECONDS, WorkerProcess, ended, make_arena
 from grader.wire import Channel
 
 ANSWER_SECONDS = 2.0  # for the parent of the ranks, and for a watch, which only look around
+RANK_ARENA = ARENA // 4  # bytes: the judge maps two for each rank of each size
 MAX_ANSWER = 1 << 16  # bytes of what a watch says
 
 
@@ -105,20 +106,23 @@ class RankSandbox:
     def __init__(self, parent: WorkerProcess, sizes: Sequence[int], device: str) -> None:
         """``device`` is "cpu", or "cuda" for a GPU for each rank."""
         self.parent = parent
-        self._talk = Conversation(parent, "cpu", Clock(START_SECONDS), "")
+        clock = Clock(START_SECONDS)
+        self._talk = Conversation(parent, "cpu", clock, "")
         self._lock = threading.Lock()
         self._device = device
         self.ranks = {size: [self._fork(rank) for rank in range(size)] for size in sizes}
+        # From here on the parent may be stopped, or talk without end.
+        clock.call_seconds = ANSWER_SECONDS
 
     def _fork(self, rank: int) -> RankProcess:
         device = self._device if self._device == "cpu" else f"{self._device}:{rank}"
         (ours, theirs), (watch, watched) = socket.socketpair(), socket.socketpair()
-        arenas = make_arena(), make_arena()  # to the rank, and from it
+        arenas = make_arena(RANK_ARENA), make_arena(RANK_ARENA)  # to the rank, and from it
         try:
             with theirs, watched:
                 fds = (theirs.fileno(), *arenas, watched.fileno())
                 pid = self._talk.request({"op": "fork", "device": device}, fds=fds)
-            channel = Channel(ours, arenas[1], arenas[0])
+            channel = Channel(ours, arenas[1], arenas[0], holds=RANK_ARENA)
         except SubmissionFault as error:  # nothing of the submission has run yet
             raise SandboxError(f"a rank did not start: {error}") from None
         finally:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from grader.wire import Channel
 
 START_SECONDS = 120.0
-ARENA = 1 << 30  # bytes of a message's large buffers; pages are taken only when touched
+# Bytes of a message's large buffers, and of all that a worker's messages may hold in the judge. The
+# labs send a sixth of it at most. Pages are taken only when touched.
+ARENA = 256 << 20
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from grader.boot import main; main()"
 
@@ -190,7 +192,7 @@ class WorkerProcess:
         # Imported here: a worker starts while the judge itself still imports torch.
         from grader.wire import Channel, Late, WireError
 
-        self.channel = Channel(self._socket, self._arenas[1], self._arenas[0])
+        self.channel = Channel(self._socket, self._arenas[1], self._arenas[0], holds=ARENA)
         self._close_arenas()
         try:
             self.channel.receive(time.monotonic() + START_SECONDS)

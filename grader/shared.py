@@ -7,6 +7,7 @@ is reached through ctypes, since the driver is there wherever a GPU is.
 
 import contextlib
 import ctypes
+import fcntl
 import mmap
 import os
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any, Self
 
 import torch
 
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 PINNED, POSIX_FD, ON_DEVICE, READ_WRITE = 1, 1, 1, 3  # constants of cuda.h
 
 
@@ -112,8 +114,10 @@ class SharedMemory:
     def make(cls, size: int, device: torch.device) -> Self:
         """Make at least ``size`` bytes on the device; raises CudaError if they are not free."""
         if device.type == "cpu":
-            fd = os.memfd_create("ring", os.MFD_CLOEXEC)
+            fd = os.memfd_create("ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.ftruncate(fd, max(size, 1))
+            # A worker that shrank it would kill us when we read it.
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
             return cls(fd, max(size, 1), device)
         torch.zeros(1, device=device)
         wanted = _Allocation(PINNED, POSIX_FD, _Location(ON_DEVICE, device.index or 0))

@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from grader.errors import LabError
+from grader.text import visible_line
 
 _NO_DEFAULT: Any = object()
+MOST = 1 << 31  # of any number; no limit, point or ratio is near it
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Table:
     def error(self, key: str, problem: str) -> LabError:
         """Make the error for a key."""
         path = f"{self.where}.{key}" if self.where else key
-        return LabError(f"{self.file}: {path}: {problem}")
+        return LabError(visible_line(f"{self.file}: {path}: {problem}"))
 
     def text(self, key: str, default: str = _NO_DEFAULT) -> str:
         """A string; without a default it must be there and not be blank."""
@@ -32,22 +34,26 @@ class Table:
         return value
 
     def number(self, key: str, default: float = _NO_DEFAULT) -> float:
-        """A number above 0."""
+        """A number above 0 and at most ``MOST``."""
         value = self._get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(key, f"must be a number, not {_kind(value)}")
-        if not 0 < value < float("inf"):
-            raise self.error(key, f"must be above 0, not {value}")
+        self._in_range(key, value, MOST)
         return float(value)
 
-    def whole(self, key: str, default: int = _NO_DEFAULT) -> int:
-        """A whole number above 0."""
+    def whole(self, key: str, default: int = _NO_DEFAULT, most: int = MOST) -> int:
+        """A whole number above 0 and at most ``most``."""
         value = self._get(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.error(key, f"must be a whole number, not {_kind(value)}")
-        if value < 1:
-            raise self.error(key, f"must be above 0, not {value}")
+        self._in_range(key, value, most)
         return value
+
+    def _in_range(self, key: str, value: float, most: int) -> None:
+        if not value > 0:
+            raise self.error(key, f"must be above 0, not {value}")
+        if not value <= most:
+            raise self.error(key, f"must be at most {most}, not {value}")
 
     def texts(self, key: str, default: tuple[str, ...] = _NO_DEFAULT) -> tuple[str, ...]:
         """A list of strings, none of them blank or twice in it."""

@@ -3,11 +3,13 @@
 A frame is a JSON header and raw buffers. Buffers above 64 KiB go through an arena: a sealed memory
 file that the judge makes, one for each direction. The two sides strictly alternate, so an arena is
 free again when the other side has answered. Whatever arrives is copied before it is looked at. This
-module trusts nothing that it reads: every count and size has a cap, and what breaks a rule raises
-``WireError``.
+module trusts nothing that it reads: every count and size has a cap, so has what is kept of all the
+messages together, and what breaks a rule raises ``WireError``.
 """
 
+import array
 import contextlib
+import gc
 import json
 import mmap
 import os
@@ -15,17 +17,20 @@ import select
 import socket
 import struct
 import time
+import weakref
+from collections import deque
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-MAX_HEADER = 8 << 20  # bytes of JSON
+MAX_HEADER = 2 << 20  # bytes of JSON, which may take thirty times as much once it is read
 MAX_BUFFERS = 20_000
 MAX_FDS = 4  # with one message
 CHUNK = 128 << 10  # bytes taken from the socket at a time
 INLINE = 64 << 10  # bytes; larger buffers go through the arena
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+OOB_SECONDS = 0.001  # between two looks at a socket that says it is readable and is not
 PREFIX = struct.Struct("!II")  # length of the header, bytes of inline buffers
 
 
@@ -35,6 +40,10 @@ class WireError(Exception):
 
 class Closed(WireError):
     """The other side is gone."""
+
+
+class TooMuch(WireError):
+    """The other side's messages hold more memory than they may."""
 
 
 class Late(Exception):
@@ -50,17 +59,35 @@ def mapped(fd: int, size: int) -> mmap.mmap:
     return memory
 
 
+class Block(bytearray):
+    """Bytes of which one can learn when they are let go."""
+
+    __slots__ = ("__weakref__",)
+
+
 def _memory(tensor: Tensor) -> memoryview:
     return memoryview(cast(Any, tensor.numpy()))
 
 
 class Channel:
-    """One end of the conversation; ``outbox`` and ``inbox`` are arenas as this end sees them."""
+    """One end of the conversation; ``outbox`` and ``inbox`` are arenas as this end sees them.
+
+    ``holds`` limits the bytes of all buffers that came and are still in use here.
+    """
 
     def __init__(
-        self, sock: socket.socket, inbox_fd: int, outbox_fd: int, *, takes_fds: bool = False
+        self,
+        sock: socket.socket,
+        inbox_fd: int,
+        outbox_fd: int,
+        *,
+        takes_fds: bool = False,
+        holds: int | None = None,
     ) -> None:
         self._sock = sock
+        self._holds = holds
+        self._held = 0
+        self._freed: deque[int] = deque()  # sizes; any thread may let go of a buffer
         # Descriptors that came with a message. Only a worker takes any: the kernel drops the rest.
         self.fds: list[int] | None = [] if takes_fds else None
         self._readable, self._writable = select.poll(), select.poll()
@@ -101,9 +128,7 @@ class Channel:
                 f"a message may hold at most {MAX_HEADER >> 20} MiB beside its tensors"
             )
         prefix = PREFIX.pack(len(text), sum(view.nbytes for view in inline))
-        if fds:
-            prefix = prefix[socket.send_fds(self._sock, [prefix], fds) :]
-        self._write(b"".join((prefix, text, *inline)), deadline)
+        self._write(b"".join((prefix, text, *inline)), deadline, fds)
 
     def receive(self, deadline: float | None) -> tuple[dict[str, Any], list[Tensor]]:
         """Return the next message; its buffers are copies."""
@@ -134,26 +159,51 @@ class Channel:
             total += size
         if total > len(self._inbox) or sum(n for n, at in places if at < 0) != inline:
             raise WireError("buffers that do not add up")
+        self._hold(total)
         return [self._buffer(size, offset, deadline) for size, offset in places]
 
+    def _hold(self, size: int) -> None:
+        """Count what is about to be copied, or raise TooMuch."""
+        if self._holds is not None and self._in_use() + size > self._holds:
+            gc.collect()  # an exception's frames may keep what nobody uses
+            if self._in_use() + size > self._holds:
+                limit = self._holds >> 20
+                raise TooMuch(f"what the code gave takes more than the {limit} MiB that it may")
+        self._held += size
+
+    def _in_use(self) -> int:
+        while self._freed:
+            self._held -= self._freed.popleft()
+        return self._held
+
     def _buffer(self, size: int, offset: int, deadline: float | None) -> Tensor:
+        memory = Block(size) if offset < 0 else mapped(-1, size)
+        # Not at exit: by then nobody counts.
+        weakref.finalize(memory, self._freed.append, size).atexit = False
         if offset < 0:
-            copy = torch.empty(size, dtype=torch.uint8)
-            self._read(_memory(copy), deadline)
-            return copy
-        memory = mapped(-1, size)
-        memory[:] = self._inbox[offset : offset + size]
+            self._read(memory, deadline)
+        else:
+            memory[:] = self._inbox[offset : offset + size]
+        if not size:
+            return torch.empty(0, dtype=torch.uint8)
         return torch.frombuffer(memory, dtype=torch.uint8)
 
-    def _write(self, data: bytes, deadline: float | None) -> None:
+    def _write(self, data: bytes, deadline: float | None, fds: tuple[int, ...] = ()) -> None:
         rest = memoryview(data)
         while rest:
             try:
-                rest = rest[self._sock.send(rest, socket.MSG_DONTWAIT) :]
+                # The descriptors go with the first byte.
+                rest, fds = rest[self._send(rest, fds) :], ()
             except BlockingIOError:
                 self._wait(self._writable, deadline)
             except OSError:
                 raise Closed("the connection closed") from None
+
+    def _send(self, data: memoryview, fds: tuple[int, ...]) -> int:
+        if not fds:
+            return self._sock.send(data, socket.MSG_DONTWAIT)
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))
+        return self._sock.sendmsg([data], [rights], socket.MSG_DONTWAIT)
 
     def _read(self, into: Any, deadline: float | None) -> Any:
         rest = memoryview(into)
@@ -170,11 +220,15 @@ class Channel:
         self._wait(self._readable, deadline)
         try:
             if self.fds is None:
-                self._ahead = memoryview(self._sock.recv(CHUNK))
+                self._ahead = memoryview(self._sock.recv(CHUNK, socket.MSG_DONTWAIT))
             else:
                 data, fds, _, _ = socket.recv_fds(self._sock, CHUNK, MAX_FDS)
                 self._ahead = memoryview(data)
                 self.fds += fds
+        except BlockingIOError:
+            # A byte sent out of band (MSG_OOB) looks readable and is not.
+            time.sleep(OOB_SECONDS)
+            return
         except OSError:
             raise Closed("the connection closed") from None
         if not self._ahead:

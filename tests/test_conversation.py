@@ -183,7 +183,7 @@ def test_deadline_covers_callbacks() -> None:
 def test_worker_that_reads_nothing_is_late() -> None:
     with talking(lambda sock, _: time.sleep(1), seconds=0.3) as talk:
         with pytest.raises(StudentTimeout):
-            call(talk, "same", "a" * (4 << 20))
+            call(talk, "same", "a" * (1 << 20))
 
 
 # -- lent objects -----------------------------------------------------------------------------

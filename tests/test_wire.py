@@ -232,7 +232,7 @@ def test_items_are_capped_on_both_sides() -> None:
 
 def test_header_is_capped_on_both_sides() -> None:
     with ends() as (near, _, raw):
-        with pytest.raises(ValueError, match="at most 8 MiB"):
+        with pytest.raises(ValueError, match="at most 2 MiB"):
             near.send({"value": "a" * wire.MAX_HEADER}, [], None)
 
         raw.send(PREFIX.pack(wire.MAX_HEADER + 1, 0))
@@ -507,7 +507,7 @@ def test_silence_ends_at_the_deadline() -> None:
 def test_reader_that_reads_nothing_ends_at_the_deadline() -> None:
     with ends() as (near, _, _):
         with pytest.raises(Late):
-            near.send({"value": "a" * (4 << 20)}, [], time.monotonic() + 0.2)
+            near.send({"value": "a" * (1 << 20)}, [], time.monotonic() + 0.2)
 
 
 def test_other_side_that_is_gone_is_closed() -> None:
@@ -517,4 +517,4 @@ def test_other_side_that_is_gone_is_closed() -> None:
         with pytest.raises(Closed):
             near.receive(time.monotonic() + 5)
         with pytest.raises(Closed):
-            near.send({"value": "a" * (4 << 20)}, [], time.monotonic() + 5)
+            near.send({"value": "a" * (1 << 20)}, [], time.monotonic() + 5)

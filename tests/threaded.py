@@ -119,7 +119,7 @@ class Thread:
     def __init__(self, serve: Callable[[socket.socket, tuple[int, int]], None]) -> None:
         ours, theirs = socket.socketpair()
         arenas = make_arena(1 << 20), make_arena(1 << 20)
-        self.channel = Channel(ours, arenas[1], arenas[0])
+        self.channel = Channel(ours, arenas[1], arenas[0], holds=1 << 20)
         self.killed = False
 
         def run() -> None:
