@@ -38,17 +38,19 @@ def accept_sample(
     """Keep guess x with probability min(1, p(x) / q(x)); the first that goes is replaced."""
     for i, token in enumerate(draft):
         p, q = target_probs[i], draft_probs[i]
-        if _uniform(p.device, generator) * q[token] >= p[token]:
-            # What the accepted guesses leave uncovered of p; with it the two add up to p again.
-            rest = (p - q).clamp(min=0)
-            # Rounding may reject where p equals q, and then nothing is left.
-            return [*draft[:i], _draw(rest if rest.any() else p, generator)]
+        # What accepted guesses leave uncovered of p: with it they add up to p again. If it is
+        # nothing p and q are one, and only rounding could reject.
+        rest = (p - q).clamp(min=0)
+        if _uniform(generator) * q[token] >= p[token] and rest.any():
+            return [*draft[:i], _draw(rest, generator)]
     return [*draft, _draw(target_probs[len(draft)], generator)]
 
 
-def _uniform(device: torch.device, generator: Generator | None) -> Tensor:  # []
+def _uniform(generator: Generator | None) -> float:
     """Draw from [0, 1) where the generator lives."""
-    return torch.rand((), generator=generator, device=generator.device if generator else device)
+    return float(
+        torch.rand((), generator=generator, device=generator.device if generator else "cpu")
+    )
 
 
 def _draw(weights: Tensor, generator: Generator | None) -> int:  # [V], any sum
@@ -77,28 +79,32 @@ def speculative_generate(
     """Continue the prompt as the target alone would; each round is one call of it."""
     text, end = list(prompt), len(prompt) + max_new_tokens
     stats = {"target_calls": 0, "drafted": 0, "accepted": 0}
-    while len(text) < end:
+    ended = False
+    while len(text) < end and not ended:
         # The round adds a token of the target's own, so one guess less than there is room.
-        guess, chances = _guess(draft, text, min(k, end - len(text) - 1), temperature, generator)
+        room = min(k, end - len(text) - 1)
+        guess, chances = _guess(draft, text, room, temperature, generator)
         logits = _read(target, text + guess)[-len(guess) - 1 :]
         if temperature == 0:
             new = accept_greedy(guess, logits)
         else:
-            probs = (logits.float() / temperature).softmax(-1)
-            # Without guesses there are no chances to stack.
-            q = torch.stack(chances) if chances else probs[:0]
-            new = accept_sample(guess, q, probs, generator)
-        ended = next((i for i, token in enumerate(new) if token in eos_ids), None)
-        new = new[:ended]
+            probs = _chances(logits, temperature)
+            new = accept_sample(guess, torch.stack([*chances, probs[-1]])[:-1], probs, generator)
+        before_eos = next((i for i, token in enumerate(new) if token in eos_ids), len(new))
+        ended = before_eos < len(new)
+        new = new[:before_eos]
         accepted = _common(guess, new)
-        for name, count in (("target_calls", 1), ("drafted", len(guess)), ("accepted", accepted)):
-            stats[name] += count
+        stats["target_calls"] += 1
+        stats["drafted"] += len(guess)
+        stats["accepted"] += accepted
         for model in (target, draft):
             model.rewind(max(0, model.length - len(text) - accepted))
         text += new
-        if ended is not None:
-            break
     return text[len(prompt) :], stats
+
+
+def _chances(logits: Tensor, temperature: float) -> Tensor:  # [..., V] -> [..., V]
+    return (logits.float() / temperature).softmax(-1)
 
 
 def _read(model: _Model, text: list[int]) -> Tensor:
@@ -117,7 +123,7 @@ def _guess(
         if temperature == 0:
             guess.append(int(logits.argmax()))
         else:
-            chances.append((logits.float() / temperature).softmax(-1))
+            chances.append(_chances(logits, temperature))
             guess.append(_draw(chances[-1], generator))
     return guess, chances
 
