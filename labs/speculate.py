@@ -118,9 +118,10 @@ def table(
     rows: list[Row] = []
     for k in range(1, most + 1):
         runs = [pair.run(lab, prompt, k, new, seed) for seed, prompt in enumerate(prompts)]
-        counts = (sum(len(text) for text, _, _ in runs), *(sum(r[i] for r in runs) for i in (1, 2)))
-        free = lab.expected_speedup(mean, k, 0.0)
-        rows.append(Row(k, *counts, 1 / free, lab.expected_speedup(mean, k, cost)))
+        tokens = sum(len(text) for text, _, _ in runs)
+        targets, drafts = (sum(calls) for calls in zip(*(r[1:] for r in runs), strict=True))
+        free, paid = (lab.expected_speedup(mean, k, each) for each in (0.0, cost))
+        rows.append(Row(k, tokens, targets, drafts, 1 / free, paid))
     return mean, rows
 
 
