@@ -14,44 +14,14 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from labs.assembly import Assembly
-from labs.common import LlamaConfig, load_tokenizer, load_weights
-from labs.pieces import LABS, Work, work_on
+from labs.common import load_tokenizer
+from labs.pieces import LABS, work_on
+from labs.reader import Reader, load
 
 NEEDED = frozenset({"greedy", "sample", "generate", "speedup"})
 PROMPT = 24  # tokens of held-out text in front of each continuation
-
-
-class Reader:
-    """A model with a cache as lab 10 has it; without your lab 05 each call repeats the text."""
-
-    def __init__(self, model: Assembly, room: int) -> None:
-        self.calls = 0
-        self._model = model
-        self._caches = model.make_caches(room)
-        self._tokens: list[int] = []
-
-    @property
-    def length(self) -> int:
-        """Tokens in the cache."""
-        return len(self._tokens)
-
-    def forward(self, tokens: list[int]) -> Tensor:  # [T, V]
-        """Add tokens; return the logits behind each of them."""
-        self.calls += 1
-        start = self.length
-        self._tokens += tokens
-        if self._caches is not None:
-            return self._model(*self._model.lay_out(tokens, start), self._caches)[0]
-        return self._model(*self._model.lay_out(self._tokens, 0))[0, start:]
-
-    def rewind(self, n: int) -> None:
-        """Drop the last n tokens."""
-        del self._tokens[self.length - n :]
-        for cache in self._caches or ():
-            cache.rewind(n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +160,6 @@ def held_out(tokenizer: Any, count: int) -> list[list[int]]:
     return [tokenizer.encode(piece)[:PROMPT] for piece in pieces]
 
 
-def load(name: str, works: dict[int, Work]) -> Assembly:
-    """Load a checkpoint, with your caches if you have them."""
-    folder = LABS / "checkpoints" / name
-    # In bfloat16 the number of tokens in a call already changes which one is best.
-    weights = {key: weight.float() for key, weight in load_weights(folder).items()}
-    return Assembly(works, LlamaConfig.from_pretrained(folder), weights)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; 2 without a lab 10 that works."""
     options = parse(arguments)
@@ -208,8 +170,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("hint: make grade LAB=10", file=sys.stderr)
         return 2
     works = {5: work_on(5)}
-    pair = Pair(load("target", works), load("draft", works), options.temperature)
-    prompts = held_out(load_tokenizer(LABS / "checkpoints" / "target"), options.texts)
+    target, draft = (LABS / "checkpoints" / name for name in ("target", "draft"))
+    pair = Pair(load(target, works), load(draft, works), options.temperature)
+    prompts = held_out(load_tokenizer(target), options.texts)
     sizes = options.max_new_tokens, options.cost, options.most
     mean, rows = table(lab.module, pair, prompts, *sizes)
     print(

@@ -13,7 +13,8 @@ from labs import speculate
 from labs.assembly import Assembly
 from labs.common import LlamaConfig, load_weights
 from labs.pieces import Work
-from labs.speculate import NEEDED, Pair, Reader, Row, load, table
+from labs.reader import Reader, load
+from labs.speculate import NEEDED, Pair, Row, table
 
 ROOT = Path(__file__).resolve().parent.parent
 PROMPTS = [[5, 9, 301, 7], [17, 4, 250]]
@@ -34,11 +35,12 @@ def solution(number: int) -> ModuleType:
 
 LAB = solution(10)
 CACHES = {5: Work(5, frozenset({"static", "growing"}), solution(5))}
-TARGET, DRAFT = load("target", CACHES), load("draft", CACHES)
+CHECKPOINTS = ROOT / "labs" / "checkpoints"
+TARGET, DRAFT = (load(CHECKPOINTS / name, CACHES) for name in ("target", "draft"))
 
 
 def test_reader_answers_as_without_a_cache() -> None:
-    cached, plain = Reader(TARGET, 9), Reader(load("target", {}), 9)
+    cached, plain = Reader(TARGET, 9), Reader(load(CHECKPOINTS / "target", {}), 9)
     for reader in (cached, plain):
         reader.forward([5, 9, 301])
         reader.forward([7, 8])
@@ -129,7 +131,7 @@ def test_without_lab_10_it_says_so(
 
 
 def test_held_out_prompts_are_real_text() -> None:
-    tokenizer = speculate.load_tokenizer(ROOT / "labs" / "checkpoints" / "target")
+    tokenizer = speculate.load_tokenizer(CHECKPOINTS / "target")
 
     prompts = speculate.held_out(tokenizer, 6)
 
@@ -138,8 +140,8 @@ def test_held_out_prompts_are_real_text() -> None:
 
 
 def test_checkpoints_are_loaded_in_float32() -> None:
-    folder = ROOT / "labs" / "checkpoints" / "draft"
+    folder = CHECKPOINTS / "draft"
     given = Assembly({}, LlamaConfig.from_pretrained(folder), load_weights(folder))
 
-    assert load("draft", {}).num_layers == given.num_layers
+    assert load(folder, {}).num_layers == given.num_layers
     assert Reader(DRAFT, 3).forward([1, 2]).dtype == torch.float32
