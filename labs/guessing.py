@@ -54,7 +54,7 @@ def speculate(
         options.temperature,
         torch.Generator().manual_seed(options.seed),
     )
-    target.speed = _joint(target.speed, draft.speed, len(prompt), len(new))
+    target.speed = joint(target.speed, draft.speed, len(prompt), len(new))
     made = stats["drafted"], stats["accepted"], len(new), readers[0].calls
     return new, Guesses(options.speculate, *made)
 
@@ -72,7 +72,7 @@ def _speculation(options: argparse.Namespace, works: dict[int, Work]) -> ModuleT
     return work.module
 
 
-def _joint(target: Speed, draft: Speed, read: int, written: int) -> Speed:
+def joint(target: Speed, draft: Speed, read: int, written: int) -> Speed:
     """Return the speed of a text that both wrote; its first token belongs to the prompt."""
     seconds = {phase: target.seconds[phase] + draft.seconds[phase] for phase in target.seconds}
     return Speed({"prefill": read, "decode": max(0, written - 1)}, seconds)
