@@ -127,7 +127,7 @@ def picture(rows: Sequence[Row]) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{120 + 50 * len(rows)}" height="310" '
-        'font-family="sans-serif" font-size="12">'
+        'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="#fff"/>'
         '<text x="20" y="20">calls of the target per token: measured (dots), formula (line)</text>'
         f'{scale}<polyline points="{line}" fill="none" stroke="#1d4ed8" stroke-width="2"/>'
         f'{dots}{labels}<text x="70" y="302">k, guesses a round</text></svg>\n'
@@ -160,8 +160,17 @@ def held_out(tokenizer: Any, count: int) -> list[list[int]]:
     return [tokenizer.encode(piece)[:PROMPT] for piece in pieces]
 
 
+def measure(lab: ModuleType, options: argparse.Namespace) -> tuple[float, list[Row]]:
+    """Return the table of the given checkpoints, with your caches if you have them."""
+    works = {5: work_on(5)}
+    target, draft = (LABS / "checkpoints" / name for name in ("target", "draft"))
+    pair = Pair(load(target, works), load(draft, works), options.temperature)
+    prompts = held_out(load_tokenizer(target), options.texts)
+    return table(lab, pair, prompts, options.max_new_tokens, options.cost, options.most)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; 2 without a lab 10 that works."""
+    """Run the program; 2 without a lab 10 that works, or if the picture cannot be written."""
     options = parse(arguments)
     lab = work_on(10)
     if lab.module is None or not lab.passed >= NEEDED:
@@ -169,12 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: this runs your lab 10, whose public tests fail: {left}", file=sys.stderr)
         print("hint: make grade LAB=10", file=sys.stderr)
         return 2
-    works = {5: work_on(5)}
-    target, draft = (LABS / "checkpoints" / name for name in ("target", "draft"))
-    pair = Pair(load(target, works), load(draft, works), options.temperature)
-    prompts = held_out(load_tokenizer(target), options.texts)
-    sizes = options.max_new_tokens, options.cost, options.most
-    mean, rows = table(lab.module, pair, prompts, *sizes)
+    mean, rows = measure(lab.module, options)
     print(
         f"{options.texts} texts of {options.max_new_tokens} tokens at temperature "
         f"{options.temperature:g}: a guess is accepted with probability {mean:.3f}.\n"
@@ -182,8 +186,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(show(rows, options.cost))
     print("\nbars: measured target calls a token; │: the formula's", file=sys.stderr)
-    if options.svg:
-        options.svg.write_text(picture(rows), encoding="utf-8")
+    try:
+        if options.svg:
+            options.svg.write_text(picture(rows), encoding="utf-8")
+    except OSError as error:
+        print(f"error: the picture cannot be written: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

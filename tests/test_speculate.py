@@ -102,6 +102,19 @@ def test_table_and_picture(
     assert len(circles) == 2
 
 
+def test_picture_that_cannot_be_written_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_lab_10(monkeypatch, NEEDED)
+    small = ["--texts", "1", "--max-new-tokens", "4", "--most", "1"]
+
+    assert speculate.main([*small, "--svg", str(tmp_path / "no" / "calls.svg")]) == 2
+
+    out, err = capsys.readouterr()
+    assert "formula" in out  # the table is not lost
+    assert "error: the picture cannot be written" in err
+
+
 @pytest.mark.parametrize("passed", [frozenset(), NEEDED - {"sample"}], ids=["nothing", "a part"])
 def test_without_lab_10_it_says_so(
     passed: frozenset[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
