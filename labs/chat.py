@@ -64,7 +64,7 @@ def works_for(options: argparse.Namespace) -> dict[int, Work]:
     """Ask the judge about the labs that the options need."""
     if options.given:
         return {}
-    wanted = list(USED)
+    wanted: list[int] = list(USED)
     if options.quantize:
         os.environ.setdefault("TRITON_INTERPRET", "1")  # for kernels of yours: this runs on the CPU
         wanted.append(9)
