@@ -35,7 +35,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repetition-penalty", type=float, metavar="X", help="needs your lab 03")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--given", action="store_true", help="use no piece of yours")
-    parser.add_argument("--quantize", type=Bits, choices=list(Bits), help="the weights; lab 09")
+    sizes = [bits.value for bits in Bits]
+    parser.add_argument("--quantize", choices=sizes, help="the weights, by your lab 09")
     guesses = "let a draft guess K tokens a round; needs your lab 10"
     parser.add_argument("--speculate", type=int, metavar="K", help=guesses)
     checkpoints = LABS / "checkpoints"
@@ -45,6 +46,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if min(options.max_new_tokens, options.temperature, options.speculate or 0) < 0:
         parser.error("--max-new-tokens, --temperature and --speculate must be 0 or more")
+    options.quantize = Bits(options.quantize) if options.quantize else None
     return options
 
 

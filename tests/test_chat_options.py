@@ -270,4 +270,4 @@ def test_wrong_values_are_refused(arguments: list[str], capsys: pytest.CaptureFi
         chat.parse(["x", *arguments])
 
     assert stopped.value.code == 2
-    assert arguments[0] in capsys.readouterr().err
+    assert message in capsys.readouterr().err
