@@ -264,8 +264,16 @@ def test_draft_with_other_tokens_is_refused() -> None:
         speculate(load(TARGET, GUESSING), draft, PROMPT, chat.parse(["--speculate=1"]), GUESSING)
 
 
-@pytest.mark.parametrize("arguments", [["--speculate", "-1"], ["--quantize", "int3"]])
-def test_wrong_values_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--speculate", "-1"], "--speculate must be 0 or more"),
+        (["--quantize", "int3"], "--quantize: invalid choice: 'int3'"),
+    ],
+)
+def test_wrong_values_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stopped:
         chat.parse(["x", *arguments])
 
