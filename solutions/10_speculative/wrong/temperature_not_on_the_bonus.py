@@ -1,4 +1,4 @@
-"""Counts the target's own tokens as accepted.
+"""Draws the token behind all guesses at temperature 1.
 
 Fails: generate
 """
@@ -81,6 +81,7 @@ def speculative_generate(
             new = accept_greedy(guess, logits)
         else:
             probs = _chances(logits, temperature)
+            probs[-1] = _chances(logits[-1], 1.0)
             new = accept_sample(guess, torch.stack([*chances, probs[-1]])[:-1], probs, generator)
         before_eos = next((i for i, token in enumerate(new) if token in eos_ids), len(new))
         ended = before_eos < len(new)
@@ -88,7 +89,7 @@ def speculative_generate(
         accepted = _common(guess, new)
         stats["target_calls"] += 1
         stats["drafted"] += len(guess)
-        stats["accepted"] += len(new)
+        stats["accepted"] += accepted
         for model in (target, draft):
             model.rewind(max(0, model.length - len(text) - accepted))
         text += new
