@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -38,8 +38,11 @@ hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm
 watch: need-lab $(READY) ## grade the public tests at each save: LAB=1
 	@$(RUN) -m grader watch "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE")
 
-chat: $(READY) ## generate text with your pieces of the labs: PROMPT="def main(" [MODEL=path] [ARGS="--temperature 0.8"]
+chat: $(READY) ## generate text with your pieces of the labs: PROMPT="def main(" [MODEL=path] [ARGS="--quantize int4 --speculate 4"]
 	@$(RUN) -m labs.chat $(if $(PROMPT),"$$PROMPT") $(ARGS)
+
+speculate: $(READY) ## decode with your lab 10, real target and draft: [ARGS="--temperature 1 --svg calls.svg"]
+	@$(RUN) -m labs.speculate $(ARGS)
 
 status: $(READY) ## show the last points of every lab
 	@$(RUN) -m grader status

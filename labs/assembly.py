@@ -1,4 +1,4 @@
-"""A Llama put together from your pieces of labs 01 to 05, and the given code where one is missing.
+"""A Llama put together from your pieces of the labs, and the given code where one is missing.
 
 Letters: B sequences, T new tokens, S context positions, H query heads, G key/value heads, D head
 width, E model width, V vocabulary.
@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from labs import llama
 from labs.common import LlamaConfig
 from labs.pieces import Work
+from labs.quantized import Bits, quantize
 
 Filter = Callable[[Tensor], Tensor]  # logits [B, V] -> logits [B, V]
 
@@ -39,7 +40,11 @@ class Assembly:
     """
 
     def __init__(
-        self, works: Mapping[int, Work], config: LlamaConfig, weights: dict[str, Tensor]
+        self,
+        works: Mapping[int, Work],
+        config: LlamaConfig,
+        weights: dict[str, Tensor],
+        bits: Bits | None = None,
     ) -> None:
         self.owners: dict[str, str] = {}
         self.speed = Speed()
@@ -48,11 +53,18 @@ class Assembly:
         self._works = works
         self._positions = torch.empty(0, dtype=torch.int64)
         self._model = llama.Llama(config, weights)
+        if bits is not None:
+            self._model = quantize(self._model, bits, self._piece)
         self._use_norm_and_mlp()
         self._rotate = self._find_rotation()
         self._attend = self._find_attention()
         self._padding = self._piece("padding", (2, "pad"))
         self._prompt = True  # the next call brings a prompt
+
+    @property
+    def dtype(self) -> str:
+        """What it computes in: "float32", "bfloat16"."""
+        return str(self._model.embed_tokens.weight.dtype).removeprefix("torch.")
 
     def _piece(self, name: str, *places: tuple[int, str]) -> Any:
         """Return the first of your modules that has a piece, and note whose the piece is."""
@@ -71,7 +83,10 @@ class Assembly:
             if norm is not None and isinstance(part, llama.RMSNorm):
                 part.forward = _norm(norm.rms_norm, part)
             if mlp is not None and isinstance(part, llama.MLP):
-                part.forward = _mlp(mlp.swiglu, part)
+                if isinstance(part.gate_proj, nn.Linear):
+                    part.forward = _mlp(mlp.swiglu, part)
+                else:
+                    self.owners["mlp"] = "given: yours takes weights, not quantized layers"
 
     def _find_rotation(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         frequencies = self._piece("frequencies", (4, "frequencies"))

@@ -1,4 +1,4 @@
-"""Generate text with your own pieces of labs 01 to 05: ``make chat PROMPT="def main("``.
+"""Generate text with your own pieces of the labs: ``make chat PROMPT="def main("``.
 
 A piece is used if its public tests pass; the given code stands in for the others. The table says
 whose each piece is. The checkpoint continues Python code; it answers no questions.
@@ -7,25 +7,20 @@ whose each piece is. The checkpoint continues Python code; it answers no questio
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from labs.assembly import Assembly, Filter
+from labs.assembly import Assembly
 from labs.common import LlamaConfig, load_tokenizer, load_weights
+from labs.decoding import Unfit, generate
+from labs.guessing import speculate
 from labs.pieces import LABS, Work, work_on
+from labs.quantized import Bits
 
-USED = (1, 2, 3, 4, 5)  # labs with pieces of a text
-FILTERS = ("top_k", "top_p", "min_p", "repetition_penalty")
-Choose = Callable[[Tensor], int]  # logits [1, V] of the last position -> token
-
-
-class Unfit(Exception):
-    """An option asks for a piece that is not there."""
+USED = (1, 2, 3, 4, 5)  # labs with pieces of every text
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -40,104 +35,89 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repetition-penalty", type=float, metavar="X", help="needs your lab 03")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--given", action="store_true", help="use no piece of yours")
-    default = os.environ.get("MODEL") or str(LABS / "checkpoints" / "target")
-    parser.add_argument("--model", type=Path, default=Path(default), metavar="FOLDER")
+    sizes = [bits.value for bits in Bits]
+    parser.add_argument("--quantize", choices=sizes, help="the weights, by your lab 09")
+    guesses = "let a draft guess K tokens a round; needs your lab 10"
+    parser.add_argument("--speculate", type=int, metavar="K", help=guesses)
+    checkpoints = LABS / "checkpoints"
+    model = Path(os.environ.get("MODEL") or checkpoints / "target")
+    parser.add_argument("--model", type=Path, default=model, metavar="FOLDER")
+    parser.add_argument("--draft", type=Path, default=checkpoints / "draft", metavar="FOLDER")
     options = parser.parse_args(arguments)
-    if options.max_new_tokens < 0 or options.temperature < 0:
-        parser.error("--max-new-tokens and --temperature must be 0 or more")
+    if min(options.max_new_tokens, options.temperature, options.speculate or 0) < 0:
+        parser.error("--max-new-tokens, --temperature and --speculate must be 0 or more")
+    options.quantize = Bits(options.quantize) if options.quantize else None
     return options
 
 
-def chooser(
-    options: argparse.Namespace, works: dict[int, Work], owners: dict[str, str], history: list[int]
-) -> Choose:
-    """Return what picks the next token; ``history`` grows while it is used."""
-    generator = torch.Generator().manual_seed(options.seed)
-    work = works.get(3)
-    module = work.module if work and {"filters", "sampler"} <= work.passed else None
-    wanted = [name for name in FILTERS if getattr(options, name) is not None]
-    if wanted and (module is None or options.temperature == 0):
-        flag = f"--{wanted[0].replace('_', '-')}"
-        missing = "your lab 03" if module is None else "a --temperature above 0"
-        raise Unfit(f"{flag} needs {missing}")
-    owners["sampling"] = "yours, lab 03" if module else "given"
-    if module is not None:
-        sampler = _sampler(module, options, wanted, history)
-        return lambda logits: int(sampler(logits, generator))
-    if options.temperature == 0:
-        return lambda logits: int(logits.argmax(-1))
-    return lambda logits: int(
-        torch.multinomial(
-            (logits.float() / options.temperature).softmax(-1), 1, generator=generator
-        )
-    )
+def checkpoint(folder: Path, options: argparse.Namespace) -> tuple[LlamaConfig, dict[str, Tensor]]:
+    """Load a model; in float32 where bfloat16 would change the text or be wrong.
+
+    A call with guesses rounds otherwise than one without, and Triton's interpreter, in which a
+    kernel of yours runs here, multiplies bit patterns.
+    """
+    config, weights = LlamaConfig.from_pretrained(folder), load_weights(folder)
+    if options.quantize or options.speculate is not None:
+        weights = {name: weight.float() for name, weight in weights.items()}
+    return config, weights
 
 
-def _sampler(
-    module: ModuleType, options: argparse.Namespace, wanted: list[str], history: list[int]
-) -> Any:
-    if options.temperature == 0:
-        return module.Sampler(greedy=True)
-    filters: list[Filter] = [lambda logits: module.temperature(logits, options.temperature)]
-    for name in wanted:
-        value, function = getattr(options, name), getattr(module, name)
-        if name == "repetition_penalty":  # of the plain logits, as in Hugging Face
-            filters.insert(0, lambda x, f=function, v=value: f(x, [history], v))
-        else:
-            filters.append(lambda x, f=function, v=value: f(x, v))
-    return module.Sampler(*filters)
-
-
-def generate(
-    model: Assembly, prompt: list[int], options: argparse.Namespace, works: dict[int, Work]
-) -> list[int]:
-    """Return the new tokens; without a cache each step passes the whole text."""
-    history = list(prompt)
-    choose = chooser(options, works, model.owners, history)
-    caches = model.make_caches(len(prompt) + options.max_new_tokens)
-    model.begin()
-    new: list[int] = []
-    step, start = prompt, 0
-    while len(new) < options.max_new_tokens:
-        logits = model(*model.lay_out(step, start), caches)
-        token = choose(logits[:, -1])
-        if token in model.config.eos_token_ids:
-            break
-        new.append(token)
-        history.append(token)
-        start, step = (start + len(step), [token]) if caches else (0, history)
-    return new
+def works_for(options: argparse.Namespace) -> dict[int, Work]:
+    """Ask the judge about the labs that the options need."""
+    if options.given:
+        return {}
+    wanted: list[int] = list(USED)
+    if options.quantize:
+        os.environ.setdefault("TRITON_INTERPRET", "1")  # for kernels of yours: this runs on the CPU
+        wanted.append(9)
+    if options.speculate is not None:
+        wanted.append(10)
+    return {number: work_on(number) for number in wanted}
 
 
 def answer(
-    model: Assembly, tokenizer: Any, text: str, options: Any, works: dict[int, Work]
+    model: Assembly,
+    draft: Assembly | None,
+    tokenizer: Any,
+    text: str,
+    options: argparse.Namespace,
+    works: dict[int, Work],
 ) -> None:
     """Print the text with its continuation, whose the pieces are, and the speed."""
     prompt = tokenizer.encode(text)
     if not prompt:
         raise Unfit("the prompt is empty")
-    new = generate(model, prompt, options, works)
+    guesses = None
+    if draft is None:
+        new = generate(model, prompt, options, works)
+    else:
+        new, guesses = speculate(model, draft, prompt, options, works)
     print(text + tokenizer.decode(new))
     width = max(map(len, model.owners))
     for name, owner in model.owners.items():
         print(f"  {name:{width}}  {owner}", file=sys.stderr)
     speed = model.speed
     rates = ", ".join(f"{phase} {speed.per_second(phase):,.0f} tokens/s" for phase in speed.tokens)
-    print(f"  {len(prompt)} tokens read, {len(new)} written: {rates}", file=sys.stderr)
+    read = f"{len(prompt)} tokens read, {len(new)} written"
+    print(f"  {read}: {rates}, in {model.dtype}", file=sys.stderr)
+    if guesses is not None:
+        print(f"  {guesses}", file=sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; 2 for an option that cannot be served."""
     options = parse(arguments)
     try:
-        config = LlamaConfig.from_pretrained(options.model)
-        weights, tokenizer = load_weights(options.model), load_tokenizer(options.model)
-        works = {} if options.given else {number: work_on(number) for number in USED}
+        target, tokenizer = checkpoint(options.model, options), load_tokenizer(options.model)
+        guessing = options.speculate is not None
+        small = checkpoint(options.draft, options) if guessing else None
+        works = works_for(options)
         lines = [options.prompt] if options.prompt is not None else sys.stdin
         for line in lines:
-            # A model for each text: its speed is that of one prompt.
-            model = Assembly(works, config, weights)
-            answer(model, tokenizer, line.rstrip("\n"), options, works)
+            # Models for each text: their speed is that of one prompt.
+            model = Assembly(works, *target, options.quantize)
+            draft = Assembly(works, *small) if small else None
+            answer(model, draft, tokenizer, line.rstrip("\n"), options, works)
     except (Unfit, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,15 +1,14 @@
 """``make chat``: whose pieces it uses, and that with any of them the text stays the same."""
 
-import importlib.util
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
+from model_answers import solution
 
 from labs import chat, pieces
 from labs.assembly import Assembly
@@ -31,26 +30,10 @@ PIECES = {  # by lab: the tasks whose functions a text needs
 PROMPT = [5, 9, 301, 7]
 
 
-def solution(number: int) -> ModuleType:
-    folder = next((ROOT / "solutions").glob(f"{number:02}_*"))
-    spec = importlib.util.spec_from_file_location(
-        f"chat_{folder.name}", folder / f"{folder.name[3:]}.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-SOLUTIONS = {number: solution(number) for number in PIECES}
-
-
 def works(**passed: set[str]) -> dict[int, Work]:
     """Work on labs, by names such as ``lab4``, of which these tasks pass."""
     return {
-        int(name[3:]): Work(int(name[3:]), frozenset(tasks), SOLUTIONS[int(name[3:])])
+        int(name[3:]): Work(int(name[3:]), frozenset(tasks), solution(int(name[3:])))
         for name, tasks in passed.items()
     }
 
