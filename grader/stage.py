@@ -10,6 +10,8 @@ from pathlib import Path
 
 from grader import limits
 from grader.lab import Lab
+from grader.orphans import end_orphans
+from grader.sandbox import BOOT
 
 MODULES = (  # of ours, all that a worker imports
     *("boot.py", "worker.py", "wire.py", "codec.py", "storage.py", "objects.py", "faults.py"),
@@ -58,7 +60,8 @@ def baseline_stage(lab: Lab, stage: Path) -> Path:
 
 
 def sweep() -> None:
-    """Remove what judges that were killed have left: their stages and control groups."""
+    """Remove what judges that were killed have left: launchers, control groups and stages."""
+    end_orphans(BOOT)
     limits.sweep()
     for stage in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         with contextlib.suppress(ValueError, PermissionError):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from model_answers import SOLUTIONS, solution
+from model_answers import solution
 from torch import Tensor, nn
 
 from labs import chat

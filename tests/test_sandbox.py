@@ -595,6 +595,42 @@ def test_stage_of_a_dead_judge_is_swept() -> None:
     other.rmdir()
 
 
+@pytest.mark.parametrize("orphan", [True, False])
+def test_launcher_that_nobody_waits_for_is_ended(orphan: bool) -> None:
+    with subprocess.Popen(
+        [
+            "bash",
+            "-c",
+            'exec -a bwrap bash -c "read -t 60 <> <(:)" "$0" & echo $!; "$@"',
+            sandbox.BOOT,
+            *(["true"] if orphan else ["read"]),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as shell:
+        assert shell.stdout is not None
+        pid = int(shell.stdout.readline())
+        if orphan:
+            shell.wait()
+        deadline = time.monotonic() + 5
+        while b"bwrap" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            assert time.monotonic() < deadline
+
+        sweep()
+
+        ended = not has_command(pid)
+        if not ended:
+            os.kill(pid, signal.SIGKILL)
+        assert ended is orphan
+
+
+def has_command(pid: int) -> bool:
+    """False for a process that is gone or a zombie."""
+    with contextlib.suppress(FileNotFoundError):
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    return False
+
+
 def test_worker_that_cannot_start_is_our_fault() -> None:
     with setting_for("bwrap") as setting:
         worker = WorkerProcess(replace(setting, given=("missing",)))
