@@ -5,6 +5,7 @@ InferlabError
 │   └── LabError          a lab's own files break the contract
 ├── CannotGrade           our machine, never the student               -> exit 3
 │   ├── SandboxError      a confined worker could not be started
+│   ├── StoreError        the course database cannot be used
 │   └── JudgeError        the trusted side broke
 └── SubmissionFault       the submission's doing; carries the verdict
     ├── Mismatch          a value breaks the contract                  -> failed
@@ -41,6 +42,10 @@ class CannotGrade(InferlabError):
 
 class SandboxError(CannotGrade):
     """A worker could not be started or confined."""
+
+
+class StoreError(CannotGrade):
+    """The course database is locked, full, damaged, or of a newer version; nothing was lost."""
 
 
 class JudgeError(CannotGrade):
