@@ -2,7 +2,9 @@
 
 InferlabError
 ├── UsageError            the command line or a file is wrong          -> exit 2
-│   └── LabError          a lab's own files break the contract
+│   ├── LabError          a lab's own files break the contract
+│   └── CourseError       course.toml breaks its contract
+├── GitError              git could not do what was asked
 ├── CannotGrade           our machine, never the student               -> exit 3
 │   ├── SandboxError      a confined worker could not be started
 │   ├── StoreError        the course database cannot be used
@@ -34,6 +36,14 @@ class UsageError(InferlabError):
 
 class LabError(UsageError):
     """A file of a lab breaks the lab's contract; the message names file and key."""
+
+
+class CourseError(UsageError):
+    """``course.toml`` is missing or breaks its contract; the message names file and key."""
+
+
+class GitError(InferlabError):
+    """A git command failed; the message is the line in which git says why."""
 
 
 class CannotGrade(InferlabError):

@@ -1,4 +1,1 @@
-"""A class: publishing labs, collecting and grading submissions, the gradebook.
-
-Needs the extra "course" (and "cluster" for Ray); nothing outside this package imports it at start.
-"""
+"""Course operations, for instructors: a student's tree is without this package."""
