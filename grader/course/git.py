@@ -79,13 +79,18 @@ def git_bytes(
     timeout: float = SECONDS,
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
+    file_limit: int = 0,
 ) -> bytes:
-    """Run git like ``git`` and return its output as it is."""
+    """Run git like ``git`` and return its output as it is.
+
+    With a ``file_limit`` it is killed before it writes a file of more bytes, a pack included.
+    """
     name = next((arg for arg in args if not arg.startswith("-")), "")
     pipe = subprocess.PIPE
+    limit = ["prlimit", f"--fsize={file_limit}"] if file_limit else []
     try:
         process = subprocess.Popen(
-            [*command(folder), *args],
+            [*limit, *command(folder), *args],
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
