@@ -101,8 +101,16 @@ def collect_class(
 
 
 def _is_final(order: Collection, frozen: Frozen) -> bool:
+    due = order.course.deadline(frozen.student, order.lab.number)
+    if due is not None and order.late and frozen.committed is not None and frozen.committed <= due:
+        return False  # it was in time: what came later is collected beside it
     until = order.until(frozen.student)
     return until is None or frozen.collected >= until
+
+
+def _is_closed(order: Collection, frozen: Frozen) -> bool:
+    due = order.course.deadline(frozen.student, order.lab.number)
+    return due is None or frozen.collected >= due
 
 
 def _shared_branches(order: Collection, students: Sequence[Student]) -> frozenset[str]:
@@ -146,6 +154,8 @@ def _freeze(order: Collection, student: Student, before: Frozen | None) -> Colle
             raise Broken(_too_late(repository, student, until))
         doubt = fetch.doubts(repository, commit, order.now, before.commit if before else "")
         files, remark = fetch.take(repository, commit.hash, order.lab)
+    if before is not None and before.commit == commit.hash and _is_closed(order, before):
+        return Collected(student, Outcome.KEPT, before, doubt)
     path = _keep(order, student, commit, files)
     frozen = Frozen(
         student.id, order.lab.name, commit.hash, commit.date, order.now, str(path), remark

@@ -19,6 +19,14 @@ from grader.submission import MAX_BYTES, PSEUDOCODE_NAME, shown
 
 TIP = "refs/heads/tip"
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}  # else git would fetch an object that it misses
+# One pack, so that its size is the size of all, and little memory for what is large in it.
+ONE_PACK = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "fetch.unpackLimit",
+    "GIT_CONFIG_VALUE_0": "1",
+    "GIT_CONFIG_KEY_1": "core.bigFileThreshold",
+    "GIT_CONFIG_VALUE_1": "16m",
+}
 _FILE_MODES = ("100644", "100755", "100664")
 _TREE_MODE = "040000"
 
@@ -66,13 +74,12 @@ def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, depth: tuple[
     git("remote", "add", "--", "student", remote, folder=folder)
     try:
         git_bytes(
-            # One pack, so that its size is the size of all.
-            *("-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m"),
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
             *(f"--filter=blob:limit={MAX_BYTES + 1}", *depth),
             *("student", f"+refs/heads/{branch}:{TIP}"),
             folder=folder,
             timeout=bounds.seconds,
+            env=ONE_PACK,
             file_limit=limit,
         )
     except GitError:
