@@ -17,9 +17,7 @@ def read(folder: Path, text: str | bytes, remote: str = "https://host/class.git"
 
 def test_columns_stand_in_any_order_and_what_is_open_comes_from_the_course(tmp_path: Path) -> None:
     text = (
-        "Name,email,ID,branch,repository\n"
-        "Ada L,a@x,s1,,\n"
-        "Bob,b@x,s2,work,git@host:bob/labs.git\n"
+        "Name,email,ID,branch,repository\nAda L,a@x,s1,,\nBob,b@x,s2,work,git@host:bob/labs.git\n"
     )
 
     roster = read(tmp_path, text)
