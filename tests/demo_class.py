@@ -65,7 +65,5 @@ class DemoClass:
 
     def command(self, arguments: Sequence[str]) -> list[str]:
         """Return the command line that runs ``lab`` on the demo course."""
-        text = PROGRAM.format(
-            project=str(HERE.parent), demo=str(DEMO), arguments=list(arguments)
-        )
+        text = PROGRAM.format(project=str(HERE.parent), demo=str(DEMO), arguments=list(arguments))
         return [sys.executable, "-c", text]

@@ -8,16 +8,16 @@ held meanwhile, so that what is being graded when the disk fills up can still be
 
 import json
 import os
+import tempfile
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from grader.course.records import Attempt
 from grader.errors import CannotGrade, StoreError
 from grader.text import encodable
 
 RESERVE_BYTES = 16 << 20
-_RESERVE = ".reserve"
 _HINT = "make room and run this again with --resume"
 
 
@@ -39,13 +39,15 @@ class Spool:
     def __init__(self, folder: Path, store: Attempts) -> None:
         self.folder = folder
         self._store = store
+        self._reserve: IO[bytes] | None = None
 
     def open(self) -> None:
         """Make the folder and take the reserve; raises DiskFull if there is no room."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with open(self.folder / f"{_RESERVE}-{os.getpid()}", "wb") as file:
-                os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+            # Without a name: it goes with the process, however that ends.
+            self._reserve = tempfile.TemporaryFile(dir=self.folder)
+            os.posix_fallocate(self._reserve.fileno(), 0, RESERVE_BYTES)
         except OSError as error:
             self.close()
             told = f"results cannot be kept in {self.folder}: {error.strerror}"
@@ -53,7 +55,9 @@ class Spool:
 
     def close(self) -> None:
         """Give the reserve back."""
-        (self.folder / f"{_RESERVE}-{os.getpid()}").unlink(missing_ok=True)
+        if self._reserve is not None:
+            self._reserve.close()
+            self._reserve = None
 
     def waiting(self) -> list[Path]:
         """List the results that the database does not have yet."""
