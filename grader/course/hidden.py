@@ -1,0 +1,188 @@
+"""What only instructors may see, line by line, and what of it is public on purpose.
+
+Lines of hidden suites, answers (right and wrong) and oracles are known by their text without
+spaces, comment marks and quotes. Public on purpose is:
+
+- the stub, but for the bodies of the functions that a task names, and the prompts of PSEUDOCODE.md;
+- of suites, what the public tests hold too, but for the heads of tests;
+- given code, in answers of labs that are not given it (a Llama gives the first lab away);
+- the lines of ``harmless.txt`` beside this file, each looked at by a person.
+
+Short lines and imports tell nothing.
+"""
+
+import ast
+import functools
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.syntax import Function
+
+Files = Mapping[str, bytes]  # by path in the tree
+
+HARMLESS = Path(__file__).with_name("harmless.txt")
+TELLING = 16  # characters, spaces not counted, from which on a line may give something away
+INSTRUCTORS = ("solutions/", "reference/", "grader/suites/")
+ANSWERS = "ANSWERS.md"
+_LAB = re.compile(r"(?:^|/)(?:test_|baseline_)?(\d\d_[a-z0-9_]+)(?:\.py$|/)")
+_IMPORT = re.compile(r"\W*(?:from\s+\S+\s+import\b|import\s+\S)")
+_NUMBERED = re.compile(r"\W*\d+\W+")
+_EDGES = re.compile(r"^\W+|\W+$")
+_COMMENT = re.compile(r"\s#\s.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a line stands."""
+
+    file: str
+    line: int
+
+    @property
+    def lab(self) -> str:
+        """The lab that the file belongs to; "" for an oracle."""
+        found = None if self.file.startswith("reference/") else _LAB.search(self.file)
+        return found[1] if found else ""
+
+    @property
+    def in_suite(self) -> bool:
+        """True for a hidden suite."""
+        return self.file.startswith("grader/suites/")
+
+
+Hidden = Mapping[str, tuple[Place, ...]]  # a line as ``essence`` gives it, and all its places
+
+
+@dataclass(slots=True)
+class Public:
+    """Lines that published trees show on purpose."""
+
+    everywhere: set[str] = field(default_factory=set[str])
+    tests: set[str] = field(default_factory=set[str])
+    given: dict[str, set[str]] = field(default_factory=dict[str, set[str]])  # line -> labs
+
+    def allows(self, line: str, places: tuple[Place, ...]) -> bool:
+        """True if a hidden line is no secret."""
+        if line in self.everywhere:
+            return True
+        if line in self.tests and all(place.in_suite for place in places):
+            return True
+        labs = self.given.get(line)
+        return labs is not None and all(place.lab not in labs for place in places)
+
+
+def is_hidden(path: str) -> bool:
+    """True if only instructors may see the file, whatever is in it."""
+    return path.startswith(INSTRUCTORS) or path.rpartition("/")[2] == ANSWERS
+
+
+def essence(line: str) -> str:
+    """Return what of a line survives quoting, commenting out, numbering and indenting."""
+    line = _NUMBERED.sub("", line, count=1) if _NUMBERED.match(line) else line
+    return _EDGES.sub("", re.sub(r"\s+", "", line))
+
+
+def telling(line: str) -> set[str]:
+    """Return the forms in which a line is looked for; none if it tells nothing."""
+    if _IMPORT.match(line):
+        return set()
+    forms = {essence(line), essence(_COMMENT.sub("", line))}
+    return {form for form in forms if len(form) >= TELLING}
+
+
+def lines_of(content: bytes) -> Iterator[tuple[int, str]]:
+    """Number the lines of a file."""
+    yield from enumerate(content.decode("utf-8", "replace").splitlines(), 1)
+
+
+def hidden_lines(files: Files) -> Hidden:
+    """Index the telling lines of all files that are hidden, but for the harmless ones."""
+    found: dict[str, list[Place]] = {}
+    for path in sorted(filter(is_hidden, files)):
+        for number, line in lines_of(files[path]):
+            for form in telling(line) - harmless():
+                found.setdefault(form, []).append(Place(path, number))
+    return {form: tuple(places) for form, places in found.items()}
+
+
+@functools.cache
+def harmless() -> frozenset[str]:
+    """Read the lines that a person has found to give nothing away."""
+    return frozenset(_forms(HARMLESS.read_text(encoding="utf-8").splitlines()))
+
+
+def public_lines(source: Files, trees: Iterable[Files]) -> Public:
+    """Collect what is no secret: the stubs of all labs of the source, and what trees give too."""
+    public = Public()
+    for files in (source, *trees):
+        for path, content in files.items():
+            folder, _, name = path.rpartition("/")
+            if name == "lab.toml" and folder.startswith("labs/"):
+                lab = _toml(content)
+                _add_lab(public, files, folder, lab)
+                if files is not source:
+                    _add_given(public, files, folder.removeprefix("labs/"), lab)
+    return public
+
+
+def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> None:
+    topic = folder.removeprefix("labs/")[3:]
+    tasks = [task for task in lab.get("tasks", ()) if isinstance(task, dict)]
+    functions = {str(item) for task in tasks for item in task.get("functions", ())}
+    public.everywhere |= _forms(_without_bodies(files.get(f"{folder}/{topic}.py", b""), functions))
+    public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
+    tests = lines_of(files.get(f"{folder}/test_{topic}.py", b""))
+    public.tests |= _forms(line for _, line in tests if not line.lstrip().startswith("def test_"))
+
+
+def _add_given(public: Public, files: Files, name: str, lab: dict[str, Any]) -> None:
+    for module in lab.get("given", ()):
+        for form in _forms(line for _, line in lines_of(files.get(f"labs/{module}.py", b""))):
+            public.given.setdefault(form, set()).add(name)
+
+
+def _toml(content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except ValueError:
+        return {}  # an old tree may hold anything; nothing is allowed for it then
+
+
+def _forms(lines: Iterable[str]) -> set[str]:
+    return {form for line in lines for form in telling(line)}
+
+
+def _without_bodies(stub: bytes, functions: set[str]) -> Iterator[str]:
+    """Give the lines of a stub without what stands in a student's functions below the docstring."""
+    try:
+        tree = ast.parse(stub)
+    except (SyntaxError, ValueError):
+        return
+    cut: set[int] = set()
+    names = {name.partition(".")[0] for name in functions}
+    for node in tree.body:
+        if isinstance(node, Function | ast.ClassDef) and node.name in names:
+            inner = [node] if isinstance(node, Function) else node.body
+            for function in inner:
+                if isinstance(function, Function):
+                    cut |= _body_lines(function)
+    yield from (line for number, line in lines_of(stub) if number not in cut)
+
+
+def _body_lines(function: Function) -> set[int]:
+    has_docstring = ast.get_docstring(function, clean=False) is not None
+    body = function.body[1:] if has_docstring else function.body
+    return set(range(body[0].lineno, (function.end_lineno or 0) + 1)) if body else set()
+
+
+def _prompts(text: bytes) -> Iterator[str]:
+    """Give the lines of PSEUDOCODE.md that are no answers."""
+    answers = False
+    for _, line in lines_of(text):
+        answers = answers or line.startswith("## ")
+        if not answers or line.startswith((">", "#")):
+            yield line

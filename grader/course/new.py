@@ -1,0 +1,5 @@
+from pathlib import Path
+
+
+def write_lab(root: Path, name: str) -> list[Path]:
+    return []
