@@ -46,12 +46,17 @@ class Comparison:
     left_out: Sequence[str]
 
 
-def compare_class(lab: Lab, frozen: Iterable[Frozen], threshold: float = THRESHOLD) -> Comparison:
-    """Compare all students with each other and with the model answers; highest shares first."""
+def compare_class(
+    lab: Lab, frozen: Iterable[Frozen], folder: Path, threshold: float = THRESHOLD
+) -> Comparison:
+    """Compare all students with each other and with the model answers; highest shares first.
+
+    A relative path of what was collected starts at ``folder``.
+    """
     students: list[Answer] = []
     left_out: list[str] = []
     for item in frozen:
-        file = None if item.problem else code_file(lab, Path(item.path))
+        file = None if item.problem else code_file(lab, folder / item.path)
         if file is None:
             left_out.append(f"{item.student}: {item.problem or f'no {lab.code_name}'}")
         else:
