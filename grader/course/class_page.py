@@ -4,6 +4,7 @@ It stands by itself; its only script is the one that sorts the table, named by i
 student wrote, a name included, is escaped like everywhere in ``grader/web.py``.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
@@ -11,8 +12,9 @@ from grader.course.charts import histogram, task_bars
 from grader.course.files import plain_name
 from grader.course.gradebook import Gradebook
 from grader.course.marks import Mark
-from grader.course.overview import Overview, overview
+from grader.course.overview import Failing, Overview, overview
 from grader.course.records import Likeness, Student
+from grader.report_plot import tick_step
 from grader.text import number
 from grader.web import escaped, figures, page, table
 
@@ -30,8 +32,8 @@ h3 { color: inherit; margin: 1.2rem 0 .2rem }
 .sortable th[aria-sort=descending] button::after { content: " \\2193" }
 .points { text-align: right; font-variant-numeric: tabular-nums }
 .flag { color: var(--mild) }
-.failing td:nth-child(2), .failing td:nth-child(4) { white-space: normal; overflow-wrap: anywhere }
-.failing td:nth-child(4) { min-width: 12rem }
+.failing td:nth-child(2) { white-space: normal; overflow-wrap: anywhere }
+details h3 { display: inline }
 """
 # A click sorts by that column, a second one the other way; what is empty comes last both ways.
 SCRIPT = """
@@ -60,15 +62,20 @@ def class_page(book: Gradebook) -> str:
     body = [
         f"<h1>{escaped(book.course.title)}</h1>",
         f'<p class="score">{many}, {labs}</p>',
+        f"<nav>{' · '.join(_link(name) for name in (*book.labs, 'Students'))}</nav>",
         *(line for lab in book.labs for line in _lab(overview(book, lab))),
-        "<h2>Students</h2>",
+        '<h2 id="Students">Students</h2>',
         *_students(book),
     ]
     return page(book.course.title, body, style=STYLE, script=SCRIPT)
 
 
+def _link(name: str) -> str:
+    return f'<a href="#{quote(name)}">{escaped(name)}</a>'
+
+
 def _lab(found: Overview) -> Iterable[str]:
-    yield f"<h2>{escaped(found.lab)}</h2>"
+    yield f'<h2 id="{escaped(found.lab)}">{escaped(found.lab)}</h2>'
     yield f"<p>{escaped(found.points_line)}</p>"
     pictures: list[dict[str, str]] = []
     if found.points:
@@ -84,27 +91,30 @@ def _lab(found: Overview) -> Iterable[str]:
         yield _failing(found)
     if found.seconds:
         yield f"<h3>Time per submission</h3><p>{escaped(found.seconds_line)}</p>"
-        top = max(found.seconds) or 1.0
+        longest = max(0.1, *found.seconds)
+        top = tick_step(longest) * math.ceil(longest / tick_step(longest))
         svg = histogram(found.seconds, 0.0, top, "seconds")
         yield from figures([{"title": f"Time per submission in {found.lab}", "svg": svg}])
     yield from _likenesses(found.likenesses)
 
 
 def _failing(found: Overview) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("Students", "Test", "Task", "What most see"))
-    rows = "\n".join(
-        f"<tr><td>{item.students}</td><td><code>{escaped(item.test)}</code></td>"
-        f"<td>{escaped(item.task)}</td>"
-        f"<td>{escaped(item.message)} <small>({item.told})</small></td></tr>"
-        for item in found.failing
-    )
-    return f'<div class="wide"><table class="failing">\n<tr>{head}</tr>\n{rows}\n</table></div>'
+    head = "<tr><th>Students</th><th>Test, and what most of them are told</th></tr>"
+    rows = "\n".join(_failing_row(item) for item in found.failing)
+    return f'<table class="failing">\n{head}\n{rows}\n</table>'
+
+
+def _failing_row(item: Failing) -> str:
+    test = f"<code>{escaped(item.test)}</code> <small>{escaped(item.task)}</small>"
+    told = f"{escaped(item.message)} <small>({item.told})</small>"
+    return f"<tr><td>{item.students}</td><td>{test}<br>{told}</td></tr>"
 
 
 def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:
     if not found:
         return
-    yield "<h3>Alike</h3>"
+    pairs = "1 pair" if len(found) == 1 else f"{len(found)} pairs"
+    yield f"<details><summary><h3>Alike: {pairs}</h3></summary>"
     rows = [
         (item.student, item.other, f"{item.share:.0%}", f"{item.other_share:.0%}", str(item.tokens))
         for item in found[:MOST_LIKENESSES]
@@ -112,7 +122,7 @@ def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:
     yield table(("Student", "Other", "of the student's", "of the other's", "characters"), rows)
     if len(found) > MOST_LIKENESSES:
         yield f"<p>and {len(found) - MOST_LIKENESSES} more pairs</p>"
-    yield "<p><small>A reason to look, never a verdict.</small></p>"
+    yield "<p><small>A reason to look, never a verdict.</small></p></details>"
 
 
 def _students(book: Gradebook) -> Iterable[str]:

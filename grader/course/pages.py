@@ -14,7 +14,7 @@ from grader.report_html import render_html
 from grader.text import number
 from grader.web import escaped, page
 
-STYLE = "td:nth-child(3) { white-space: normal; min-width: 12rem; overflow-wrap: anywhere }"
+STYLE = "section p { margin: .3rem 0; overflow-wrap: anywhere } section h2 { margin: 1.5rem 0 0 }"
 
 
 def write_pages(book: Gradebook, folder: Path) -> int:
@@ -42,23 +42,22 @@ def _write_student(book: Gradebook, student: Student, folder: Path) -> int:
 
 def student_page(book: Gradebook, student: Student) -> str:
     """A student's page as HTML: each mark, where it comes from, and a link to the report."""
-    name = plain_name(student.id)
-    head = "<tr><th>Lab</th><th>Points</th><th>Where they come from</th></tr>"
-    rows = "\n".join(_mark_row(mark, name) for mark in book.of(student.id))
+    folder = plain_name(student.id)
     body = [
         f"<h1>{escaped(student.name or student.id)}</h1>",
         f'<p class="score">{number(book.total(student.id))} points in all</p>',
-        f'<div class="wide"><table>\n{head}\n{rows}\n</table></div>',
+        *(_mark(mark, folder) for mark in book.of(student.id)),
         f"<p><small>{escaped(book.course.title)}, {escaped(student.id)}</small></p>",
     ]
     return page(f"{student.name or student.id}: marks", body, style=STYLE)
 
 
-def _mark_row(mark: Mark, name: str) -> str:
+def _mark(mark: Mark, folder: str) -> str:
     lab = escaped(mark.lab)
     if mark.attempt is not None:
-        lab = f'<a href="{quote(name)}/{quote(mark.lab)}.html">{lab}</a>'
-    return f"<tr><td>{lab}</td><td>{points_of(mark)}</td><td>{escaped(mark.why)}</td></tr>"
+        lab = f'<a href="{quote(folder)}/{quote(mark.lab)}.html">{lab}</a>'
+    words = f"<p><strong>{points_of(mark)}</strong></p><p>{escaped(mark.why)}</p>"
+    return f"<section><h2>{lab}</h2>{words}</section>"
 
 
 def points_of(mark: Mark) -> str:
