@@ -95,6 +95,11 @@ class Store:
         )
         return self._read(Frozen, rows.order_by(t.StudentRow.place))
 
+    def collected_labs(self) -> list[str]:
+        """The labs of which anything was collected, in order."""
+        with explained(self._url), Session(self._engine) as session:
+            return [*session.scalars(select(t.FrozenRow.lab).distinct().order_by(t.FrozenRow.lab))]
+
     def start_run(self, lab: str, started: datetime, note: str = "") -> str:
         """Record that a class is about to be graded; return the run's id, a small number."""
         with self._writing() as session:
