@@ -37,9 +37,7 @@ def new_lab(name: str) -> int:
     for file in files:
         print(typed(file))
     number = int(name[:2])
-    print(
-        f"\nnext: lab check {number}, which passes already; then replace the example, file by file"
-    )
+    print(f"\nnext: lab check {number}, which passes already; then replace the example task")
     print("(CONTRIBUTING.md: Add a lab)")
     return 0
 
@@ -74,13 +72,9 @@ def _refused(leaks: Sequence[Leak]) -> int:
         print(leak)
     if len(leaks) > SHOWN_LEAKS:
         print(f"… and {len(leaks) - SHOWN_LEAKS} more")
-    lines = (
-        "1 line that students must" if len(leaks) == 1 else f"{len(leaks)} lines that students must"
-    )
-    print(f"error: {lines} not see; nothing was published", file=sys.stderr)
-    print(
-        "hint: docs/course.md says how to go on, also for a line that is harmless", file=sys.stderr
-    )
+    lines = "a line" if len(leaks) == 1 else f"{len(leaks)} lines"
+    print(f"error: {lines} that students must not see; nothing was published", file=sys.stderr)
+    print("hint: docs/course.md says how to go on, and what if it is harmless", file=sys.stderr)
     return 1
 
 

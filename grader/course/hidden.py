@@ -14,6 +14,7 @@ Short lines and imports tell nothing.
 import ast
 import functools
 import re
+import string
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,8 +31,8 @@ INSTRUCTORS = ("solutions/", "reference/", "grader/suites/")
 ANSWERS = "ANSWERS.md"
 _LAB = re.compile(r"(?:^|/)(?:test_|baseline_)?(\d\d_[a-z0-9_]+)(?:\.py$|/)")
 _IMPORT = re.compile(r"\W*(?:from\s+\S+\s+import\b|import\s+\S)")
-_NUMBERED = re.compile(r"\W*\d+\W+")
-_EDGES = re.compile(r"^\W+|\W+$")
+_NUMBERED = re.compile(r"^\W*\d+\W+")
+_MARKS = string.punctuation.replace("_", "") + "“”…•"
 _COMMENT = re.compile(r"\s#\s.*$")
 
 
@@ -82,16 +83,18 @@ def is_hidden(path: str) -> bool:
 
 def essence(line: str) -> str:
     """Return what of a line survives quoting, commenting out, numbering and indenting."""
-    line = _NUMBERED.sub("", line, count=1) if _NUMBERED.match(line) else line
-    return _EDGES.sub("", re.sub(r"\s+", "", line))
+    return "".join(_NUMBERED.sub("", line).split()).strip(_MARKS)
 
 
-def telling(line: str) -> set[str]:
+@functools.lru_cache(maxsize=1 << 16)
+def telling(line: str) -> frozenset[str]:
     """Return the forms in which a line is looked for; none if it tells nothing."""
-    if _IMPORT.match(line):
-        return set()
-    forms = {essence(line), essence(_COMMENT.sub("", line))}
-    return {form for form in forms if len(form) >= TELLING}
+    if len(line) < TELLING or _IMPORT.match(line):
+        return frozenset()
+    forms = {essence(line)}
+    if "#" in line:
+        forms.add(essence(_COMMENT.sub("", line)))
+    return frozenset(form for form in forms if len(form) >= TELLING)
 
 
 def lines_of(content: bytes) -> Iterator[tuple[int, str]]:
