@@ -13,6 +13,7 @@ from typing import Any, cast
 from sqlalchemy import (
     DateTime,
     Dialect,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -117,7 +118,7 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {datetime: Moment}  # noqa: RUF012 - SQLAlchemy reads it as it stands
+    type_annotation_map = {datetime: Moment, float: Double}  # noqa: RUF012 - SQLAlchemy reads it as it stands
 
 
 class StudentRow(Table):
