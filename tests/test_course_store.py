@@ -108,6 +108,12 @@ def test_a_moment_without_a_zone_is_refused(store: Store) -> None:
     assert store.attempts() == []
 
 
+def test_text_that_a_database_cannot_hold_is_kept_but_for_that(store: Store) -> None:
+    store.put_students([Student("ada", "A\0d\ud800a \N{GRINNING FACE}", "", "b")])
+
+    assert store.students()[0].name == "A\ufffdd\ufffda \N{GRINNING FACE}"
+
+
 def test_an_attempt_is_recorded_once_per_run_and_commit(store: Store) -> None:
     second = store.start_run(LAB, after(50))
 
