@@ -57,7 +57,7 @@ for (const table of document.querySelectorAll('table.sortable')) {
 
 def class_page(book: Gradebook) -> str:
     """The instructor's page as HTML."""
-    many = f"{len(book.students)} students"
+    many = "1 student" if len(book.students) == 1 else f"{len(book.students)} students"
     labs = "one lab" if len(book.labs) == 1 else f"{len(book.labs)} labs"
     body = [
         f"<h1>{escaped(book.course.title)}</h1>",

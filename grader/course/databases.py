@@ -40,6 +40,7 @@ SAYINGS = (
     ("does not exist", "does not exist", "create it, or check the URL"),
     ("connection refused", "does not answer", "is the server running, and the port right?"),
     ("connection failed", "does not answer", "is the server running, and the URL right?"),
+    ("connection is bad", "does not answer", "is the server running, and the URL right?"),
     ("closed the connection", "broke off the connection", "run this again"),
     ("foreign key", "knows no such student or run", "collect first: that reads the roster"),
     ("append-only", "never changes what was recorded", "add a new attempt or override"),
@@ -55,10 +56,14 @@ def located(url: str, folder: Path | None) -> URL:
         raise UsageError("the database is no URL", hint) from None
     if parsed.get_backend_name() == "postgresql" and "+" not in parsed.drivername:
         parsed = parsed.set(drivername="postgresql+psycopg")
-    file = parsed.database
-    if parsed.get_backend_name() == "sqlite" and file and file != ":memory:" and folder:
-        parsed = parsed.set(database=str(folder / file))
-    return parsed
+    file = _file(parsed)
+    return parsed.set(database=str(folder / file)) if file and folder else parsed
+
+
+def _file(url: URL) -> Path | None:
+    """The file of an SQLite database; None for one in memory, one by URI, and all others."""
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    return Path(file) if file and file != ":memory:" and not file.startswith("file:") else None
 
 
 def connect(url: URL, wait: float) -> Engine:
@@ -67,10 +72,9 @@ def connect(url: URL, wait: float) -> Engine:
     sqlite = kind == "sqlite"
     if kind not in ("sqlite", "postgresql"):
         raise UsageError(f"no database of the kind {kind} can be used", "sqlite or postgresql")
-    if sqlite and url.database and not Path(url.database).parent.is_dir():
-        raise UsageError(
-            f"there is no folder {Path(url.database).parent} for the database", "make it first"
-        )
+    file = _file(url)
+    if file and not file.parent.is_dir():
+        raise UsageError(f"there is no folder {file.parent} for the database", "make it first")
     options: dict[str, Any] = {"connect_args": {"timeout": wait}} if sqlite else {}
     try:
         engine = create_engine(url, **options)

@@ -53,9 +53,8 @@ def book(order: Order) -> int:
     if order.form not in ("", "--canvas", "--gradescope", *(f"--csv {form}" for form in Csv)):
         raise UsageError(f"there is no {visible_line(order.form)}", f"--csv {' or '.join(Csv)}")
     if not order.form and order.output != STDOUT:
-        raise UsageError(
-            "what should go to -o?", "--csv long, --csv wide, --canvas or --gradescope"
-        )
+        forms = "--csv long, --csv wide, --canvas or --gradescope"
+        raise UsageError(f"what is to be written to {order.output}?", forms)
     found = _read(order)
     if order.form:
         _export(found, order)

@@ -65,8 +65,8 @@ def mark(
         taken_back = f"; {_taken_back(newest[0])}" if newest else ""
         return replace(earned, why=earned.why + taken_back)
     word = newest[0]
-    instead = "nothing was graded" if earned.points is None else f"else {number(earned.points)}"
-    why = f"set to {number(word.points or 0.0)} {_said(word)} ({instead}: {earned.why})"
+    instead = "" if earned.points is None else f"else {number(earned.points)}: "
+    why = f"set to {number(word.points or 0.0)} {_said(word)} ({instead}{earned.why})"
     return replace(earned, points=word.points, override=word, why=why)
 
 

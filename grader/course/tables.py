@@ -13,11 +13,13 @@ from typing import Any, cast
 from sqlalchemy import (
     DateTime,
     Dialect,
+    Double,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
     MetaData,
+    String,
     TypeDecorator,
     UniqueConstraint,
 )
@@ -48,6 +50,17 @@ class Moment(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Words(TypeDecorator[str]):
+    """Text; what one of the databases cannot hold (NUL, a lone surrogate) is replaced."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return the text as every database can hold it."""
+        return None if value is None else encodable(value).replace("\0", "\ufffd")
 
 
 class StoredReport(Mapping[str, object]):
@@ -117,7 +130,7 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {datetime: Moment}  # noqa: RUF012 - SQLAlchemy reads it as it stands
+    type_annotation_map = {datetime: Moment, float: Double, str: Words}  # noqa: RUF012 - SQLAlchemy reads it as it stands
 
 
 class StudentRow(Table):

@@ -21,7 +21,7 @@ def text(name: str) -> sa.Column[object]:
 
 def number(name: str, *, optional: bool = False) -> sa.Column[object]:
     """A column for points or seconds."""
-    return sa.Column(name, sa.Float(), nullable=optional)
+    return sa.Column(name, sa.Double(), nullable=optional)
 
 
 def student(table: str) -> tuple[sa.Column[object], sa.ForeignKeyConstraint]:

@@ -16,7 +16,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         *(sa.Column(name, sa.String(), nullable=False) for name in ("lab", "student", "other")),
         sa.Column("is_student", sa.Boolean(), nullable=False),
-        *(sa.Column(name, sa.Float(), nullable=False) for name in ("share", "other_share")),
+        *(sa.Column(name, sa.Double(), nullable=False) for name in ("share", "other_share")),
         sa.Column("tokens", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_likenesses"),
         sa.ForeignKeyConstraint(["student"], ["students.id"], name="fk_likenesses_student"),
