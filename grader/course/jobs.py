@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from grader import gpu
-from grader.course.leases import leased_gpu
-from grader.errors import InferlabError, JudgeError
+from grader.course.leases import VISIBLE, leased_gpu
+from grader.errors import CannotGrade, InferlabError, JudgeError
 from grader.grade import grade
 from grader.lab import Lab, find_root, load_lab
 from grader.results import Report, Verdict
@@ -76,7 +76,7 @@ def grade_job(job: Job) -> Done:
         except InferlabError as error:
             failure = f"{error.message} ({error.hint})" if error.hint else error.message
             if isinstance(error, JudgeError):
-                _forget_servers()
+                _forget_server()
         if job.device == "cuda":
             sick = gpu.lasting_trouble()
     return Done(job, round(time.monotonic() - started, 2), report, failure, sick=sick)
@@ -87,7 +87,7 @@ def _grade(job: Job) -> Report:
     lab = load_lab(folder if folder.is_dir() else find_root() / "labs" / folder.name)
     if lab_version(lab) != job.version:
         told = f"{platform.node()} has another version of {lab.name}"
-        raise JudgeError(told, "every node needs the same commit of the course repository")
+        raise CannotGrade(told, "every node needs the same commit of the course repository")
     submission = Submission(
         files=dict(job.files),
         sha256=fingerprint(job.files),
@@ -102,7 +102,7 @@ def _grade(job: Job) -> Report:
         device=job.device,
         seed=job.seed,
         sandbox=job.sandbox,
-        start=_server(os.environ.get("CUDA_VISIBLE_DEVICES", "")),
+        start=_server(os.environ.get(VISIBLE, "")),
     )
 
 
@@ -112,8 +112,9 @@ def _server(gpus: str) -> ForkServer:
     return ForkServer()
 
 
-def _forget_servers() -> None:
+def _forget_server() -> None:
     """Let the next grading start a server of its own: the one that is kept may be what broke."""
+    _server(os.environ.get(VISIBLE, "")).close()
     _server.cache_clear()
 
 
