@@ -143,6 +143,15 @@ def test_an_answer_is_found_where_a_student_has_it(tmp_path: Path, inner: str) -
     ]
 
 
+def test_a_remark_beside_an_answer_keeps_nobody_from_being_compared(tmp_path: Path) -> None:
+    (tmp_path / "llama.py").write_text((LLAMA.solutions / "llama.py").read_text())
+
+    found = compare_class(LLAMA, [frozen("ada", ".", "no PSEUDOCODE.md")], tmp_path)
+
+    assert (found.students, found.left_out) == (1, [])
+    assert pairs(found) == [("ada", "01_llama/llama.py")]
+
+
 def test_the_model_answers_are_the_solution_and_its_variants() -> None:
     names = [answer.name for answer in model_answers(LLAMA)]
 

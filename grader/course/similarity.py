@@ -56,7 +56,8 @@ def compare_class(
     students: list[Answer] = []
     left_out: list[str] = []
     for item in frozen:
-        file = None if item.problem else code_file(lab, folder / item.path)
+        # A remark may stand beside what was collected; without a path there is nothing.
+        file = code_file(lab, folder / item.path) if item.path else None
         if file is None:
             left_out.append(f"{item.student}: {item.problem or f'no {lab.code_name}'}")
         else:
