@@ -157,6 +157,18 @@ def test_failure_that_lasts_is_recorded_without_points(store: Store, tmp_path: P
     assert ada.report["provenance"]["failure"] == "the sandbox broke"  # type: ignore[index]
 
 
+def test_machine_that_fails_everybody_stops_the_run(store: Store, tmp_path: Path) -> None:
+    batch = class_of(store, tmp_path, [f"s{i:02}" for i in range(40)])
+    engine = SayingEngine(lambda job, count: OK if job.student < "s05" else "no memory")
+
+    told = r"12 gradings in a row failed by our fault, the last one: no memory"
+    with pytest.raises(CannotGrade, match=told):
+        run(batch, store, engine)
+
+    assert [row[1] for row in graded(store)] == [f"s{i:02}" for i in range(5)]
+    assert len(engine.seen) < 20
+
+
 def test_wrong_answer_is_not_repeated(store: Store, tmp_path: Path) -> None:
     engine = SayingEngine(lambda job, count: Verdict.CRASHED)
 

@@ -21,12 +21,13 @@ from grader.course.jobs import Done, Job, failed_report, lab_version
 from grader.course.records import Attempt, Frozen
 from grader.course.spool import Spool
 from grader.course.store import Store
-from grader.errors import StoreError, UsageError
+from grader.errors import CannotGrade, StoreError, UsageError
 from grader.history import FOLDER
 from grader.lab import Lab
 from grader.submission import PSEUDOCODE_NAME
 
 SPOOL = "spool"
+MOST_FAILURES = 12  # in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +170,12 @@ def run_batch(
 def repeat_failures(jobs: Sequence[Job], engine: Engine, retries: int) -> Iterable[Done]:
     """Give each job's last grading as it ends, with no more at a time than the engine has places.
 
-    What failed by our fault comes again after the others, when the cause may be gone.
+    What failed by our fault comes again after the others, when the cause may be gone. Raises
+    CannotGrade where one after the other fails: then it is this machine, and waiting costs less.
     """
     waiting = deque((job, 0) for job in jobs)
     tries: dict[tuple[str, str], int] = {}
-    running = 0
+    running = in_a_row = 0
     while waiting or running:
         while waiting and running < max(engine.places, 1):
             job, tried = waiting.popleft()
@@ -183,7 +185,11 @@ def repeat_failures(jobs: Sequence[Job], engine: Engine, retries: int) -> Iterab
         done = engine.wait()
         running -= 1
         tried = tries[done.job.student, done.job.commit]
+        in_a_row = in_a_row + 1 if done.infra else 0
         if done.infra and tried < retries:
+            if in_a_row >= MOST_FAILURES:
+                told = f"{in_a_row} gradings in a row failed by our fault, the last one: {done.why}"
+                raise CannotGrade(told, "correct that, then go on with --resume")
             waiting.append((done.job, tried + 1))
         else:
             yield done

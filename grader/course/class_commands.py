@@ -124,8 +124,7 @@ def grade_all(order: GradeOrder) -> int:
     batch = Batch(
         course=course,
         lab=lab,
-        # The nodes of a cluster have GPUs that the machine of the instructor may lack.
-        device=order.device if engine_name == "ray" else choose_device(order.device),
+        device=_device(engine_name, order.device),
         sandbox=order.sandbox,
         seed=order.seed,
         engine=engine_name,
@@ -143,6 +142,15 @@ def grade_all(order: GradeOrder) -> int:
             return _grade(batch, order, plan(batch, store), spool)
         finally:
             spool.close()
+
+
+def _device(engine: str, wanted: str) -> str:
+    """Return "cpu" or "cuda": the nodes of a cluster may have what this machine lacks."""
+    if engine == "local":
+        return choose_device(wanted)
+    from grader.course import cluster
+
+    return cluster.choose_device(wanted)
 
 
 def _grade(batch: Batch, order: GradeOrder, todo: Plan, spool: Spool) -> int:

@@ -21,22 +21,15 @@ LOST_NODE_RETRIES = 3  # Ray's own, on top of those of gradings that failed by o
 PATIENCE_SECONDS = 60.0  # without any node before nothing more is waited for
 POLL_SECONDS = 5.0
 CONNECT_SECONDS = 10.0
+_HINT = "bring it back and run this again with --resume"
 
 
 class RayEngine:
     """A place for each CPU of a cluster, or for each of its GPUs."""
 
-    def __init__(self, device: str, address: str = "") -> None:
+    def __init__(self, device: str) -> None:
         self._kind = "GPU" if device == "cuda" else "CPU"
-        address = address or os.environ.get("RAY_ADDRESS", "auto")
-        try:
-            _probe(address)
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (OSError, RayError, ValueError, RuntimeError) as error:
-            ray.shutdown()
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            told = f"no Ray cluster answers at {address}: {lines[0][:200]}"
-            raise UsageError(told, "ray start --head, or name one in RAY_ADDRESS") from None
+        connect()
         gpus = 1 if device == "cuda" else 0
         # A task's process may be gone with its node; then Ray starts it again elsewhere.
         remote: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=LOST_NODE_RETRIES)
@@ -44,7 +37,7 @@ class RayEngine:
         self._running: dict[Any, Job] = {}
         if not self.places:
             self.close()
-            raise UsageError(f"the Ray cluster at {address} has no {self._kind}")
+            raise UsageError(f"the Ray cluster has no {self._kind}", "ray start on a node with one")
 
     @property
     def places(self) -> int:
@@ -88,11 +81,33 @@ class RayEngine:
         ray.shutdown()
 
 
+def choose_device(wanted: str) -> str:
+    """Return "cpu" or "cuda"; "auto" is what the nodes of the cluster have."""
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"there is no device {wanted!r}", "give auto, cpu or cuda")
+    if wanted != "auto":
+        return wanted
+    connect()
+    return "cuda" if ray.cluster_resources().get("GPU") else "cpu"
+
+
+def connect() -> None:
+    """Join the cluster, once; raises UsageError if there is none."""
+    if ray.is_initialized():
+        return
+    address = os.environ.get("RAY_ADDRESS", "auto")
+    try:
+        _probe(address)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RayError, ValueError, RuntimeError) as error:
+        ray.shutdown()
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        told = f"no Ray cluster answers at {address}: {lines[0][:200]}"
+        raise UsageError(told, "ray start --head, or name one in RAY_ADDRESS") from None
+
+
 def _probe(address: str) -> None:
     """Raise OSError if nobody listens at host:port, where Ray itself would wait for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
-
-
-_HINT = "bring it back and run this again with --resume"
