@@ -54,7 +54,7 @@ class Bar:
         if not self._live:
             told = f" ({told})" if told else ""
             line = visible_line(line)
-            self._console.print(f"[{self._done}/{self._total}] {line}{told}", markup=False)
+            self._console.print(f"[{self._done}/{self._total}] {line}{told}", markup=False, soft_wrap=True)
 
     def note(self, line: str) -> None:
         """Print a line that stays, above the bar."""
