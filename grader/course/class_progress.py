@@ -53,12 +53,8 @@ class Bar:
         self._progress.update(self._bar, completed=self._done, told=told)
         if not self._live:
             told = f" ({told})" if told else ""
-            line = visible_line(line)
-            self._console.print(f"[{self._done}/{self._total}] {line}{told}", markup=False, soft_wrap=True)
-
-    def note(self, line: str) -> None:
-        """Print a line that stays, above the bar."""
-        self._console.print(visible_line(line), markup=False, highlight=False)
+            line = f"[{self._done}/{self._total}] {visible_line(line)}{told}"
+            self._console.print(line, markup=False, soft_wrap=True)
 
 
 class Mean:
