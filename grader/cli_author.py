@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 11_prefix_cache")]
-Labs = Annotated[list[str], typer.Argument(metavar="LAB…", help="1-3, 4,5, 06 or 06_layernorm")]
+Labs = Annotated[list[str], typer.Argument(metavar="LAB…", help="1-3, 4,5 or names of folders")]
 Target = Annotated[
     str | None,
     typer.Option("--to", metavar="REMOTE", help="a path, a URL or a name of git remote"),

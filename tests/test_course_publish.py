@@ -303,6 +303,14 @@ def test_a_remote_with_the_instructors_own_history_is_refused(
     assert "solutions" in error.message
 
 
+def test_a_remote_goes_by_its_name_too(root: Path, remote: Path) -> None:
+    git("remote", "add", "students", str(remote), folder=root)
+
+    publish(root, Order(("90",), "students", "main", TITLE))
+
+    assert LAB_90 <= paths(remote)
+
+
 # Mistakes
 
 
