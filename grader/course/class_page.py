@@ -32,6 +32,7 @@ h3 { color: inherit; margin: 1.2rem 0 .2rem }
 .sortable th[aria-sort=descending] button::after { content: " \\2193" }
 .points { text-align: right; font-variant-numeric: tabular-nums }
 .flag { color: var(--mild) }
+.failing td:first-child { width: 6rem }
 .failing td:nth-child(2) { white-space: normal; overflow-wrap: anywhere }
 details h3 { display: inline }
 """

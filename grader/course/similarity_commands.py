@@ -46,7 +46,8 @@ def similarity(course_file: Path, lab_text: str, threshold: float, json: str | N
 def _print(found: Comparison, threshold: float) -> None:
     for line in found.left_out:
         print(f"not compared: {visible_line(line)}", file=sys.stderr)
-    compared = f"{found.students} students and {found.models} model answers compared"
+    students = "1 student" if found.students == 1 else f"{found.students} students"
+    compared = f"{students} and {found.models} model answers compared"
     if not found.found:
         print(f"{compared}: no two share {threshold:.0%} of their code")
         return
