@@ -364,6 +364,22 @@ def test_full_disk_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
     ], done.stderr
 
 
+def test_result_that_only_the_database_can_take_is_in_it(store: Store, tmp_path: Path) -> None:
+    batch = class_of(store, tmp_path, ["ada"])
+    ((attempt, _),) = run(batch, store, SayingEngine())
+    spool = spool_of(course_in(tmp_path / "nowhere"), store)
+
+    with pytest.raises(DiskFull, match=r"results cannot be kept in .*spool: No such file"):
+        spool.keep(dataclasses.replace(attempt, commit="ada2"))
+    assert [row[2] for row in graded(store)] == ["ada1", "ada2"]
+
+    other = sqlite3.connect(tmp_path / "course.db")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DiskFull, match=r"that of ada is lost \(.*course.db is locked"):
+        spool.keep(dataclasses.replace(attempt, commit="ada3"))
+    other.close()
+
+
 def test_folder_that_cannot_be_written_to_stops_before_anything_is_graded(
     store: Store, tmp_path: Path
 ) -> None:

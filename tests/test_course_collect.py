@@ -1,6 +1,7 @@
 """Freezing what a class had handed in: dates, extensions, and repositories that are hostile."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -125,6 +126,17 @@ def test_what_is_frozen_stays_unless_it_is_refreshed(remote: Remote) -> None:
     assert again["ada"].frozen == first["ada"].frozen
     assert files(fresh["ada"]) == {"echo.py": b"two"}
     assert files(first["ada"]) == {"echo.py": b"one"}
+
+
+def test_files_that_are_gone_come_back_with_a_refresh(remote: Remote) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
+    first = collect(course(remote), ADA)
+    shutil.rmtree(frozen(first["ada"]).path)
+
+    again = collect(course(remote), ADA, earlier=first, refresh=True)
+
+    assert again["ada"].frozen == first["ada"].frozen
+    assert files(again["ada"]) == {"echo.py": b"one"}
 
 
 def test_extension_moves_one_students_deadline(remote: Remote) -> None:

@@ -155,3 +155,19 @@ def test_closing_ends_what_still_runs() -> None:
 
     assert not any(thread.is_alive() for thread in engine._threads)
     assert all(place._process is None for place in engine._places)
+
+
+def test_fault_of_a_place_is_raised_and_nobody_waits_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(Place):
+        def grade(self, job: Job) -> Done:
+            raise ValueError("cannot be unpickled")
+
+    monkeypatch.setattr(engines, "Place", Broken)
+    engine = LocalEngine(1)
+    engine.submit(job())
+
+    with pytest.raises(ValueError, match="cannot be unpickled"):
+        engine.wait()
+    engine.close()

@@ -14,8 +14,9 @@ from grader.errors import CannotGrade, UsageError
 from grader.extras import needs
 
 with needs("cluster"):
-    import ray
-    from ray.exceptions import RayError
+    # No part of what a developer installs.
+    import ray  # pyright: ignore[reportMissingImports]
+    from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
 
 LOST_NODE_RETRIES = 3  # Ray's own, on top of those of gradings that failed by our fault
 PATIENCE_SECONDS = 60.0  # without any node before nothing more is waited for

@@ -154,12 +154,11 @@ def _freeze(order: Collection, student: Student, before: Frozen | None) -> Colle
             raise Broken(_too_late(repository, student, until))
         doubt = fetch.doubts(repository, commit, order.now, before.commit if before else "")
         files, remark = fetch.take(repository, commit.hash, order.lab)
-    if before is not None and before.commit == commit.hash and _is_closed(order, before):
-        return Collected(student, Outcome.KEPT, before, doubt)
-    path = _keep(order, student, commit, files)
-    frozen = Frozen(
-        student.id, order.lab.name, commit.hash, commit.date, order.now, str(path), remark
-    )
+    path = str(_keep(order, student, commit, files))
+    if before is not None and _is_closed(order, before) and before.commit == commit.hash:
+        if before.path == path:
+            return Collected(student, Outcome.KEPT, before, doubt)
+    frozen = Frozen(student.id, order.lab.name, commit.hash, commit.date, order.now, path, remark)
     outcome = Outcome.SEEN if until is not None and open_still else Outcome.FROZEN
     return Collected(student, outcome, frozen, "; ".join(filter(None, (remark, doubt))))
 
@@ -181,7 +180,9 @@ def _too_late(repository: Path, student: Student, until: datetime | None) -> str
 
 def _keep(order: Collection, student: Student, commit: Commit, files: dict[str, bytes]) -> Path:
     """Write the files of a commit, all or none; what is there already is left as it is."""
-    folder = order.course.folder / FOLDER / order.lab.name / student.id
+    top = order.course.folder / FOLDER
+    top.mkdir(mode=0o700, exist_ok=True)
+    folder = top / order.lab.name / student.id
     place = folder / commit.hash[:16]
     if place.is_dir():
         return place

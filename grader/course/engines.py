@@ -119,7 +119,7 @@ class LocalEngine:
             [Place(gpu) for gpu in gpus[:jobs]] if gpus else [Place() for _ in range(jobs)]
         )
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
-        self._ended: SimpleQueue[Done | None] = SimpleQueue()
+        self._ended: SimpleQueue[Done | BaseException | None] = SimpleQueue()
         self._closed = False
         self._set_aside: dict[str, str] = {}
         # A place's process dies with the thread that started it.
@@ -150,6 +150,8 @@ class LocalEngine:
         if done is None:
             told = "; ".join(f"GPU {name}: {why}" for name, why in self._set_aside.items())
             raise CannotGrade(f"no GPU is left to grade on ({told})", "look at nvidia-smi")
+        if isinstance(done, BaseException):
+            raise done
         return done
 
     def close(self) -> None:
@@ -173,6 +175,8 @@ class LocalEngine:
                     if not self.places:
                         self._ended.put(None)
                     return
+        except BaseException as error:
+            self._ended.put(error)  # else the run would wait for this job for ever
         finally:
             place.close()
 

@@ -119,8 +119,12 @@ class Spool:
         try:
             self._write(attempt)
         except OSError as error:
-            self._store.add_attempt(attempt)
             told = f"results cannot be kept in {self.folder}: {error.strerror}"
+            try:
+                self._store.add_attempt(attempt)
+            except StoreError as other:
+                lost = f"that of {attempt.student} is lost ({other.message})"
+                raise DiskFull(f"{told}; {lost}", _HINT) from None
             raise DiskFull(told, _HINT) from None
 
 
