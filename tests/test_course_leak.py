@@ -20,6 +20,7 @@ from grader.course.leak import Leak
 from grader.course.publish import Order, publish
 from grader.course.repository import files_at, read_objects
 from grader.course.selection import lab_folders, select
+from grader.course.shapes import shapes
 from grader.course.tree import student_tree
 from tests.instructors import (
     ANSWER,
@@ -165,6 +166,36 @@ def test_an_answer_left_in_the_stub_is_found(root: Path, scan: Scan) -> None:
     assert (leak.path, leak.text) == ("labs/90_echo/echo.py", answer.strip())
 
 
+RENAMED = """
+def fortsetzen(modell, anfang: list[int], schritte: int) -> list[int]:
+    \"\"\"Wie es weitergeht.\"\"\"
+    lager = Kiste(Mass(width=modell.width, capacity=schritte))
+    folge = list(anfang)
+    for _ in range(schritte):
+        folge.append(int(modell(torch.tensor([folge]), store=lager).argmax()))
+    return folge[len(anfang) :]
+"""
+
+
+def test_a_function_is_found_under_other_names(root: Path, scan: Scan) -> None:
+    write(root, "grader/weiter.py", RENAMED)
+
+    (leak,) = scan()
+
+    assert (leak.path, leak.line) == ("grader/weiter.py", 2)
+    assert leak.text == "fortsetzen is the same code under other names"
+    assert leak.place is not None
+    assert leak.place.file == "solutions/90_echo/echo.py"
+
+
+def test_given_code_in_the_stub_is_allowed(root: Path, scan: Scan) -> None:
+    given = RENAMED.replace("schritte", "weite").replace("list(anfang)", "[*anfang, *anfang]")
+    for path in ("labs/90_echo/echo.py", "solutions/90_echo/echo.py"):
+        append(root, path, "\n" + given)
+
+    assert scan() == []
+
+
 def test_a_solution_under_the_name_of_the_stub_is_found(root: Path, scan: Scan) -> None:
     write(root, "labs/90_echo/echo.py", (root / "solutions/90_echo/echo.py").read_text())
 
@@ -302,7 +333,8 @@ def files() -> dict[str, bytes]:
 
 
 def forms_of(content: bytes) -> set[str]:
-    return {form for _, line in lines_of(content) for form in telling(line)}
+    forms = {form for _, line in lines_of(content) for form in telling(line)}
+    return forms | {shape.digest for shape in shapes(content)}
 
 
 def test_each_lab_and_each_beginning_of_the_course_is_clean(files: dict[str, bytes]) -> None:

@@ -66,7 +66,7 @@ def test_the_files_hold_against_the_contract_of_a_lab(root: Path) -> None:
 def test_the_lab_passes_its_proof_as_it_is(tmp_path: Path) -> None:
     """Stub nothing, right answers everything, wrong ones their task: a skeleton that is a lab."""
     for name in ("grader", "reference"):
-        ignored = shutil.ignore_patterns("__pycache__", "test_0*", "baseline_*", "kernels")
+        ignored = shutil.ignore_patterns("__pycache__", "test_0*", "baseline_*")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     (tmp_path / "labs").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NO_COLOR": "1"}

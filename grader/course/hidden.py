@@ -1,7 +1,7 @@
 """What only instructors may see, line by line, and what of it is public on purpose.
 
 Lines of hidden suites, answers (right and wrong) and oracles are known by their text without
-spaces, comment marks and quotes. Public on purpose is:
+spaces, comment marks and quotes, and functions also by their shape. Public on purpose is:
 
 - the stub, but for the bodies of the functions that a task names, and the prompts of PSEUDOCODE.md;
 - of suites, what the public tests hold too, but for the heads of tests;
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from grader.course.shapes import shapes
 from grader.syntax import Function
 
 Files = Mapping[str, bytes]  # by path in the tree
@@ -109,6 +110,8 @@ def hidden_lines(files: Files) -> Hidden:
         for number, line in lines_of(files[path]):
             for form in telling(line) - harmless():
                 found.setdefault(form, []).append(Place(path, number))
+        for shape in shapes(files[path]) if path.endswith(".py") else ():
+            found.setdefault(shape.digest, []).append(Place(path, shape.line))
     return {form: tuple(places) for form, places in found.items()}
 
 
@@ -136,15 +139,22 @@ def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> 
     topic = folder.removeprefix("labs/")[3:]
     tasks = [task for task in lab.get("tasks", ()) if isinstance(task, dict)]
     functions = {str(item) for task in tasks for item in task.get("functions", ())}
-    public.everywhere |= _forms(_without_bodies(files.get(f"{folder}/{topic}.py", b""), functions))
+    stub = files.get(f"{folder}/{topic}.py", b"")
+    cut = _bodies(stub, functions)
+    public.everywhere |= _forms(line for number, line in lines_of(stub) if number not in cut)
+    public.everywhere |= {shape.digest for shape in shapes(stub) if shape.last not in cut}
     public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
-    tests = lines_of(files.get(f"{folder}/test_{topic}.py", b""))
-    public.tests |= _forms(line for _, line in tests if not line.lstrip().startswith("def test_"))
+    tests = files.get(f"{folder}/test_{topic}.py", b"")
+    lines = (line for _, line in lines_of(tests))
+    public.tests |= _forms(line for line in lines if not line.lstrip().startswith("def test_"))
+    public.tests |= {item.digest for item in shapes(tests) if not item.name.startswith("test_")}
 
 
 def _add_given(public: Public, files: Files, name: str, lab: dict[str, Any]) -> None:
     for module in lab.get("given", ()):
-        for form in _forms(line for _, line in lines_of(files.get(f"labs/{module}.py", b""))):
+        content = files.get(f"labs/{module}.py", b"")
+        forms = _forms(line for _, line in lines_of(content))
+        for form in forms | {shape.digest for shape in shapes(content)}:
             public.given.setdefault(form, set()).add(name)
 
 
@@ -159,12 +169,12 @@ def _forms(lines: Iterable[str]) -> set[str]:
     return {form for line in lines for form in telling(line)}
 
 
-def _without_bodies(stub: bytes, functions: set[str]) -> Iterator[str]:
-    """Give the lines of a stub without what stands in a student's functions below the docstring."""
+def _bodies(stub: bytes, functions: set[str]) -> set[int]:
+    """Return the lines that stand in a student's functions below the docstring."""
     try:
         tree = ast.parse(stub)
     except (SyntaxError, ValueError):
-        return
+        return set(range(1, stub.count(b"\n") + 2))  # nothing in it is known to be the stub's own
     cut: set[int] = set()
     names = {name.partition(".")[0] for name in functions}
     for node in tree.body:
@@ -173,7 +183,7 @@ def _without_bodies(stub: bytes, functions: set[str]) -> Iterator[str]:
             for function in inner:
                 if isinstance(function, Function):
                     cut |= _body_lines(function)
-    yield from (line for number, line in lines_of(stub) if number not in cut)
+    return cut
 
 
 def _body_lines(function: Function) -> set[int]:

@@ -1,8 +1,9 @@
 """The leak scan: does any object that students can fetch hold a line that only instructors may see?
 
 Every line of every blob, commit and tag is compared with the hidden ones, under whatever name it
-stands: a copy that was renamed, indented, quoted or commented out is found, also in a commit that a
-later one has mended. Not found is what was rewritten, rewrapped or encoded.
+stands: a copy that was indented, quoted or commented out is found, also in a commit that a later
+one has mended; a function is found under other names too. Not found is what was rewritten,
+rewrapped or encoded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from grader.course.hidden import (
     telling,
 )
 from grader.course.repository import Object, reachable, read_objects, tree_of
+from grader.course.shapes import shapes
 from grader.text import visible_line
 
 WEIGHTS = ".safetensors"  # of the checkpoints; no other file may be anything but text
@@ -70,9 +72,16 @@ def _leaks_in(item: Object, path: str, hidden: Hidden, public: Public) -> Iterat
     if b"\0" in item.content and not path.endswith(WEIGHTS):
         yield Leak(path, 0, item.kind, item.id, None, "is not text: no line of it can be read")
         return
+    found = False
     for number, line in lines_of(item.content):
         for form in telling(line):
             places = hidden.get(form, ())
             if places and not public.allows(form, places):
                 yield Leak(path, number, item.kind, item.id, places[0], line.strip())
+                found = True
                 break
+    for shape in () if found else shapes(item.content):
+        places = hidden.get(shape.digest, ())
+        if places and not public.allows(shape.digest, places):
+            text = f"{shape.name} is the same code under other names"
+            yield Leak(path, shape.line, item.kind, item.id, places[0], text)
