@@ -25,7 +25,7 @@ NOISE = 25  # characters of filtered code: what is shorter than this is no copy
 WINDOW = 1
 FEWEST = 300  # characters of shared code, below which a likeness means nothing
 LONGEST = 256 << 10  # bytes of an answer that are compared
-# Our own answers to labs 01 to 05 share at most a third of their code, renamed copies nearly all.
+# Our own answers to labs 01 to 05 share at most 35 % of their code, renamed copies nearly all.
 THRESHOLD = 0.6
 
 
