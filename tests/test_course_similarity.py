@@ -1,7 +1,11 @@
 """Answers that are alike: copies are found however they are dressed, independent ones are not."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +16,12 @@ pytest.importorskip("alembic", reason="needs the extra course")
 pytest.importorskip("copydetect", reason="needs the extra course")
 
 from classroom import LAB, NOON, frozen
+from copydetect import CodeFingerprint, compare_files
 
 from grader import cli
+from grader.course import similarity
 from grader.course.records import Likeness, Student
-from grader.course.similarity import THRESHOLD, Comparison, compare_class, model_answers
+from grader.course.similarity import NOISE, THRESHOLD, Comparison, compare_class, model_answers
 from grader.course.store import Store
 from grader.lab import Lab, all_labs, find_lab
 
@@ -150,6 +156,42 @@ def test_a_remark_beside_an_answer_keeps_nobody_from_being_compared(tmp_path: Pa
 
     assert (found.students, found.left_out) == (1, [])
     assert pairs(found) == [("ada", "01_llama/llama.py")]
+
+
+def test_the_shares_are_those_of_copydetect(tmp_path: Path) -> None:
+    files = [VARIANTS / "einsum.py", VARIANTS / "modules.py"]
+    bare = [CodeFingerprint(str(file), NOISE, 1, language="python") for file in files]
+
+    tokens, shares, _ = compare_files(*bare)
+    ours = [similarity._print(file, set()) for file in files]
+
+    assert similarity._shared(*ours) == tokens > 0
+    assert [similarity._shared(*ours) / ours[0].tokens] == [pytest.approx(shares[0])]
+    assert [similarity._shared(*ours[::-1]) / ours[1].tokens] == [pytest.approx(shares[1])]
+
+
+def test_two_comparisons_of_the_same_answers_agree() -> None:
+    code = (
+        "import sys; from pathlib import Path; from classroom import frozen\n"
+        "from grader.course.similarity import compare_class\n"
+        "from grader.lab import find_lab, find_root\n"
+        "lab = find_lab('1', find_root())\n"
+        "files = sorted((lab.solutions / 'variants').glob('*.py'))\n"
+        "for file in files:\n"
+        "    folder = Path(sys.argv[1], file.stem); folder.mkdir(exist_ok=True)\n"
+        "    (folder / 'llama.py').write_bytes(file.read_bytes())\n"
+        "handed_in = [frozen(file.stem, file.stem) for file in files]\n"
+        "print(compare_class(lab, handed_in, Path(sys.argv[1]), 0.1).found)"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+
+    def run(seed: str, folder: str) -> str:
+        given = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", code, folder]
+        return subprocess.run(command, env=given, check=True, capture_output=True, text=True).stdout
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert run("1", folder) == run("2", folder) != "[]\n"
 
 
 def test_the_model_answers_are_the_solution_and_its_variants() -> None:

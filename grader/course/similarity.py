@@ -16,14 +16,16 @@ from grader.extras import needs
 from grader.lab import Lab
 
 with needs("course"):
-    from copydetect import CodeFingerprint, compare_files
-    from copydetect.utils import get_token_coverage
+    import numpy as np
+    from copydetect import CodeFingerprint
+    from copydetect.utils import get_copied_slices
 
 NOISE = 25  # characters of filtered code: what is shorter than this is no copy
-WINDOW = 6  # of these, one fingerprint is kept: a copy of NOISE + WINDOW - 1 is always found
+# Every fingerprint is kept, not one of a window: which one would differ from process to process.
+WINDOW = 1
 FEWEST = 300  # characters of shared code, below which a likeness means nothing
 LONGEST = 256 << 10  # bytes of an answer that are compared
-# Our own answers to labs 01 to 05 share at most a third of their code, renamed copies nearly all.
+# Our own answers to labs 01 to 05 share at most 35 % of their code, renamed copies nearly all.
 THRESHOLD = 0.6
 
 
@@ -34,6 +36,16 @@ class Answer:
     name: str
     is_student: bool
     file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """The fingerprints of an answer that are its own, by value and by place in the code."""
+
+    values: Any  # [N] int64
+    places: Any  # [N] int64
+    known: Any  # [M] int64, the values in order, each once
+    tokens: int  # characters of code that they cover
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,7 @@ def compare_class(
         else:
             students.append(Answer(item.student, True, file))
     models = model_answers(lab)
-    given = _hashes([lab.stub, *lab.given_files])
+    given = _values([lab.stub, *lab.given_files])
     prints = [(answer, _print(answer.file, given)) for answer in (*students, *models)]
     pairs = itertools.combinations(prints, 2)
     found = [
@@ -93,29 +105,41 @@ def model_answers(lab: Lab) -> list[Answer]:
     return [Answer(name, False, file) for file, name in shown.items()]
 
 
-def _hashes(files: Iterable[Path]) -> set[int]:
-    """What a student was given: it is nobody's."""
-    # Every fingerprint, not one of a window: a copy must not escape by its surroundings.
-    return {mark for file in files for mark in _read(file, 1).hashes}
+def _values(files: Iterable[Path]) -> set[int]:
+    """The fingerprints of what a student was given: they are nobody's."""
+    return {value for file in files for value in _read(file).hashes}
 
 
-def _read(file: Path, window: int) -> Any:
+def _read(file: Path) -> Any:
     text = file.read_bytes().decode("utf-8", "replace")
-    return CodeFingerprint(str(file), NOISE, window, language="python", fp=io.StringIO(text))
+    return CodeFingerprint(str(file), NOISE, WINDOW, language="python", fp=io.StringIO(text))
 
 
-def _print(file: Path, given: set[int]) -> Any:
-    found = _read(file, WINDOW)
+def _print(file: Path, given: set[int]) -> Print:
     # Not by copydetect: it takes what occurs twice in a file for boilerplate.
-    found.hashes -= given
-    found.hash_idx = {mark: found.hash_idx[mark] for mark in found.hashes}
-    found.token_coverage = get_token_coverage(found.hash_idx, NOISE, len(found.filtered_code))
-    return found
+    own = {value: at for value, at in _read(file).hash_idx.items() if value not in given}
+    values = np.array([value for value, at in own.items() for _ in at], dtype=np.int64)
+    places = np.array([place for at in own.values() for place in at], dtype=np.int64)
+    return Print(values, places, np.unique(values), _covered(places))
 
 
-def _compare(lab: str, one: Answer, first: Any, other: Answer, second: Any) -> Likeness | None:
-    tokens, (share, other_share), _ = compare_files(first, second)
+def _covered(places: Any) -> int:
+    starts, ends = get_copied_slices(places, NOISE)
+    return int(np.sum(ends - starts))
+
+
+def _shared(one: Print, other: Print) -> int:
+    """How many characters of one's code lie under fingerprints that the other has too."""
+    if not len(one.values) or not len(other.known):
+        return 0
+    at = np.searchsorted(other.known, one.values)
+    found = other.known[np.minimum(at, len(other.known) - 1)] == one.values
+    return _covered(one.places[found])
+
+
+def _compare(lab: str, one: Answer, first: Print, other: Answer, second: Print) -> Likeness | None:
+    tokens = _shared(first, second)
     if tokens < FEWEST:
         return None
-    shares = min(1.0, float(share)), min(1.0, float(other_share))
-    return Likeness(lab, one.name, other.name, other.is_student, *shares, int(tokens))
+    shares = tokens / first.tokens, _shared(second, first) / second.tokens
+    return Likeness(lab, one.name, other.name, other.is_student, *shares, tokens)
