@@ -135,7 +135,11 @@ def _collect(
     except Broken as error:
         problem = str(error)
     except (GitError, OSError) as error:
-        problem = error.message if isinstance(error, GitError) else f"on this machine: {error}"
+        problem = (
+            error.message
+            if isinstance(error, GitError)
+            else f"on this machine: {error.strerror or error}"
+        )
     if before is not None:
         kept = f"{problem}; what was collected on {before.collected:%Y-%m-%d %H:%M} UTC stays"
         return Collected(student, Outcome.KEPT, before, kept)
