@@ -350,7 +350,7 @@ def test_each_lab_and_each_beginning_of_the_course_is_clean(files: dict[str, byt
             for form in hidden.keys() & forms_of(content)
             if not public.allows(form, hidden[form])
         ]
-        assert found == [], f"publishing {chosen}"
+        assert found == [], f"publishing {chosen}: is it harmless? see docs/course.md"
 
 
 def test_every_answer_of_a_real_lab_would_be_found(files: dict[str, bytes]) -> None:

@@ -27,7 +27,7 @@ from grader.syntax import Function
 Files = Mapping[str, bytes]  # by path in the tree
 
 HARMLESS = Path(__file__).with_name("harmless.txt")
-TELLING = 16  # characters, spaces not counted, from which on a line may give something away
+TELLING = 20  # characters, spaces not counted, from which on a line may give something away
 INSTRUCTORS = ("solutions/", "reference/", "grader/suites/")
 ANSWERS = "ANSWERS.md"
 _LAB = re.compile(r"(?:^|/)(?:test_|baseline_)?(\d\d_[a-z0-9_]+)(?:\.py$|/)")
