@@ -3,6 +3,8 @@
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,47 +155,55 @@ def _device(engine: str, wanted: str) -> str:
     return cluster.choose_device(wanted)
 
 
+class Tally:
+    """What came of a run so far."""
+
+    def __init__(self, graded: Sequence[Attempt]) -> None:
+        self.before = len(graded)
+        self.new = 0
+        self.failures: dict[str, str] = {}
+        self.mean = Mean()
+        for attempt in graded:
+            self.mean.add(attempt)
+
+    def add(self, attempt: Attempt, failure: str) -> str:
+        """Count an attempt and return its line."""
+        self.mean.add(attempt)
+        if failure:
+            self.failures[attempt.student] = failure
+        else:
+            self.new += 1
+        points = f"{number(attempt.points)} of {number(attempt.possible)}"
+        return f"{attempt.student}: {failure or points}"
+
+    @property
+    def kept(self) -> str:
+        """What is safe, in words."""
+        return f"{self.before + self.new} are graded and kept"
+
+
 def _grade(batch: Batch, order: GradeOrder, todo: Plan, spool: Spool) -> int:
-    started, failures = time.monotonic(), dict[str, str]()
-    mean, attempts = Mean(), list[Attempt]()
-    for attempt in todo.graded:
-        mean.add(attempt)
-    total = len(todo.jobs)
-    with Bar(f"grading {batch.lab.name}", total, sys.stderr) as bar:
+    started, tally = time.monotonic(), Tally(todo.graded)
+    with Bar(f"grading {batch.lab.name}", len(todo.jobs), sys.stderr) as bar:
 
         def on_attempt(attempt: Attempt, failure: str) -> None:
-            attempts.append(attempt)
-            mean.add(attempt)
-            points = f"{number(attempt.points)} of {number(attempt.possible)}"
-            if failure:
-                failures[attempt.student] = failure
-            bar.step(f"{attempt.student}: {failure or points}", str(mean))
+            bar.step(tally.add(attempt, failure), str(tally.mean))
 
         try:
-            if total:
-                engine = _engine(batch, order, total)
-                try:
+            if todo.jobs:
+                with closing(_engine(batch, order, len(todo.jobs))) as engine:
                     run_batch(batch, todo, engine, spool, on_attempt)
-                finally:
-                    engine.close()
         except KeyboardInterrupt:
-            kept = len(todo.graded) + len(attempts)
-            print(
-                f"interrupted: {kept} are graded and kept; --resume goes on with the others",
-                file=sys.stderr,
-            )
+            told = f"interrupted: {tally.kept}; --resume goes on with the others"
+            print(told, file=sys.stderr)
             return 130
         except Waiting:
             raise
         except CannotGrade as error:
-            kept = f"{len(todo.graded) + len(attempts)} are graded and kept"
-            raise CannotGrade(
-                f"{error.message}; {kept}", error.hint or "--resume goes on"
-            ) from None
-    _tell_graded(batch, todo, attempts, mean, time.monotonic() - started)
-    for student, failure in failures.items():
-        print(visible_line(f"not graded {student}: {failure}"))
-    return 3 if failures else 0
+            told = f"{error.message}; {tally.kept}"
+            raise CannotGrade(told, error.hint or "--resume goes on") from None
+    _tell_graded(batch, todo, tally, time.monotonic() - started)
+    return 3 if tally.failures else 0
 
 
 def _engine(batch: Batch, order: GradeOrder, total: int) -> Engine:
@@ -205,14 +215,14 @@ def _engine(batch: Batch, order: GradeOrder, total: int) -> Engine:
     return LocalEngine(min(order.jobs, total), gpus)
 
 
-def _tell_graded(
-    batch: Batch, todo: Plan, attempts: list[Attempt], mean: Mean, seconds: float
-) -> None:
+def _tell_graded(batch: Batch, todo: Plan, tally: Tally, seconds: float) -> None:
     for student, why in todo.absent.items():
         print(visible_line(f"nothing to grade {student}: {why}"))
-    told = f"{batch.lab.name}, run {todo.run}: {len(attempts)} graded"
-    if todo.graded:
-        told += f", {len(todo.graded)} were before"
-    if attempts:
+    told = f"{batch.lab.name}, run {todo.run}: {tally.new} graded"
+    if tally.before:
+        told += f", {tally.before} were before"
+    if todo.jobs:
         told += f", in {duration(seconds)}"
-    print(f"{told}; {mean}" if str(mean) else told)
+    print(f"{told}; {tally.mean}" if str(tally.mean) else told)
+    for student, failure in tally.failures.items():
+        print(visible_line(f"not graded {student}: {failure}"))
