@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -73,6 +73,9 @@ bench-kernels: $(READY) ## time our kernels beside others, on a GPU: [LAB=6] [AR
 
 bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [ARGS="--ranks 2 --html ranks.html"]
 	@$(RUN) -m grader bench collectives $(ARGS)
+
+rehearsal: $(READY) ## go through a course with a class of 60: publish, collect, grade, export [ARGS="--students 12"]
+	@$(RUN) tests/rehearsal $(ARGS)
 
 setup: $(READY) ## make .venv with the pinned packages (the other targets do it too)
 	@$(if $(READY),echo "$(VENV) is ready",echo "using $(PYTHON) as it is")

@@ -2,9 +2,12 @@
 
 InferlabError
 ├── UsageError            the command line or a file is wrong          -> exit 2
-│   └── LabError          a lab's own files break the contract
+│   ├── LabError          a lab's own files break the contract
+│   └── CourseError       course.toml breaks its contract
+├── GitError              git could not do what was asked
 ├── CannotGrade           our machine, never the student               -> exit 3
 │   ├── SandboxError      a confined worker could not be started
+│   ├── StoreError        the course database cannot be used
 │   └── JudgeError        the trusted side broke
 └── SubmissionFault       the submission's doing; carries the verdict
     ├── Mismatch          a value breaks the contract                  -> failed
@@ -35,12 +38,24 @@ class LabError(UsageError):
     """A file of a lab breaks the lab's contract; the message names file and key."""
 
 
+class CourseError(UsageError):
+    """``course.toml`` is missing or breaks its contract; the message names file and key."""
+
+
+class GitError(InferlabError):
+    """A git command failed; the message is the line in which git says why."""
+
+
 class CannotGrade(InferlabError):
     """This machine cannot grade now; it costs the student nothing."""
 
 
 class SandboxError(CannotGrade):
     """A worker could not be started or confined."""
+
+
+class StoreError(CannotGrade):
+    """The course database is locked, full, damaged, or of a newer version; nothing was lost."""
 
 
 class JudgeError(CannotGrade):

@@ -31,8 +31,9 @@ class Notice:
 
 
 def notices(report: Report) -> tuple[Notice, ...]:
-    """Partial, infra, not isolated and not graded, in this order; empty for a plain grading."""
-    found = [_partial(report), _infra(report), _not_isolated(report), *_not_graded(report)]
+    """Partial, infra, not isolated, public only and not graded, in this order."""
+    found = [_partial(report), _infra(report), _not_isolated(report), _public(report)]
+    found += _not_graded(report)
     return tuple(notice for notice in found if notice is not None)
 
 
@@ -71,6 +72,16 @@ def _not_isolated(report: Report) -> Notice | None:
         hint = INSTALL_BUBBLEWRAP
     text = "Not isolated: the submission ran without a sandbox, with the rights of this account"
     return Notice(Level.WARNING, f"{text}{f' ({why})' if why else ''}.", hint)
+
+
+def _public(report: Report) -> Notice | None:
+    if report.provenance.get("suite") != "public":
+        return None
+    return Notice(
+        Level.NOTE,
+        "Only the public tests were run: the hidden ones test the same contracts on other inputs, "
+        "and their points are the ones that count.",
+    )
 
 
 def _not_graded(report: Report) -> list[Notice]:

@@ -44,9 +44,9 @@ def render(report: Report, form: Form) -> bytes:
     """The bytes of a report in one form; never fails on what a submission wrote."""
     match form:
         case Form.JSON:
-            return _json(report.to_json())
+            return json_bytes(report.to_json())
         case Form.GRADESCOPE:
-            return _json(render_gradescope(report))
+            return json_bytes(render_gradescope(report))
         case Form.HTML:
             return render_html(report).encode()
         case Form.MARKDOWN:
@@ -55,7 +55,8 @@ def render(report: Report, form: Form) -> bytes:
             return render_junit(report)
 
 
-def _json(data: Mapping[str, object]) -> bytes:
+def json_bytes(data: Mapping[str, object]) -> bytes:
+    """JSON for a file or a pipe, whatever text a submission wrote into it."""
     # ASCII only, so that a terminal that shows it interprets nothing.
     return (json.dumps(encodable(dict(data)), indent=2, allow_nan=False) + "\n").encode("ascii")
 

@@ -24,28 +24,36 @@ class Table:
         path = f"{self.where}.{key}" if self.where else key
         return LabError(visible_line(f"{self.file}: {path}: {problem}"))
 
+    def value(self, key: str, default: Any = _NO_DEFAULT) -> Any:
+        """Whatever stands there, for the caller to check; without a default it must be there."""
+        self._asked.add(key)
+        value = self.data.get(key, default)
+        if value is _NO_DEFAULT:
+            raise self.error(key, "is missing")
+        return value
+
     def text(self, key: str, default: str = _NO_DEFAULT) -> str:
         """A string; without a default it must be there and not be blank."""
-        value = self._get(key, default)
+        value = self.value(key, default)
         if not isinstance(value, str):
-            raise self.error(key, f"must be a string, not {_kind(value)}")
+            raise self.error(key, f"must be a string, not {kind_of(value)}")
         if default is _NO_DEFAULT and not value.strip():
             raise self.error(key, "must not be empty")
         return value
 
     def number(self, key: str, default: float = _NO_DEFAULT) -> float:
         """A number above 0 and at most ``MOST``."""
-        value = self._get(key, default)
+        value = self.value(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error(key, f"must be a number, not {_kind(value)}")
+            raise self.error(key, f"must be a number, not {kind_of(value)}")
         self._in_range(key, value, MOST)
         return float(value)
 
     def whole(self, key: str, default: int = _NO_DEFAULT, most: int = MOST) -> int:
         """A whole number above 0 and at most ``most``."""
-        value = self._get(key, default)
+        value = self.value(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.error(key, f"must be a whole number, not {_kind(value)}")
+            raise self.error(key, f"must be a whole number, not {kind_of(value)}")
         self._in_range(key, value, most)
         return value
 
@@ -57,11 +65,11 @@ class Table:
 
     def texts(self, key: str, default: tuple[str, ...] = _NO_DEFAULT) -> tuple[str, ...]:
         """A list of strings, none of them blank or twice in it."""
-        values = self._get(key, default)
+        values = self.value(key, default)
         if values is default:
             return default
         if not isinstance(values, list):
-            raise self.error(key, f"must be a list of strings, not {_kind(values)}")
+            raise self.error(key, f"must be a list of strings, not {kind_of(values)}")
         items = cast(list[Any], values)
         for item in items:
             if not isinstance(item, str) or not item.strip():
@@ -72,14 +80,14 @@ class Table:
 
     def table(self, key: str) -> "Table":
         """A table inside this one; absent means empty."""
-        value = self._get(key, {})
+        value = self.value(key, {})
         if not isinstance(value, dict):
-            raise self.error(key, f"must be a table, not {_kind(value)}")
+            raise self.error(key, f"must be a table, not {kind_of(value)}")
         return self._inner(key, cast(dict[str, Any], value))
 
     def tables(self, key: str, default: tuple["Table", ...] = _NO_DEFAULT) -> tuple["Table", ...]:
         """A list of tables, at least one without a default."""
-        values = self._get(key, default)
+        values = self.value(key, default)
         if values is default:
             return default
         if not isinstance(values, list) or not values:
@@ -98,18 +106,12 @@ class Table:
                 known = ", ".join(sorted(self._asked))
                 raise self.error(key, f"is no key of this table (known: {known})")
 
-    def _get(self, key: str, default: Any) -> Any:
-        self._asked.add(key)
-        value = self.data.get(key, default)
-        if value is _NO_DEFAULT:
-            raise self.error(key, "is missing")
-        return value
-
     def _inner(self, key: str, data: dict[str, Any]) -> "Table":
         return Table(self.file, f"{self.where}.{key}" if self.where else key, data)
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Name the kind of a TOML value, for a message."""
     names = {"bool": "a boolean", "int": "a whole number", "float": "a number", "str": "a string"}
     names |= {"list": "a list", "dict": "a table"}
     return names.get(type(value).__name__, "a date or time")

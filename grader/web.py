@@ -1,11 +1,13 @@
-"""Pages as one HTML file: no script, no external resource, nothing of a student unescaped.
+"""Pages as one HTML file: no external resource, nothing of a student unescaped.
 
-The content security policy in a page's head forbids everything but its own style and data images,
-so a slip in the escaping would still run nothing. Figures (SVG) are embedded as images for the same
+The content security policy in a page's head forbids everything but its own style, data images and
+the one script of ours that a page may have (named by its hash), so a slip in the escaping would
+still run nothing. Figures (SVG) are embedded as images for the same
 reason: inside an image no script runs and no link is followed.
 """
 
 import base64
+import hashlib
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -17,18 +19,24 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 FIGURE_LIMIT = 2_000_000  # characters of one figure
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """Return a whole page; the lines of ``body`` are HTML already."""
+def page(title: str, body: Iterable[str], *, style: str = "", script: str = "") -> str:
+    """Return a whole page; the lines of ``body`` are HTML already, ``script`` is ours."""
+    policy = f"{POLICY}; script-src '{_fingerprint(script)}'" if script else POLICY
     head = [
         '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         f"<title>{escaped(title)}</title>",
-        f"<style>{STYLE}</style>",
+        f"<style>{STYLE}{style}</style>",
     ]
     lines = ["<!doctype html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
-    return "\n".join([*lines, *body, "</main>", "</body>", "</html>", ""])
+    end = ["</main>", *([f"<script>{script}</script>"] if script else []), "</body>", "</html>", ""]
+    return "\n".join([*lines, *body, *end])
+
+
+def _fingerprint(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def escaped(text: str) -> str:

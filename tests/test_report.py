@@ -58,6 +58,14 @@ def test_not_isolated_says_how_to_install_bubblewrap() -> None:
     assert "bubblewrap is not installed" in notice.text
 
 
+def test_public_tests_alone_are_no_grade() -> None:
+    report = report_of(provenance={"sandbox": "bwrap", "suite": "public"})
+
+    (notice,) = notices(report)
+
+    assert notice.text.startswith("Only the public tests were run")
+
+
 def test_a_report_without_a_sandbox_entry_counts_as_not_isolated() -> None:
     assert [n.text.split(":")[0] for n in notices(report_of(provenance={}))] == ["Not isolated"]
 

@@ -1,0 +1,1 @@
+"""Course operations, for instructors: a student's tree is without this package."""

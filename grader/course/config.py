@@ -1,0 +1,215 @@
+"""``course.toml`` as frozen data: who takes part, where their work lies, what counts until when."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from grader.errors import CourseError, LabError
+from grader.table import Table, kind_of
+
+MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
+ENGINES = ("local", "ray")
+_LAB = re.compile(r"(\d{1,2})(_[a-z][a-z0-9_]*)?")
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!/|:memory:|file:)([^?]+)(\?.*)?", re.DOTALL)
+_SCHEME_OR_HOST = re.compile(r"[^/]*:")  # as git reads it: a URL, or host:path
+
+
+class MarkRule(StrEnum):
+    """Which of a student's attempts counts."""
+
+    BEST = "best"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class LateRule:
+    """What a late attempt costs; the plain rule is that none counts."""
+
+    per_day: float = 0.0  # share of the points lost for each started day, 0 to 1
+    days: int = 0  # after so many, nothing counts
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A course; paths are absolute, and all moments know their offset and are kept in UTC."""
+
+    folder: Path  # where course.toml lies
+    title: str
+    roster: Path
+    remote: str = ""  # of all students; "" where the roster names a repository for each
+    branch: str = "student/{id}"
+    publish_remote: str = ""
+    publish_branch: str = "main"
+    deadlines: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
+    extensions: Mapping[tuple[str, int], datetime] = field(
+        default_factory=dict[tuple[str, int], datetime]
+    )
+    late: LateRule = LateRule()
+    mark: MarkRule = MarkRule.BEST
+    engine: str = "local"
+    database: str = "sqlite:///course.db"
+
+    def deadline(self, student: str, lab: int) -> datetime | None:
+        """Return the moment until which a student has time; None if the lab has no deadline."""
+        return self.extensions.get((student, lab), self.deadlines.get(lab))
+
+
+def load_course(path: Path) -> Course:
+    """Read and validate ``course.toml``; a mistake raises ``CourseError`` with file and key."""
+    try:
+        return _course(path)
+    except LabError as error:  # what a Table raises
+        raise CourseError(error.message, error.hint) from None
+
+
+def _course(path: Path) -> Course:
+    top = Table(path.name, "", _read(path))
+    folder = path.absolute().parent
+    collect, publish = top.table("collect"), top.table("publish")
+    deadlines = _deadlines(top)
+    course = Course(
+        folder=folder,
+        title=top.text("title"),
+        roster=folder / Path(top.text("roster", "roster.csv")).expanduser(),
+        remote=_remote(collect.text("remote", ""), folder),
+        branch=_branch(collect, "branch", "student/{id}", ("id",)),
+        publish_remote=_remote(publish.text("remote", ""), folder),
+        publish_branch=_branch(publish, "branch", "main", ("NN",)),
+        deadlines=deadlines,
+        extensions=_extensions(top, deadlines),
+        late=_late(top),
+        mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
+        engine=_one_of(top, "engine", ENGINES, "local"),
+        database=_database(top.text("database", "sqlite:///course.db"), folder),
+    )
+    for table in (collect, publish, top):
+        table.finish()
+    if "{id}" not in course.branch:
+        raise collect.error("branch", "must contain {id}: else all students share one branch")
+    return course
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        hint = "name it with --course, or begin with the example in docs/course.md"
+        raise CourseError(f"there is no {path}", hint) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise CourseError(f"{path} is not valid TOML: {error}", MOMENT_HINT) from None
+
+
+def _remote(text: str, folder: Path) -> str:
+    """Return a URL as it is, and a path as one that starts at ``folder``."""
+    if not text.strip() or _SCHEME_OR_HOST.match(text):
+        return text.strip()
+    return str((folder / Path(text.strip()).expanduser()).resolve())
+
+
+def _branch(table: Table, key: str, default: str, fields: tuple[str, ...]) -> str:
+    """Read a branch, in which ``{field}`` stands for what differs."""
+    text = table.text(key, default)
+    plain = text
+    for name in fields:
+        plain = plain.replace(f"{{{name}}}", "0")
+    if not is_branch(plain):
+        allowed = ", ".join(f"{{{name}}}" for name in fields)
+        raise table.error(key, f"{text!r} is no name of a branch (it may contain {allowed})")
+    return text
+
+
+def is_branch(name: str) -> bool:
+    """True if git takes the name for a branch; the rules of ``git check-ref-format``."""
+    bad = re.search(r"[\x00-\x20\x7f~^:?*\[\\{}]|\.\.|//|@\{|^[/-]|/$|\.$", name)
+    parts = name.split("/")
+    return not bad and name not in ("", "@", "HEAD") and not any(map(_is_bad_part, parts))
+
+
+def _is_bad_part(part: str) -> bool:
+    return part.startswith(".") or part.endswith(".lock")
+
+
+def _deadlines(top: Table) -> dict[int, datetime]:
+    table = top.table("deadlines")
+    found: dict[int, datetime] = {}
+    for key in table.data:
+        number = _lab(table, key)
+        if number in found:
+            raise table.error(key, f"lab {number} has a deadline already")
+        found[number] = _moment(table, key)
+    return found
+
+
+def _extensions(top: Table, deadlines: Mapping[int, datetime]) -> dict[tuple[str, int], datetime]:
+    students = top.table("extensions")
+    found: dict[tuple[str, int], datetime] = {}
+    for student in students.data:
+        table = students.table(student)
+        for key in table.data:
+            number = _lab(table, key)
+            moment = _moment(table, key)
+            if (student, number) in found:
+                raise table.error(key, f"lab {number} is extended already")
+            if number not in deadlines:
+                raise table.error(key, f"lab {number} has no deadline to extend")
+            if moment < deadlines[number]:
+                raise table.error(key, f"is before the deadline of lab {number}")
+            found[student, number] = moment
+    return found
+
+
+def _lab(table: Table, key: str) -> int:
+    match = _LAB.fullmatch(key)
+    if match is None:
+        raise table.error(key, "is no lab: give its number, or the name of its folder")
+    return int(match[1])
+
+
+def _moment(table: Table, key: str) -> datetime:
+    value = table.value(key)
+    if not isinstance(value, datetime):
+        found = kind_of(value) if isinstance(value, str | int | float | list | dict) else str(value)
+        raise _hinted(table.error(key, f"must be a date with a time, not {found}"))
+    if value.tzinfo is None:
+        raise _hinted(table.error(key, f"{value} does not say its offset from UTC"))
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise _hinted(table.error(key, f"{value} is out of range")) from None
+
+
+def _hinted(error: LabError) -> CourseError:
+    return CourseError(error.message, MOMENT_HINT)
+
+
+def _late(top: Table) -> LateRule:
+    table = top.table("late")
+    per_day, days = table.value("per_day", 0.0), table.value("days", 0)
+    table.finish()
+    if isinstance(per_day, bool) or not isinstance(per_day, int | float) or not 0 <= per_day <= 1:
+        raise table.error("per_day", f"must be a share from 0 to 1, not {per_day!r}")
+    if isinstance(days, bool) or not isinstance(days, int) or days < 0:
+        raise table.error("days", f"must be a whole number of days, 0 or more, not {days!r}")
+    if per_day and not days:
+        raise table.error("days", "is missing: after how many days does nothing count?")
+    return LateRule(float(per_day), days)
+
+
+def _one_of(table: Table, key: str, choices: tuple[str, ...], default: str) -> str:
+    text = table.text(key, default)
+    if text not in choices:
+        raise table.error(key, f"must be {' or '.join(choices)}, not {text!r}")
+    return text
+
+
+def _database(url: str, folder: Path) -> str:
+    """Let a relative SQLite path start at ``folder``."""
+    match = _SQLITE.fullmatch(url)
+    return f"{match[1]}{folder / match[2]}{match[3] or ''}" if match else url

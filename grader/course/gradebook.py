@@ -1,0 +1,131 @@
+"""The gradebook of a course: every mark of every student, and what a regrade would change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.course.config import Course
+from grader.course.marks import Mark, mark
+from grader.course.records import Attempt, Frozen, Likeness, Override, Student
+from grader.course.store import Store
+from grader.errors import UsageError
+from grader.measured import listed, table_of, text_of
+from grader.results import Verdict
+
+PASSED = Verdict.PASSED.value
+ABSENT = "absent"  # a test that one of two runs does not have
+
+
+@dataclass(frozen=True, slots=True)
+class Gradebook:
+    """A course as of now. Labs are those that were collected or graded, in order."""
+
+    course: Course
+    students: Sequence[Student]
+    labs: Sequence[str]
+    marks: Mapping[tuple[str, str], Mark]  # by student and lab, all of both
+    frozen: Mapping[tuple[str, str], Frozen]
+    attempts: Mapping[tuple[str, str], Sequence[Attempt]]
+    likenesses: Sequence[Likeness]
+
+    def of(self, student: str) -> list[Mark]:
+        """A student's marks, in the order of the labs."""
+        return [self.marks[student, lab] for lab in self.labs]
+
+    def total(self, student: str) -> float:
+        """The sum of a student's marks."""
+        return round(sum(mark.points or 0.0 for mark in self.of(student)), 4)
+
+
+def read_gradebook(course: Course, store: Store, labs: Sequence[str] = ()) -> Gradebook:
+    """Read the course's gradebook, of some labs ("01_llama") or of all."""
+    students, attempts = store.students(), store.attempts()
+    known = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
+    known |= {override.lab for override in store.overrides()} | set(store.collected_labs())
+    chosen = [lab for lab in sorted(known) if not labs or lab in labs]
+    grouped: dict[tuple[str, str], list[Attempt]] = {}
+    for attempt in attempts:
+        grouped.setdefault((attempt.student, attempt.lab), []).append(attempt)
+    overrides: dict[tuple[str, str], list[Override]] = {}
+    for override in store.overrides():
+        overrides.setdefault((override.student, override.lab), []).append(override)
+    frozen = {(item.student, lab): item for lab in chosen for item in store.frozen(lab)}
+    marks = {
+        key: _mark(course, grouped.get(key, []), overrides.get(key, []), frozen.get(key), key)
+        for key in ((student.id, lab) for student in students for lab in chosen)
+    }
+    likenesses = [item for lab in chosen for item in store.likenesses(lab)]
+    return Gradebook(course, students, chosen, marks, frozen, grouped, likenesses)
+
+
+def _mark(
+    course: Course,
+    attempts: Sequence[Attempt],
+    overrides: Sequence[Override],
+    frozen: Frozen | None,
+    key: tuple[str, str],
+) -> Mark:
+    found = mark(attempts, overrides, course, *key)
+    if found.points is not None or attempts:
+        return found
+    # Why there is nothing to grade is known to whoever collected it.
+    problem = frozen.problem if frozen else "it was not collected"
+    why = f"{found.why}: {problem}" if problem else f"{found.why} yet"
+    return Mark(*key, None, found.possible, None, 0, None, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one student's points and tests were in a run, and are in another."""
+
+    student: str
+    before: float | None  # None: not in that run, or not graded in it
+    after: float | None
+    tests: Sequence[tuple[str, str, str]]  # id, verdict before, verdict after
+
+    @property
+    def kind(self) -> str:
+        """The direction: "up", "down", "same" points, or "only" in one of the runs."""
+        if self.before is None or self.after is None:
+            return "only"
+        return "up" if self.after > self.before else "down" if self.after < self.before else "same"
+
+
+def compare_runs(store: Store, before: str, after: str) -> list[Change]:
+    """Compare two runs of one lab: the students of whom points or verdicts differ."""
+    runs = {run.id: run for run in store.runs()}
+    for name in (before, after):
+        if name not in runs:
+            known = ", ".join(f"{run.id} ({run.lab})" for run in runs.values()) or "none"
+            raise UsageError(f"there is no run {name!r}", f"runs: {known}")
+    if runs[before].lab != runs[after].lab:
+        shown = f"run {before} is of {runs[before].lab}, run {after} of {runs[after].lab}"
+        raise UsageError(shown, "compare two runs of one lab")
+    old, new = _graded(store.attempts(run=before)), _graded(store.attempts(run=after))
+    changes = (_change(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
+    return [change for change in changes if change.tests or change.before != change.after]
+
+
+def _graded(attempts: Sequence[Attempt]) -> dict[str, Attempt]:
+    """The last grading of each student that did not fail by our fault."""
+    return {attempt.student: attempt for attempt in attempts if not attempt.infra}
+
+
+def _change(student: str, old: Attempt | None, new: Attempt | None) -> Change:
+    verdicts = [_verdicts(attempt) if attempt else {} for attempt in (old, new)]
+    tests: list[tuple[str, str, str]] = []
+    for key in {**verdicts[0], **verdicts[1]} if old and new else ():
+        pair = verdicts[0].get(key, ABSENT), verdicts[1].get(key, ABSENT)
+        if pair[0] != pair[1]:
+            tests.append((key[1], *pair))
+    return Change(student, old.points if old else None, new.points if new else None, tests)
+
+
+def _verdicts(attempt: Attempt) -> dict[tuple[str, str], str]:
+    tests: list[Mapping[str, Any]] = [
+        table_of(test) for test in listed(attempt.report.get("tests"))
+    ]
+    return {
+        (text_of(test.get("suite")), text_of(test.get("id"))): text_of(test.get("verdict"))
+        for test in tests
+    }

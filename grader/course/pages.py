@@ -1,0 +1,67 @@
+"""Files of a class: the instructor's page, a page per student, and each student's HTML reports."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+from grader.course.class_page import STUDENTS, class_page
+from grader.course.files import make_folder, plain_name
+from grader.course.gradebook import Gradebook
+from grader.course.marks import Mark
+from grader.course.records import Student
+from grader.course.reports import report_of
+from grader.report import write_file
+from grader.report_html import render_html
+from grader.text import number
+from grader.web import escaped, page
+
+STYLE = "section p { margin: .3rem 0; overflow-wrap: anywhere } section h2 { margin: 1.5rem 0 0 }"
+
+
+def write_pages(book: Gradebook, folder: Path) -> int:
+    """Write index.html, a page per student and one per report into ``folder``; return how many."""
+    make_folder(folder)
+    count = 1
+    for student in book.students:
+        count += _write_student(book, student, folder / STUDENTS)
+    # Last, so that it never links to what is not there.
+    write_file(folder / "index.html", class_page(book).encode())
+    return count
+
+
+def _write_student(book: Gradebook, student: Student, folder: Path) -> int:
+    name = plain_name(student.id)
+    make_folder(folder / name)
+    marks = book.of(student.id)
+    for mark in marks:
+        if mark.attempt is not None:
+            report = render_html(report_of(mark.attempt.report))
+            write_file(folder / name / f"{mark.lab}.html", report.encode())
+    write_file(folder / f"{name}.html", student_page(book, student).encode())
+    return 1 + sum(mark.attempt is not None for mark in marks)
+
+
+def student_page(book: Gradebook, student: Student) -> str:
+    """A student's page as HTML: each mark, where it comes from, and a link to the report."""
+    folder = plain_name(student.id)
+    body = [
+        f"<h1>{escaped(student.name or student.id)}</h1>",
+        f'<p class="score">{number(book.total(student.id))} points in all</p>',
+        *(_mark(mark, folder) for mark in book.of(student.id)),
+        f"<p><small>{escaped(book.course.title)}, {escaped(student.id)}</small></p>",
+    ]
+    return page(f"{student.name or student.id}: marks", body, style=STYLE)
+
+
+def _mark(mark: Mark, folder: str) -> str:
+    lab = escaped(mark.lab)
+    if mark.attempt is not None:
+        lab = f'<a href="{quote(folder)}/{quote(mark.lab)}.html">{lab}</a>'
+    words = f"<p><strong>{points_of(mark)}</strong></p><p>{escaped(mark.why)}</p>"
+    return f"<section><h2>{lab}</h2>{words}</section>"
+
+
+def points_of(mark: Mark) -> str:
+    """For example "71.5 / 75", or a dash where there is no mark."""
+    if mark.points is None:
+        return "-"
+    return f"{number(mark.points)} / {number(mark.possible)}"

@@ -1,0 +1,95 @@
+"""What the course database holds, as frozen data. Every moment is a datetime that knows its zone.
+
+Nothing here knows how it is stored, so marks and exports are functions of plain values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+INFRA_EXIT = 3  # of a grading that failed by our fault
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """One line of the roster; ``repository`` is empty where all use the course's remote."""
+
+    id: str
+    name: str
+    repository: str
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What a student had handed in when it was collected; ``problem`` says why there is nothing."""
+
+    student: str
+    lab: str  # such as "01_llama"
+    commit: str
+    committed: datetime | None
+    collected: datetime
+    path: str  # the folder with the allow-listed files
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One grading of a class in one lab."""
+
+    id: str
+    lab: str
+    started: datetime
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One grading of one commit; ``report`` is the report JSON, provenance included."""
+
+    student: str
+    lab: str
+    run: str
+    commit: str
+    submitted: datetime | None
+    graded: datetime
+    seconds: float
+    points: float  # 0 to ``possible``
+    possible: float  # what the machine could judge, at most 100
+    exit_code: int
+    report: Mapping[str, object] = field(repr=False)
+
+    @property
+    def infra(self) -> bool:
+        """True if the grading failed by our fault, so that it says nothing of the submission."""
+        return self.exit_code == INFRA_EXIT
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A person's word on a mark, kept through regrades; ``points`` None takes it back."""
+
+    student: str
+    lab: str
+    points: float | None
+    author: str
+    reason: str
+    made: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Two answers that share much of their code beyond the stub, or one and a model answer."""
+
+    lab: str
+    student: str
+    other: str  # another student's id, or the path of a model answer
+    is_student: bool  # what ``other`` is
+    share: float  # of the student's own code that is also the other's, 0 to 1
+    other_share: float  # of the other's code that is also the student's, 0 to 1
+    tokens: int  # characters of code that they share, names and comments left aside
+
+    @property
+    def highest(self) -> float:
+        """The larger of both shares, by which likenesses are sorted and flagged."""
+        return max(self.share, self.other_share)

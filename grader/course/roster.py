@@ -1,0 +1,181 @@
+"""The class list: a CSV file of a row per student, read whole before anything is done with it.
+
+Every mistake is told with its row, as a spreadsheet counts them: the header is row 1. An id becomes
+the name of a folder and part of a branch, so that only plain characters may stand in it.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course.config import is_branch
+from grader.course.records import Student
+from grader.errors import UsageError
+from grader.text import visible_line
+
+REQUIRED = ("id", "name")
+COLUMNS = (*REQUIRED, "repository", "branch")
+MAX_BYTES = 16 << 20
+MAX_FIELD = 400  # characters of a name, a repository or a branch
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_@+-]*(?:\.[A-Za-z0-9_@+-]+)*")
+_ID_LENGTH = 64
+_HINT = "its first row must be: id,name,repository,branch (the last two may be missing)"
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The students, in the file's order, and a line about each row that could not be used."""
+
+    students: tuple[Student, ...]
+    problems: tuple[str, ...]
+
+
+def read_roster(file: Path, remote: str = "", branch: str = "student/{id}") -> Roster:
+    """Read a roster. ``remote`` and ``branch`` (with ``{id}``) stand in for what a row leaves open.
+
+    Raises UsageError where there is no file, no header or no student at all.
+    """
+    text, unreadable = _decode(file)
+    rows = _rows(file, text)
+    columns = _columns(file, next(rows, (1, []))[1])
+    students: list[Student] = []
+    problems = [f"row {row}: {problem}" for row, problem in sorted(unreadable.items())]
+    seen = _Seen()
+    for row, fields in rows:
+        if row in unreadable or not any(field.strip() for field in fields):
+            continue
+        found = _student(fields, columns, branch)
+        problem = _extra(fields, columns) or _problem(found, remote) or seen.problem(row, found)
+        if problem:
+            problems.append(f"row {row}: {problem}")
+        else:
+            students.append(found)
+    if not students and not problems:
+        raise UsageError(f"{file.name} names no student", _HINT)
+    return Roster(tuple(students), tuple(problems))
+
+
+def _decode(file: Path) -> tuple[str, dict[int, str]]:
+    """Return the text, and what is wrong with lines that are no UTF-8, by their number."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"the roster {file} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the roster {file} is larger than {MAX_BYTES >> 20} MiB")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # a spreadsheet's "Unicode text"
+        try:
+            return data.decode("utf-16"), {}
+        except UnicodeDecodeError:
+            raise UsageError(f"the roster {file} is neither UTF-8 nor UTF-16", _HINT) from None
+    lines = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    bad: dict[int, str] = {}
+    for number, line in enumerate(lines.split(b"\n"), 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            byte = f"byte 0x{line[error.start]:02x} in column {error.start + 1}"
+            bad[number] = f"is not UTF-8 ({byte}): save the file as CSV UTF-8"
+        if b"\0" in line:
+            bad[number] = "holds a zero byte: save the file as CSV UTF-8"
+    return lines.decode("utf-8", "replace").replace("\0", ""), bad
+
+
+def _rows(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Give each row with its number; the header decides what separates fields."""
+    header = text.partition("\n")[0]
+    delimiter = max(",;\t", key=header.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    row = 0
+    while True:
+        row += 1
+        try:
+            yield row, next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise UsageError(f"{file.name}, row {row}: {error}", "is a quote left open?") from None
+
+
+def _columns(file: Path, header: Sequence[str]) -> dict[str, int]:
+    names = [name.strip().casefold() for name in header]
+    for name in COLUMNS:
+        if names.count(name) > 1:
+            raise UsageError(f"{file.name}, row 1: two columns are called {name}", _HINT)
+    missing = [name for name in REQUIRED if name not in names]
+    if missing:
+        told = f"{file.name}, row 1: there is no column {' and no column '.join(missing)}"
+        raise UsageError(told, _HINT)
+    return {name: names.index(name) for name in COLUMNS if name in names} | {"": len(names)}
+
+
+def _extra(fields: Sequence[str], columns: dict[str, int]) -> str:
+    if len(fields) > columns[""]:
+        return f"has {len(fields)} fields, the first row {columns['']}: quote a comma in a field"
+    return ""
+
+
+def _student(fields: Sequence[str], columns: dict[str, int], branch: str) -> Student:
+    def field(name: str) -> str:
+        place = columns.get(name, len(fields))
+        return fields[place].strip() if place < len(fields) else ""
+
+    student = field("id")
+    own = field("branch") or branch.replace("{id}", student)
+    return Student(student, field("name"), field("repository"), own)
+
+
+def _problem(student: Student, remote: str) -> str:
+    """Return what is wrong with one row by itself."""
+    if not student.id:
+        return "the id is missing"
+    if len(student.id) > _ID_LENGTH or _ID.fullmatch(student.id) is None:
+        told = f"the id {visible_line(student.id, 40)!r} cannot name a folder"
+        return f"{told}: up to {_ID_LENGTH} letters, digits and . _ @ + -, a letter or digit first"
+    if student.id.casefold().endswith((".git", ".lock")):
+        return f"the id {student.id!r} ends like a file of git's"
+    if not student.name:
+        return "the name is missing"
+    for name, text in (("repository", student.repository), ("branch", student.branch)):
+        if len(text) > MAX_FIELD:
+            return f"the {name} has {len(text)} characters"
+    if not student.repository and not remote:
+        return 'no repository is given, and course.toml names no "remote" for all'
+    if student.repository and (told := repository_problem(student.repository)):
+        return f"the repository {visible_line(student.repository, 60)!r} {told}"
+    if not is_branch(student.branch):
+        return f"{visible_line(student.branch, 60)!r} cannot be the name of a branch"
+    return ""
+
+
+def repository_problem(text: str) -> str:
+    """Return why git must not be given this URL or path, or an empty string."""
+    if text.startswith("-"):
+        return "starts with a dash"
+    if "::" in text.split("/", 1)[0]:
+        return "names a program of git's (helper::…), not a URL"
+    if any(not char.isprintable() for char in text):
+        return "holds characters that do not print"
+    return ""
+
+
+class _Seen:
+    """Remembers rows, to find what may stand in one row only."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, ...], int] = {}
+
+    def problem(self, row: int, student: Student) -> str:
+        """Return what an earlier row has already, or an empty string."""
+        # Folders that differ in case alone are one folder on some file systems.
+        told = {
+            ("id", student.id.casefold()): f"the id {student.id!r} is that of row",
+            ("place", student.repository, student.branch): "repository and branch are those of row",
+        }
+        for key, text in told.items():
+            if (other := self._rows.setdefault(key, row)) != row:
+                return f"{text} {other}"
+        return ""

@@ -1,0 +1,104 @@
+"""The rehearsal's course folder and remote, and the commands that are run in it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from answers import Answer, Kind
+from remotes import Remote
+
+from grader.lab import Lab
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COURSE = """\
+title = "Rehearsal"
+roster = "roster.csv"
+mark = "last"
+
+[publish]
+remote = "{remote}"
+
+[collect]
+remote = "{remote}"
+
+[deadlines]
+{deadlines}
+[late]
+per_day = 0.1
+days = 1
+"""
+
+
+class Failed(Exception):
+    """A command did not do what it should."""
+
+
+class School:
+    """A course in a folder of its own."""
+
+    def __init__(self, folder: Path, labs: Sequence[Lab], students: list[str]) -> None:
+        self.folder = folder / "course"
+        self.folder.mkdir(parents=True)
+        self.labs = labs
+        self.students = students
+        self.remote = Remote(folder / "class.git")
+        rows = "".join(f"{student},Student {student}\n" for student in students)
+        (self.folder / "roster.csv").write_text(f"id,name\n{rows}")
+        self._write(datetime.now(UTC) + timedelta(days=1))
+
+    @property
+    def database(self) -> str:
+        """The URL of the course's database."""
+        return f"sqlite:///{self.folder}/course.db"
+
+    def _write(self, due: datetime) -> None:
+        lines = "".join(f"{lab.number} = {due:%Y-%m-%dT%H:%M:%SZ}\n" for lab in self.labs)
+        text = COURSE.format(remote=self.remote.folder, deadlines=lines)
+        (self.folder / "course.toml").write_text(text)
+
+    def hand_in(self, answers: Sequence[Answer]) -> None:
+        """Commit every student's work onto what was published, then let the deadline pass."""
+        due = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+        self._write(due)
+        for student in self.students:
+            own = [answer for answer in answers if answer.student == student]
+            if any(answer.kind is Kind.NOTHING for answer in own):
+                continue
+            branch = f"student/{student}"
+            files = {name: data for answer in own for name, data in answer.files.items()}
+            self.remote.commit(branch, files, due, onto="refs/heads/main^0")
+            stubs = {
+                f"labs/{answer.lab.name}/{answer.lab.code_name}": answer.lab.stub.read_bytes()
+                for answer in own
+                if answer.kind is Kind.LATE
+            }
+            if stubs:
+                late = due + timedelta(seconds=1)
+                self.remote.commit(branch, stubs, late, onto=f"refs/heads/{branch}^0")
+        time.sleep(max(0.0, (due + timedelta(seconds=2) - datetime.now(UTC)).total_seconds()))
+
+    def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+        """Start a command of ``lab`` in the course's folder."""
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+        ours = {"PYTHONPATH": path, "NO_COLOR": "1"}
+        return subprocess.Popen(
+            [sys.executable, "-m", "grader", *arguments],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | ours | environment,
+        )
+
+    def run(self, *arguments: str, codes: Sequence[int] = (0,), **environment: str) -> str:
+        """Run a command and return what it printed; raises Failed on another exit code."""
+        with self.start(*arguments, **environment) as process:
+            out, err = process.communicate()
+        if process.returncode not in codes:
+            told = "\n".join([*out.splitlines()[-5:], *err.splitlines()[-15:]])
+            raise Failed(f"lab {' '.join(arguments)}: exit code {process.returncode}\n{told}")
+        return out
