@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test check lint types bench bench-kernels bench-collectives clean need-lab
+.PHONY: help setup grade hint watch chat status doctor test check lint types exploits bench bench-kernels bench-collectives clean need-lab
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -50,8 +50,12 @@ doctor: $(READY) ## tell a broken environment from a wrong answer
 test: $(READY) ## run the test-suite of the project: [ARGS="-k name"]
 	@$(RUN) -m pytest $(ARGS)
 
-check: $(READY) ## prove the labs: [LAB=1] [ARGS="--jobs 4"]
+check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
+	@$(if $(LAB),,$(MAKE) exploits ARGS=)
+
+exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
+	@$(RUN) tests/run_exploits.py $(ARGS)
 
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
