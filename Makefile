@@ -55,7 +55,7 @@ check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(if $(LAB),,$(MAKE) exploits ARGS=)
 
 exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
-	@$(RUN) tests/run_exploits.py $(ARGS)
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
 
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
