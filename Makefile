@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test check lint types exploits bench bench-kernels bench-collectives clean need-lab
+.PHONY: help setup grade hint watch chat status doctor test check lint types exploits load bench bench-kernels bench-collectives clean need-lab
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -62,6 +62,9 @@ lint: $(READY) ## ruff: rules and formatting
 
 types: $(READY) ## pyright, strict on grader/ and reference/
 	@$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
+
+load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARGS="--gradings 40"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_load.py $(ARGS)
 
 bench: $(READY) ## measure the judge itself
 	@$(RUN) -m grader bench
