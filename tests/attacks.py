@@ -17,7 +17,7 @@ from grader.lab import Lab
 
 BUILT = "handed_in"
 # What reaches for the machine itself is tried while a right submission is graded beside it.
-ROUGH = frozenset({"gpu", "hurt", "ranks", "read"})
+ROUGH = frozenset({"gpu", "hurt"})
 
 
 @dataclass(frozen=True, slots=True)
