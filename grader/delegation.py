@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
-OWN_TOOLS = frozenset({"torch", "triton"})  # they compile kernels in processes of their own
 SERVANTS = (b"torch/_inductor", b"multiprocessing.resource_tracker")  # what libraries start
 
 
@@ -31,7 +30,7 @@ class Delegation:
         threading.setprofile(self._on_thread)
 
     def _on_event(self, event: str, _args: tuple[Any, ...]) -> None:
-        if self._watching and event in STARTS and not _asked_by_tools():
+        if self._watching and event in STARTS and not _asked_by_library():
             self._note("another process")
 
     def _on_thread(self, *_: Any) -> None:
@@ -45,13 +44,16 @@ class Delegation:
         threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # as its own tests do
 
 
-def _asked_by_tools() -> bool:
-    """Tell whether the first caller outside the standard library is torch or Triton."""
+def _asked_by_library() -> bool:
+    """Tell whether the first caller outside the standard library is an installed package.
+
+    torch and Triton compile kernels in processes of their own, and others look for programs.
+    """
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if top not in sys.stdlib_module_names:
-            return top in OWN_TOOLS
+            return "-packages/" in frame.f_code.co_filename
         frame = frame.f_back
     return False
 

@@ -217,10 +217,10 @@ def test_guard_sees_a_process_from_before(probes: Probes) -> None:
     assert got == [["another process"]]
 
 
-def test_guard_lets_torch_start_processes(probes: Probes) -> None:
+def test_guard_lets_libraries_start_processes(probes: Probes) -> None:
     asking = types.FunctionType(
-        compile("subprocess.run(['true'])", "compiler.py", "exec"),
-        {"__name__": "torch._inductor.codecache", "subprocess": subprocess},
+        compile("subprocess.run(['true'])", "/usr/lib/site-packages/triton/build.py", "exec"),
+        {"__name__": "triton.runtime.build", "subprocess": subprocess},
     )
 
     with reading(probes, "guard", RULES) as got:
