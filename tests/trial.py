@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import expectation
-from attacks import Attack
+from attacks import GPU, Attack
 from planted import Planted
 from wellformed import OBEYED, malformed
 
@@ -58,10 +58,19 @@ class Ground:
             got = _shown(report)
             problems = expectation.problems(report, attack.wanted)
             problems += leaks(report, self.secrets) + breaches(report, manifest, lab)
+            if attack.category == GPU:
+                problems += self.next_on_the_gpu()
             if problems:
                 problems += expectation.failures(report).splitlines()[:SHOWN]
         seconds = time.monotonic() - started
         return Outcome(attack, got, tuple(problems), seconds)
+
+    def next_on_the_gpu(self) -> list[str]:
+        """Say what is wrong with the next grading on the GPU, of a right submission."""
+        lab = self.planted.lab(expectation.SPEED)
+        report = self.grade(lab, expectation.CLOCK / "right_baseline.py", True, [])
+        got = expectation.summary(report, "right")
+        return [] if got == "passed" else [f"the next grading on the GPU: {got}"]
 
     def lab_of(self, attack: Attack) -> Lab:
         """Return the copy with canaries of the attack's lab; real labs are taken as they are."""
