@@ -78,7 +78,9 @@ class Before:
 def look_around(*ours: Path) -> Before:
     """Note what is there now; ``ours`` are folders and files that must stay as they are."""
     files = [f for path in ours for f in ([path] if path.is_file() else path.rglob("*"))]
-    hashes = {file: fingerprint(file) for file in files if file.is_file()}
+    # Compiled files are anybody's: whoever imports a module writes them.
+    files = [file for file in files if file.is_file() and "__pycache__" not in file.parts]
+    hashes = {file: fingerprint(file) for file in files}
     return Before(hashes, mounts(), shared_memory(), groups_of_the_dead())
 
 
