@@ -36,6 +36,7 @@ class Grade(Protocol):
         seed: int,
         sandbox: str,
         one_worker: bool,
+        until_lost: bool,
         on_event: Callable[[str, Any], None],
     ) -> Report: ...
 
@@ -145,6 +146,9 @@ class _Runner:
                 # Our own wrong answers need no isolation from themselves: one worker start for each
                 # instead of one for each task halves the time of a check.
                 one_worker=trial.role in (Role.WRONG, Role.CONTROL),
+                # All that counts of a wrong answer is which tasks it loses; a control must not
+                # earn a single test.
+                until_lost=trial.role is Role.WRONG,
                 on_event=hear,
             )
         except InferlabError as error:

@@ -15,6 +15,7 @@ class Gates:
     def __init__(self, closed: Mapping[str, str]) -> None:
         self._closed = dict(closed)  # task -> the gate that it failed
         self._flawed = dict(closed)  # task -> its first test that did not pass
+        self._lost = dict(closed)  # task -> the first of those that is worth anything
 
     def is_closed(self, task_id: str) -> bool:
         """Tell whether a gate of the task has failed."""
@@ -25,8 +26,15 @@ class Gates:
         if verdict is Verdict.PASSED or not verdict.counts:
             return
         self._flawed.setdefault(expected.task, expected.id)
+        if expected.weight > 0:
+            self._lost.setdefault(expected.task, expected.id)
         if expected.gate:
             self._closed.setdefault(expected.task, expected.id)
+
+    def check_not_lost(self, task_id: str) -> None:
+        """Raise GateFailed if the task cannot earn all of its points any more."""
+        if task_id in self._lost:
+            raise GateFailed(f"{self._lost[task_id]} did not pass")
 
     def check(self, gates_of: Iterable[str], all_of: Iterable[str]) -> None:
         """Raise GateFailed if a gate of some tasks, or any test of others, did not pass."""

@@ -3,20 +3,18 @@
 import contextlib
 import json
 import os
-import platform
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from grader import __version__, gpu, pseudocode, rules
+from grader import gpu, pseudocode, rules
 from grader.errors import JudgeError, UsageError
 from grader.lab import Lab
+from grader.provenance import begun
 from grader.report import Form, render, write_file
 from grader.results import Expected, Report, TestResult, Verdict
 from grader.sandbox import Setting, choose_level
@@ -95,6 +93,7 @@ def grade(
     sandbox: str = "auto",
     suite: str = "all",
     one_worker: bool = False,
+    until_lost: bool = False,
     start: Starter = start_anew,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
@@ -102,9 +101,10 @@ def grade(
     """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
 
     ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
-    could learn from one task for the next. ``start`` starts the session. ``on_event`` hears
-    ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult). Raises UsageError
-    for what the caller got wrong and CannotGrade where this machine is at fault.
+    could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
+    lost a point: to know which tasks are lost, not how many points. ``start`` starts the session.
+    ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
+    Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device)
     if device == "cuda":
@@ -116,7 +116,7 @@ def grade(
         # Drawn after the submission is frozen: it cannot depend on it.
         seed = secrets.randbits(31) if seed is None else seed
         setting = _setting(lab, stage, checkpoints, device, level)
-        provenance = _provenance(submission, seed, setting, why_not)
+        provenance = begun(submission, seed, setting, why_not)
         progress = Progress(lab, provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
@@ -127,6 +127,7 @@ def grade(
             "seed": seed,
             "suite": suite,
             "one_worker": one_worker,
+            "until_lost": until_lost,
             "source": submission.code.decode("utf-8", errors="replace"),
             "closed": closed,
         }
@@ -222,32 +223,6 @@ def _setting(
         triton="triton" in lab.imports,
         ranks=limits.ranks,
     )
-
-
-def _provenance(
-    submission: Submission, seed: int, setting: Setting, why_not: str
-) -> dict[str, Any]:
-    found = {
-        "submission_sha256": submission.sha256,
-        "seed": seed,
-        "sandbox": setting.level,
-        "device": setting.device,
-        "python": platform.python_version(),
-        "torch": _version("torch"),
-        "triton": _version("triton"),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": 0.0,
-        "limits": setting.cage,
-        "inferlab": __version__,
-    }
-    return found | ({"not_isolated": why_not} if setting.level == "none" else {})
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def save(report: Report, file: Path) -> None:

@@ -76,11 +76,13 @@ class JudgePlugin:
         emit: Callable[[str, Any], None],
         stopwatch: Stopwatch | None = None,
         one_worker: bool = False,
+        until_lost: bool = False,
     ) -> None:
         self._lab = lab
         self._student = student
         self._stopwatch = stopwatch
         self._one_worker = one_worker
+        self._until_lost = until_lost
         self._device = device
         self._lease = gpu.Lease() if device != "cpu" else None
         self._leased = ""  # the task, or the test that is timed, that it was taken for
@@ -230,6 +232,8 @@ class JudgePlugin:
         marker = item.get_closest_marker("task")
         needs = marker.kwargs.get("needs", ()) if marker else ()
         self._gates.check((expected.task, *self._lab.task(expected.task).requires), needs)
+        if self._until_lost:
+            self._gates.check_not_lost(expected.task)
         if time.monotonic() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")

@@ -21,23 +21,22 @@ import contextlib
 import fcntl
 import json
 import os
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from grader import limits
 from grader.confine import confine, launcher_environment, worker_environment
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
+from grader.printed import Printed, has_come
 
 if TYPE_CHECKING:
     from grader.wire import Channel
@@ -133,12 +132,8 @@ class WorkerProcess:
         with theirs:
             self._process = self._start([theirs.fileno(), *self._arenas])
         self._cage: limits.Cage | None = None
-        self._output = bytearray()
         assert self._process.stdout is not None
-        self._reader = threading.Thread(
-            target=self._drain, args=(self._process.stdout,), daemon=True
-        )
-        self._reader.start()
+        self._printed = Printed(self._process.stdout, setting.output)
         self._killed = False
         self._reason = ""
 
@@ -188,9 +183,7 @@ class WorkerProcess:
 
     def is_ready(self) -> bool:
         """Tell, without waiting, whether the worker has said that it is ready, or has died."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(0))
+        return has_come(self._socket.fileno(), wait=0)
 
     def wait_ready(self) -> None:
         """Wait until the worker has imported all that is given, then put it under its limits."""
@@ -209,33 +202,20 @@ class WorkerProcess:
         self._cage = limits.cage(
             self._process.pid, setting.memory, setting.processes, kind=setting.cage
         )
-        self._output.clear()
+        self._printed.forget()
 
     def _close_arenas(self) -> None:
         for fd in self._arenas:
             os.close(fd)
         self._arenas = ()
 
-    def _drain(self, pipe: IO[bytes]) -> None:
-        # Everything is read, so that a chatty submission never blocks; only the start is kept.
-        with contextlib.suppress(OSError, ValueError):
-            while chunk := os.read(pipe.fileno(), 1 << 16):
-                room = self._setting.output - len(self._output)
-                self._output += chunk[: max(room, 0)]
-
     def output(self) -> str:
         """Return what was printed so far, at most the limit."""
-        pipe = self._process.stdout
-        for _ in range(20):
-            # What was printed before a reply may still be on its way to the thread that reads it.
-            if self._killed or pipe is None or not select.select([pipe], [], [], 0)[0]:
-                break
-            time.sleep(0.001)
-        return bytes(self._output).decode("utf-8", errors="replace")
+        return self._printed.text(wait=not self._killed)
 
     def forget_output(self) -> None:
         """Start afresh for the next test."""
-        self._output.clear()
+        self._printed.forget()
 
     def fault(self) -> SubmissionFault:
         """Say why the worker is gone; it is killed first if it is not."""
@@ -274,9 +254,7 @@ class WorkerProcess:
         self._process.wait()
         self._socket.close()
         self._close_arenas()
-        self._reader.join(timeout=5)
-        if self._process.stdout and not self._reader.is_alive():
-            self._process.stdout.close()
+        self._printed.close()
         if self._cage:
             self._reason = self._cage.why_killed()
             self._cage.close()

@@ -80,6 +80,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
             emit=emit,
             stopwatch=stopwatch,
             one_worker=config["one_worker"],
+            until_lost=config["until_lost"],
         )
     finally:
         if stopwatch is not None:
@@ -99,6 +100,7 @@ def run_pytest(
     emit: Callable[[str, Any], None],
     stopwatch: Any = None,
     one_worker: bool = False,
+    until_lost: bool = False,
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
@@ -114,6 +116,7 @@ def run_pytest(
         emit=emit,
         stopwatch=stopwatch,
         one_worker=one_worker,
+        until_lost=until_lost,
     )
     return int(
         pytest.main(

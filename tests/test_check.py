@@ -124,6 +124,7 @@ class Judge:
         self.provenance = {"seconds": 1.0} | provenance
         self.graded: list[str] = []
         self.shortened: set[str] = set()  # graded with one worker for all tasks
+        self.cut: set[str] = set()  # graded until each task has lost a point
         self.ungraded: tuple[str, ...] = ()
 
     def __call__(
@@ -135,10 +136,12 @@ class Judge:
         seed: int,
         sandbox: str,
         one_worker: bool,
+        until_lost: bool,
         on_event: Callable[[str, Any], None],
     ) -> Report:
         self.graded.append(f"{source.name} {seed} {device} {sandbox}")
         self.shortened |= {source.name} if one_worker else set()
+        self.cut |= {source.name} if until_lost else set()
         on_event("manifest", list(self.manifest))
         code = source / lab.code_name if source.is_dir() else source
         verdicts = {
@@ -218,6 +221,7 @@ def test_what_should_earn_points_is_graded_as_students_are(lab: Lab) -> None:
     prove(lab, judge, device="cpu", sandbox="none", seeds=1, wrong_seeds=1)
 
     assert judge.shortened == {"adds_one.py", *(f"{name}.py" for name in BODIES)}
+    assert judge.cut == {"adds_one.py"}
 
 
 BROKEN = {

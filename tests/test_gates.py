@@ -44,6 +44,19 @@ def test_other_failure_stops_only_what_needs_all_of_a_task() -> None:
         gates.check([], ["norm"])
 
 
+def test_task_is_lost_with_the_first_test_that_is_worth_anything() -> None:
+    gates = Gates({"rope": "rules[rope]"})
+
+    gates.note(Expected("test_shown", "norm", "public", weight=0.0), Verdict.FAILED)
+    gates.check_not_lost("norm")
+    gates.note(entry("norm"), Verdict.CRASHED)
+
+    with pytest.raises(GateFailed, match="test_of_norm did not pass"):
+        gates.check_not_lost("norm")
+    with pytest.raises(GateFailed, match=r"rules\[rope\]"):
+        gates.check_not_lost("rope")
+
+
 def test_first_failure_is_the_one_that_is_named() -> None:
     gates = Gates({"norm": "rules[norm]"})
 

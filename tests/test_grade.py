@@ -282,6 +282,20 @@ def test_every_outcome_has_its_verdict(mixed: Report) -> None:
     }
 
 
+def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path) -> None:
+    (tmp_path / "answer.py").write_text(ANSWER)
+    lab = lab_with(tmp_path, SUITE)
+
+    report = grade(
+        *(lab, tmp_path / "answer.py"), device="cpu", sandbox="required", until_lost=True
+    )
+
+    found = verdicts(report)
+    assert (found["test_passed"], found["test_failed"]) == ("passed", "failed")
+    assert {found[name] for name in ("test_error", "test_crashed", "test_infra")} == {"skipped"}
+    assert found["test_gate_fails"] == "failed"
+
+
 def test_score_leaves_out_what_is_not_the_submissions(mixed: Report) -> None:
     scores = {task.id: task.score for task in mixed.tasks}
 
@@ -360,6 +374,8 @@ def test_killed_session_is_our_fault_and_leaves_nothing(stages: Path, tmp_path: 
     def kill(event: str, data: Any) -> None:
         if event == "test" and data.suite == "hidden":
             seen.append(data.id)
+            if len(seen) > 1:
+                return  # said before it died
             os.kill(session_of(os.getpid()), signal.SIGKILL)
 
     report = grade(

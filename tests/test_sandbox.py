@@ -471,6 +471,31 @@ def test_output_is_kept_up_to_its_limit(setting: Setting) -> None:
         assert len(worker.output()) <= 16 << 10
 
 
+def test_output_is_whole_as_soon_as_the_call_has_ended(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that reads it may be anywhere between taking and keeping a piece."""
+
+    def slow(fd: int, size: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
+        piece = read(fd, size)
+        time.sleep(0.05)
+        return piece
+
+    with worker_of(setting) as (worker, run):
+        monkeypatch.setattr(os, "read", slow)
+        for n in range(3):
+            run(f"print('line', {n}); out = 1")
+            assert worker.output() == f"line {n}\n"
+            worker.forget_output()
+
+
+def test_output_without_end_does_not_hold_up_the_judge(setting: Setting) -> None:
+    flood = "import os, threading\ndef flood():\n    while True: os.write(1, b'x' * 65536)\n"
+    with worker_of(setting) as (worker, run):
+        run(f"{flood}threading.Thread(target=flood, daemon=True).start(); out = 1")
+        assert 0 < len(worker.output()) <= 16 << 10
+
+
 # -- endings -----------------------------------------------------------------------------------
 
 
