@@ -70,8 +70,6 @@ def children() -> frozenset[int]:
 def _is_theirs(pid: int) -> bool:
     """Tell whether a process is the submission's own and has not ended."""
     with contextlib.suppress(OSError):
-        # A process can blank its command line, and has none while it starts: its state tells.
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return state not in "ZX" and not any(servant in line for servant in SERVANTS)
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()  # empty once it has ended
+        return bool(line) and not any(servant in line for servant in SERVANTS)
     return False

@@ -209,7 +209,10 @@ def test_guard_sees_another_process(probes: Probes) -> None:
 
 
 def test_guard_sees_a_process_from_before(probes: Probes) -> None:
-    with subprocess.Popen(["sleep", "60"]) as other:
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdout.readline()  # it has started: its command line can be read
         with reading(probes, "guard", RULES) as got:
             pass
         other.kill()
