@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -56,14 +56,21 @@ test: $(READY) ## run the test-suite of the project: [ARGS="-k name"]
 fuzz: $(READY) ## attack the judge at random: [EXAMPLES=2000] [ARGS="-k wire"]
 	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/test_fuzz_*.py
 
-check: $(READY) ## prove the labs: [LAB=1] [ARGS="--jobs 4"]
+check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
+	@$(if $(LAB),,$(MAKE) exploits ARGS=)
+
+exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
 
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
 
 types: $(READY) ## pyright, strict on grader/ and reference/
 	@$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
+
+load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARGS="--gradings 40"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_load.py $(ARGS)
 
 bench: $(READY) ## measure the judge itself
 	@$(RUN) -m grader bench

@@ -14,6 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from grader.counters import Dispatch
+from grader.delegation import Delegation
 
 
 class ForbiddenOperators(Dispatch):
@@ -56,9 +57,12 @@ def note_operator(func: Any, patterns: list[str], hits: list[str]) -> None:
 
 
 class Guard:
-    """Watches for what the lab forbids: functions, operators, modules of a package."""
+    """Watches for what the lab forbids: functions, operators, modules of a package.
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    ``ours`` are processes that were there before the submission.
+    """
+
+    def __init__(self, config: dict[str, Any], ours: frozenset[int]) -> None:
         self.hits: list[str] = []
         self._packages = tuple(config["packages"])
         found = ((resolve(name), name) for name in config["names"])
@@ -70,8 +74,17 @@ class Guard:
         self._stack.callback(hook.remove)
         for name in config["names"]:
             self._patch(name)
-        self._stack.enter_context(ForbiddenOperators(config["aten"], self.hits))
-        self._stack.enter_context(ForbiddenFunctions(functions, config["aten"], self.hits))
+        self._aten, self._functions = config["aten"], functions
+        self._enter_modes(self._stack)
+        # Last in, first out: a thread that starts while the watch ends enters nothing.
+        enter = functools.partial(self._enter_modes, contextlib.ExitStack())
+        delegation = Delegation(self.hits.append, enter, ours)
+        self._stack.callback(delegation.stop)
+
+    def _enter_modes(self, stack: contextlib.ExitStack) -> None:
+        """Watch the thread that calls, until the stack is closed or the thread ends."""
+        stack.enter_context(ForbiddenOperators(self._aten, self.hits))
+        stack.enter_context(ForbiddenFunctions(self._functions, self._aten, self.hits))
 
     def _patch(self, name: str) -> None:
         """Replace a function written in Python, which torch's own modes may not see."""

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import (
 )
 
 from grader.counters import Largest, Launches, Memory, Operators, flop_counter
+from grader.delegation import children
 from grader.guard import Guard
 
 
@@ -22,6 +23,7 @@ class Probes:
 
     def __init__(self) -> None:
         self._running: dict[str, Any] = {}
+        self._ours = children()
 
     def run(self, name: str, action: str, config: dict[str, Any]) -> Any:
         """Start a probe, or stop it and return what it saw."""
@@ -47,7 +49,7 @@ class Probes:
     def _start(self, name: str, config: dict[str, Any]) -> Any:
         match name:
             case "guard":
-                return Guard(config)
+                return Guard(config, self._ours)
             case "flops":
                 with flop_counter():
                     # Its first operator imports hundreds of modules: not in the submission's time.

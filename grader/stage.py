@@ -15,7 +15,8 @@ from grader.sandbox import BOOT
 
 MODULES = (  # of ours, all that a worker imports
     *("boot.py", "worker.py", "wire.py", "codec.py", "storage.py", "objects.py", "faults.py"),
-    *("probes.py", "counters.py", "guard.py", "interpreter.py", "bf16.py"),
+    *("probes.py", "counters.py", "guard.py", "delegation.py"),
+    *("interpreter.py", "bf16.py"),
     *("harness.py", "ring.py", "shared.py"),
     *("rank.py", "collectives.py"),
 )

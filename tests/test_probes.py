@@ -1,6 +1,10 @@
 """Counters and the guard that run beside a submission."""
 
 import contextlib
+import subprocess
+import sys
+import threading
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -185,6 +189,47 @@ def test_guard_sees_a_forbidden_call_however_it_is_reached(probes: Probes, call:
         call()
 
     assert got[0], "not seen"
+
+
+@pytest.mark.parametrize("kind", [threading.Thread, type("Own", (threading.Thread,), {})])
+def test_guard_sees_a_call_in_another_thread(probes: Probes, kind: type[threading.Thread]) -> None:
+    with reading(probes, "guard", RULES) as got:
+        thread = kind(target=torch.ops.aten.scaled_dot_product_attention, args=(Q, Q, Q))
+        thread.start()
+        thread.join()
+
+    assert got[0], "not seen"
+
+
+def test_guard_sees_another_process(probes: Probes) -> None:
+    with reading(probes, "guard", RULES) as got:
+        subprocess.run([sys.executable, "-c", ""], check=True)
+
+    assert got == [["another process"]]
+
+
+def test_guard_sees_a_process_from_before(probes: Probes) -> None:
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdout.readline()  # it has started: its command line can be read
+        with reading(probes, "guard", RULES) as got:
+            pass
+        other.kill()
+
+    assert got == [["another process"]]
+
+
+def test_guard_lets_libraries_start_processes(probes: Probes) -> None:
+    asking = types.FunctionType(
+        compile("subprocess.run(['true'])", "/usr/lib/site-packages/triton/build.py", "exec"),
+        {"__name__": "triton.runtime.build", "subprocess": subprocess},
+    )
+
+    with reading(probes, "guard", RULES) as got:
+        asking()
+
+    assert got == [[]]
 
 
 def test_guard_lets_honest_code_pass(probes: Probes) -> None:

@@ -3,46 +3,15 @@
 import json
 import re
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 
 import pytest
 from sample_reports import HOSTILE, hostile_everywhere, mixed, report_of, result
+from wellformed import OUR_TAGS, Page
 
 from grader.notices import notices
 from grader.report import Form, render
 from grader.results import Report, Verdict
 from grader.text import encodable
-
-OUR_TAGS = set(
-    "html head meta title style body main h1 h2 h3 p strong br small div table tr th td code meter"
-    " section pre details summary ul li figure img figcaption dl dt dd".split()
-)
-
-
-class Page(HTMLParser):
-    """Collects what a browser would see in a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str]] = []
-        self.text = ""
-        self.unclosed: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-        if tag not in ("meta", "br", "img"):
-            self.unclosed.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.unclosed.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
 
 # Notices
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_reports import GPU, HOSTILE, measured, mixed, report_of, speed_entry
-from test_report import OUR_TAGS, Page
 from test_report_terminal import plain
+from wellformed import OUR_TAGS, Page
 
 from grader.measured import speed_cases
 from grader.report import Form, render

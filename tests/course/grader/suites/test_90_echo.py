@@ -25,6 +25,17 @@ def test_values(student, draw, shape):
     assert_close(got, x.double() * 1.7, "elementwise", like=x)
 
 
+@task("scale", gate=True, weight=0.0)
+def test_scale_is_your_own(student, draw):
+    """scale multiplies with the operator."""
+    x = draw.normal(3, 7)
+
+    with student.guard():
+        got = student.scale(x, 1.7)
+
+    assert_close(got, x.double() * 1.7, "elementwise", like=x)
+
+
 @task("scale")
 def test_view_is_left_alone(student, draw):
     """scale reads a view and writes nowhere."""

@@ -1,0 +1,75 @@
+"""Whether a submission has another process or thread do what the guard watches.
+
+torch's modes see the thread that entered them alone. So threads that start meanwhile enter them
+too, and a process of the submission's is noted as such. Threads from before are not seen.
+"""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+SERVANTS = (b"torch/_inductor", b"multiprocessing.resource_tracker")  # what libraries start
+
+
+class Delegation:
+    """Notes processes, and calls ``enter`` in each thread that starts, until it is stopped."""
+
+    def __init__(
+        self, note: Callable[[str], None], enter: Callable[[], None], ours: frozenset[int]
+    ) -> None:
+        self._note = note
+        self._enter = enter
+        self._watching = True
+        if any(_is_theirs(pid) for pid in children() - ours):
+            note("another process")
+        sys.addaudithook(self._on_event)  # there is no way to take one out
+        threading.setprofile(self._on_thread)
+
+    def _on_event(self, event: str, _args: tuple[Any, ...]) -> None:
+        if self._watching and event in STARTS and not _asked_by_library():
+            self._note("another process")
+
+    def _on_thread(self, *_: Any) -> None:
+        sys.setprofile(None)  # the first event of a new thread is all that is wanted
+        if self._watching:
+            self._enter()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._watching = False
+        threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # as its own tests do
+
+
+def _asked_by_library() -> bool:
+    """Tell whether the first caller outside the standard library is an installed package.
+
+    torch and Triton compile kernels in processes of their own, and others look for programs.
+    """
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if top not in sys.stdlib_module_names:
+            return "-packages/" in frame.f_code.co_filename
+        frame = frame.f_back
+    return False
+
+
+def children() -> frozenset[int]:
+    """Return the processes that this one has started and that still run."""
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread ends, or the kernel keeps no such list
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
+    return frozenset(found)
+
+
+def _is_theirs(pid: int) -> bool:
+    """Tell whether a process is the submission's own and has not ended."""
+    with contextlib.suppress(OSError):
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()  # empty once it has ended
+        return bool(line) and not any(servant in line for servant in SERVANTS)
+    return False
