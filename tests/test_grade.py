@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from expectation import FOLDER, HERE
+from expectation import HERE, SUBMISSIONS
 from isolation import processes_that_see, require_sandbox
 
 from grader import grade as module
@@ -165,7 +165,7 @@ def test_seed_repeats_inputs_and_another_changes_them(tmp_path: Path) -> None:
     seeds: list[int] = []
     lab = lab_with(tmp_path, SHOWS_INPUT)
     for seed in (5, 5, None):
-        report = grade(lab, FOLDER / "wrong_value.py", device="cpu", seed=seed, sandbox="none")
+        report = grade(lab, SUBMISSIONS / "wrong_value.py", device="cpu", seed=seed, sandbox="none")
         messages.append([t.message for t in report.tests])
         seeds.append(report.provenance["seed"])
 
