@@ -110,6 +110,22 @@ def test_given_code_comes_with_the_lab_that_names_it(send: Send, root: Path, rem
     assert "\nchat: " in text(remote, "Makefile")
 
 
+def test_program_comes_with_the_handout_that_names_it(send: Send, root: Path, remote: Path) -> None:
+    write(root, "labs/echoes.py", "from labs.common import EchoConfig\nTEXT = 'heard.txt'\n")
+    write(root, "labs/unasked.py", "from labs.common import EchoConfig\n")
+    for name in ("heard.txt", "heard.LICENSE.txt", "other.txt"):
+        write(root, f"labs/checkpoints/{name}", "a text\n")
+    append(root, "labs/92_ranks/README.md", "Run `python -m labs.echoes`.\n")
+    commit(root, "Add programs")
+
+    send("90")
+    assert "labs/echoes.py" not in paths(remote)
+    send("92")
+    asked = {"labs/echoes.py", "labs/checkpoints/heard.txt", "labs/checkpoints/heard.LICENSE.txt"}
+    assert asked <= paths(remote)
+    assert not {"labs/unasked.py", "labs/checkpoints/other.txt"} & paths(remote)
+
+
 # A history of its own
 
 

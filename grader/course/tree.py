@@ -20,8 +20,9 @@ README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = ("help", "setup", "grade", "hint", "watch", "status", "doctor", "clean", "need-lab")
-CHAT = "chat"  # a program of labs/ and a target: there if all that it imports is
+CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
 CHAT_ROW = '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n'
+_NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
 _TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
@@ -31,17 +32,20 @@ def student_tree(files: Files, labs: Sequence[Lab], title: str) -> dict[str, byt
     A file that is needed and missing raises ``UsageError``.
     """
     given = {name for lab in labs for name in lab.given}
-    chat = _program(files, CHAT, given)
     wanted = [path for lab in labs for path in _lab_files(lab)]
-    wanted += [f"labs/{name}.py" for name in sorted(given | chat)]
+    programs = _programs(files, labs, given)
+    modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
+    wanted += sorted(modules)
+    wanted += [path for path in files if _is_read(path, [files.get(m, b"") for m in modules])]
     for name in sorted({name for lab in labs for name in lab.checkpoints}):
         wanted += _below(files, f"labs/checkpoints/{name}/")
     wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
     wanted += [path for path in files if _is_judge(path, files[path])]
     tree = {path: _file(files, path) for path in [*wanted, *TOP]}
-    targets = (*TARGETS, CHAT) if chat else TARGETS
-    tree["Makefile"] = _makefile(_file(files, "Makefile").decode(), targets).encode()
-    tree[GENERATED] = _readme(labs, title, bool(chat)).encode()
+    makefile = _file(files, "Makefile").decode()
+    targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
+    tree["Makefile"] = _makefile(makefile, targets).encode()
+    tree[GENERATED] = _readme(labs, title, CHAT in programs).encode()
     return dict(sorted(tree.items()))
 
 
@@ -69,6 +73,20 @@ def _is_judge(path: str, content: bytes) -> bool:
         return False
     commands = path.startswith("grader/cli_") and b"grader.course" in content
     return not commands and not path.startswith("grader/course/")
+
+
+def _programs(files: Files, labs: Sequence[Lab], given: set[str]) -> dict[str, set[str]]:
+    """Return the programs that students can run, each with all modules of labs/ that it needs."""
+    handouts = [_file(files, str(lab.handout.relative_to(lab.root))).decode() for lab in labs]
+    named = {CHAT, *(name for text in handouts for name in _NAMED.findall(text))}
+    found = {name: _program(files, name, given) for name in named if f"labs/{name}.py" in files}
+    return {name: modules for name, modules in found.items() if modules}
+
+
+def _is_read(path: str, sources: Sequence[bytes]) -> bool:
+    """True for a file beside the checkpoints that a module names, or its licence."""
+    folder, _, name = path.replace(".LICENSE.", ".").rpartition("/")
+    return folder == "labs/checkpoints" and any(name.encode() in source for source in sources)
 
 
 def _program(files: Files, name: str, given: set[str]) -> set[str]:
