@@ -15,8 +15,9 @@ LAB = "90_echo"
 DATE = datetime(2026, 10, 1, 12, tzinfo=UTC)
 # The command line, with the demo course in place of the repository's labs.
 PROGRAM = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.path[:0] = [{project!r}]
 from grader.course import class_commands
 class_commands.find_root = lambda: Path({demo!r})

@@ -23,7 +23,7 @@ STUB = (DEMO / "labs" / LAB / "echo.py").read_text()
 
 
 def hostile(name: str) -> bytes:
-    return (HERE / "submissions" / f"{name}.py").read_bytes()
+    return (HERE / "exploits" / f"{name}.py").read_bytes()
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def test_one_bad_submission_stops_nobody(tmp_path: Path) -> None:
         "stub": STUB,
         "bytes": b"\xff\xfe not python",
         "deep": "x = " + "(" * 5000 + ")" * 5000,
-        "segfault": hostile("forge_segfault"),
-        "exits": hostile("forge_exit_at_import"),
+        "segfault": hostile("forge/segfault"),
+        "exits": hostile("forge/exit_at_import"),
     }
     demo = DemoClass(tmp_path, work)
 

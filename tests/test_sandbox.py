@@ -613,7 +613,7 @@ def test_launcher_that_nobody_waits_for_is_ended(orphan: bool) -> None:
         if orphan:
             shell.wait()
         deadline = time.monotonic() + 5
-        while b"bwrap" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        while not Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"bwrap\0"):
             assert time.monotonic() < deadline
 
         sweep()
