@@ -97,7 +97,9 @@ class Int8Linear(nn.Module):
         self.columns = q.t().contiguous()  # [I, O]
         self.shift = 0 if linear.bias is None else linear.bias.data.clone()
 
-    from_float = classmethod(lambda cls, linear: cls(linear))
+    @classmethod
+    def from_float(cls, linear: nn.Linear) -> "Int8Linear":
+        return cls(linear)
 
     def forward(self, x: Tensor) -> Tensor:
         return x @ self.columns.float().mul_(self.scale).to(x.dtype) + self.shift
