@@ -1,9 +1,8 @@
 """The trusted end of one worker's wire: requests, nested callbacks, deadlines."""
 
-import inspect
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -21,14 +20,11 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
+from grader.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
 from grader.wire import Channel, Late, TooMuch, WireError
 
 MAX_NESTING = 12  # each call that waits may hold a message of its own
-MAX_NAME = 200
-MAX_REFUSAL = 2000  # characters; it may quote what the submission sent
 PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
-# What an object of ours raises when an argument is of the wrong kind or makes no sense.
-UNFIT = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
 
 
@@ -44,24 +40,6 @@ class Process(Protocol):
     def kill(self) -> None:
         """End it."""
         ...
-
-
-class Refusal(Exception):
-    """Raised by an object of the judge to hand an exception to the submission on purpose."""
-
-    def __init__(self, error: ValueError | IndexError | TypeError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lent:
-    """An object of the judge that the submission may use, by these names only."""
-
-    target: Any
-    methods: tuple[str, ...]
-    attributes: tuple[str, ...]
-    keep: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -125,8 +103,7 @@ class Conversation:
         self._device = device
         self._clock = clock
         self._lines = source.splitlines()
-        self._lent: dict[int, tuple[int, Lent]] = {}  # number -> (depth of its call, object)
-        self._lent_count = 0
+        self._loans = Loans()
         self._watching: list[Watched] = []  # in the order in which the worker gets them
         self._depth = 0
         self._sequence = 0
@@ -208,9 +185,7 @@ class Conversation:
             raise
         finally:
             self._depth -= 1
-            self._lent = {
-                n: (d, o) for n, (d, o) in self._lent.items() if o.keep or d <= self._depth
-            }
+            self._loans.end_deeper(self._depth)
 
     def _timeout(self, header: dict[str, Any]) -> SubmissionFault:
         now = time.monotonic()
@@ -260,12 +235,11 @@ class Conversation:
         number, name = message.get("object"), message.get("name")
         if type(number) is not int or not isinstance(name, str):
             raise WireError("a malformed question")
-        lent = self._lent[number][1] if number in self._lent else None
         value = Unpacker(buffers, self._resolve).unpack(message.get("value"))
         answer: dict[str, Any]
         result: Any = None
         try:
-            result = self._use(lent, name, value)
+            result = self._loans.use(number, name, value)
             answer = {"op": "answer"}
         except Refusal as refusal:
             kind = type(refusal.error).__name__
@@ -278,22 +252,6 @@ class Conversation:
         tree = packer.pack(result)
         self.worker.channel.send({**answer, "value": tree}, packer.buffers, self._deadline)
 
-    def _use(self, lent: Lent | None, name: str, value: Any) -> Any:
-        if lent is None:
-            raise Refusal(
-                ValueError("this object may be used only during the call it was passed to")
-            )
-        if value is None and name in lent.attributes:
-            return getattr(lent.target, name)
-        if name not in lent.methods or not isinstance(value, tuple):
-            raise Refusal(TypeError(f"this object has no {name[:MAX_NAME]}"))
-        match cast(tuple[Any, ...], value):
-            case (tuple() as args, dict() as kwargs):
-                function = lent.target if name == "__call__" else getattr(lent.target, name)
-                return _called(function, args, kwargs)
-            case _:
-                raise WireError("a malformed question")
-
     # -- values -----------------------------------------------------------------------------
 
     def _pack(self, packer: Packer, value: Any) -> Any:
@@ -305,22 +263,15 @@ class Conversation:
         if isinstance(value, Proxy):
             return {"h": value.number_}
         if isinstance(value, Lent):
-            return {"c": [self._lend(value), list(value.methods), list(value.attributes)]}
+            number = self._loans.lend(value, self._depth)
+            return {"c": [number, list(value.methods), list(value.attributes)]}
         if isinstance(value, torch.Generator):
             return {"g": value.initial_seed()}
         raise TypeError(f"a {type(value).__name__} cannot be passed to a submission")
 
-    def _lend(self, lent: Lent) -> int:
-        for number, (_, known) in self._lent.items():
-            if known is lent:
-                return number
-        self._lent_count += 1
-        self._lent[self._lent_count] = (self._depth, lent)
-        return self._lent_count
-
     def forget_lent(self) -> None:
         """End every loan: what was lent in one test is out of reach in the next."""
-        self._lent.clear()
+        self._loans.clear()
 
     def _resolve(self, tag: str, body: Any) -> Any:
         match tag:
@@ -378,17 +329,3 @@ class Conversation:
         finally:
             if not self.over:
                 reading.append(self.request({**message, "action": "stop"}))
-
-
-def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function of ours with arguments that the submission chose; they may be anything."""
-    try:
-        inspect.signature(function).bind(*args, **kwargs)
-    except TypeError as error:
-        raise Refusal(error) from None
-    try:
-        return function(*args, **kwargs)
-    except UNFIT as error:
-        # With right answers no test gets here: the argument is the fault, not our function.
-        kind = type(error).__name__
-        raise Mismatch(f"a lent object was given an argument it cannot take ({kind})") from error

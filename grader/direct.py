@@ -19,9 +19,10 @@ from typing import Any
 import torch
 
 from grader.codec import Record
-from grader.conversation import Lent, Proxy, Refusal, Watched
+from grader.conversation import Proxy, Watched
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.lab import Lab
+from grader.lent import Lent, Refusal
 from grader.objects import methods_of
 from grader.probes import Probes
 from grader.readings import Count, Operators

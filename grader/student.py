@@ -15,10 +15,11 @@ from torch import Tensor
 
 from grader.codec import Record
 from grader.compare import expect
-from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
+from grader.conversation import Clock, Conversation, Proxy, Watched
 from grader.errors import Mismatch, NotGraded, SubmissionFault
 from grader.group import Group, PerRank
 from grader.lab import Lab
+from grader.lent import Lent, Refusal
 from grader.pool import WarmPool
 from grader.raising import raises
 from grader.readings import Count, Operators

@@ -18,8 +18,9 @@ import torch
 from threaded import SOURCE, Thread, serve_source
 
 from grader.codec import MAX_NODES, Record
-from grader.conversation import Clock, Conversation, Lent, Proxy, Watched
+from grader.conversation import Clock, Conversation, Proxy, Watched
 from grader.errors import SubmissionFault
+from grader.lent import Lent
 from grader.wire import PREFIX
 
 SECONDS = 0.5  # of a call; one that the worker leaves open costs as much

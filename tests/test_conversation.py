@@ -17,7 +17,7 @@ from threaded import SOURCE, Thread, serve_source
 
 from grader.codec import Record
 from grader.compare import assert_unmodified
-from grader.conversation import Clock, Conversation, Lent, Proxy, Refusal, Watched
+from grader.conversation import Clock, Conversation, Proxy, Watched
 from grader.draw import Draw
 from grader.errors import (
     Mismatch,
@@ -26,6 +26,7 @@ from grader.errors import (
     StudentMemory,
     StudentTimeout,
 )
+from grader.lent import Lent, Loans, Refusal
 from grader.wire import PREFIX
 
 
@@ -228,13 +229,14 @@ def test_only_listed_names_are_reachable(talk: Conversation) -> None:
 
 
 @pytest.mark.parametrize("name", ["secret", "hidden", "__init__", "__class__", "vocabulary"])
-def test_judge_itself_refuses_names_that_are_not_listed(talk: Conversation, name: str) -> None:
+def test_judge_itself_refuses_names_that_are_not_listed(name: str) -> None:
     """A submission may rewrite its stub: the list that counts is ours."""
-    lent = lend(Model(), "vocabulary")
+    loans = Loans()
+    number = loans.lend(lend(Model(), "vocabulary"), depth=0)
 
     for value in (((1,), {}), 3, ((), {}, 1)):
         with pytest.raises(Refusal, match="has no"):
-            talk._use(lent, name, value)
+            loans.use(number, name, value)
 
 
 def test_wrong_arguments_are_the_submissions_mistake(talk: Conversation) -> None:

@@ -17,8 +17,9 @@ from threaded import SOURCE, Thread
 
 from grader import plugin, ranks
 from grader.codec import MAX_ROWS, Unpacker
-from grader.conversation import Clock, Conversation, Lent
+from grader.conversation import Clock, Conversation
 from grader.errors import Mismatch, StudentCrashed, StudentMemory, StudentTimeout
+from grader.lent import Lent
 from grader.ranks import RankSandbox
 from grader.shared import SharedMemory
 from grader.wire import PREFIX, Channel, Closed, Late, WireError
