@@ -2,9 +2,7 @@
 
 import dataclasses
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,9 +19,9 @@ from grader import grade as module
 from grader.errors import JudgeError, UsageError
 from grader.grade import Listener, Progress, choose_device, find_checkpoints, freeze, grade
 from grader.lab import Lab, load_lab
-from grader.limits import descendants
 from grader.report import Form, render
 from grader.results import Expected, Report, Verdict
+from grader.sessions import Session, start_anew
 from grader.stage import sweep
 from grader.submission import Submission, fingerprint
 
@@ -359,14 +357,6 @@ def test_submission_that_eats_all_the_time_earns_timeouts_not_our_pity(tmp_path:
 # -- interruptions ---------------------------------------------------------------------------
 
 
-def session_of(pid: int) -> int:
-    """Return the session process that a grading has started."""
-    for child in descendants(pid):
-        if b"grader.session" in Path(f"/proc/{child}/cmdline").read_bytes():
-            return child
-    raise AssertionError("no session")
-
-
 QUICK_THEN_SLOW = """
 import pytest
 from grader.plugin import task
@@ -387,15 +377,22 @@ def test_killed_session_is_our_fault_and_leaves_nothing(stages: Path, tmp_path: 
     (tmp_path / "answer.py").write_text(ANSWER)
     file = tmp_path / "report.json"
 
+    started: list[Session] = []
+
+    def start(folder: str) -> Session:
+        started.append(start_anew(folder))
+        return started[0]
+
     def kill(event: str, data: Any) -> None:
         if event == "test" and data.suite == "hidden":
-            os.kill(session_of(os.getpid()), signal.SIGKILL)
+            started[0].kill()
 
     report = grade(
         lab,
         tmp_path / "answer.py",
         device="cpu",
         sandbox="required",
+        start=start,
         on_event=kill,
         partial_file=file,
     )
