@@ -77,7 +77,8 @@ def _is_judge(path: str, content: bytes) -> bool:
 
 def _programs(files: Files, labs: Sequence[Lab], given: set[str]) -> dict[str, set[str]]:
     """Return the programs that students can run, each with all modules of labs/ that it needs."""
-    handouts = [_file(files, str(lab.handout.relative_to(lab.root))).decode() for lab in labs]
+    texts = [_file(files, str(lab.handout.relative_to(lab.root))) for lab in labs]
+    handouts = [text.decode("utf-8", "replace") for text in texts]
     named = {CHAT, *(name for text in handouts for name in _NAMED.findall(text))}
     found = {name: _program(files, name, given) for name in named if f"labs/{name}.py" in files}
     return {name: modules for name, modules in found.items() if modules}
