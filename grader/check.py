@@ -152,7 +152,7 @@ class _Runner:
                 on_event=hear,
             )
         except InferlabError as error:
-            failure = f"{error.message} ({error.hint})" if error.hint else error.message
+            failure = error.line
         return Graded(
             *(trial.lab, trial.role, trial.file, trial.seed, trial.fails),
             *(tuple(manifest), report, failure),

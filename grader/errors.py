@@ -29,6 +29,11 @@ class InferlabError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def line(self) -> str:
+        """Message and hint in one line."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
 
 class UsageError(InferlabError):
     """The command line, a path or a file given to us is wrong."""

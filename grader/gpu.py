@@ -16,6 +16,7 @@ from typing import Any
 from grader import limits
 from grader.errors import CannotGrade
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 FIELDS = {
     "name": "name",
     "driver": "driver_version",
@@ -32,33 +33,50 @@ LEAST_FREE = 0.4  # share of the memory that must be free, where no worker of ou
 
 
 def _index() -> str:
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
+    return os.environ.get(VISIBLE, "0").split(",")[0] or "0"
 
 
-def _ask(*query: str) -> list[str]:
-    """Return nvidia-smi's answer, line by line; [] where there is no such program."""
-    command = ["nvidia-smi", "-i", _index(), *query, "--format=csv,noheader,nounits"]
+def ask(*arguments: str, failure: str) -> list[str] | None:
+    """Return nvidia-smi's answer, line by line; None where there is no such program.
+
+    Raises CannotGrade that begins with ``failure``.
+    """
+    command = ["nvidia-smi", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except FileNotFoundError:
-        return []
+        return None
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotGrade("the GPU does not answer", str(error)[:200]) from None
+        raise CannotGrade(failure, str(error)[:200]) from None
     if done.returncode:
         said = (done.stdout + done.stderr).strip().splitlines() or ["no message"]
-        raise CannotGrade(f"the GPU does not answer: {said[-1][:200]}", "look at nvidia-smi")
+        raise CannotGrade(f"{failure}: {said[-1][:200]}", "look at nvidia-smi")
     return done.stdout.strip().splitlines()
+
+
+def _query(query: str) -> list[str]:
+    arguments = ("-i", _index(), query, "--format=csv,noheader,nounits")
+    return ask(*arguments, failure="the GPU does not answer") or []
+
+
+def open_lock(kind: str) -> int:
+    """Open the lock of that kind for the GPU that this process sees; one for all of a machine."""
+    path = Path(tempfile.gettempdir()) / f"inferlab.{kind}{_index().replace('/', '_')}.lock"
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 def read_state() -> dict[str, Any]:
     """Return name, driver, clocks, memory and the others' processes; {} if nobody can tell."""
-    lines = _ask(f"--query-gpu={','.join(FIELDS.values())}")
+    lines = _query(f"--query-gpu={','.join(FIELDS.values())}")
     if not lines:
         return {}
     values = [_number(text.strip()) for text in lines[0].split(",")]
     state: dict[str, Any] = dict(zip(FIELDS, values, strict=False))
     own = {os.getpid(), *limits.descendants(os.getpid())}
-    pids = {_number(line.strip()) for line in _ask("--query-compute-apps=pid")}
+    pids = {_number(line.strip()) for line in _query("--query-compute-apps=pid")}
     state["others"] = len(pids - own)
     free = state.get("free_mb")
     state["free_gb"] = round(free / 1024, 1) if isinstance(free, float) else None
@@ -95,11 +113,7 @@ class Lease:
     """
 
     def __init__(self) -> None:
-        path = Path(tempfile.gettempdir()) / f"inferlab.gpu{_index().replace('/', '_')}.lock"
-        try:
-            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = open_lock("gpu")
 
     def take(self, *, alone: bool) -> float:
         """Give up what is held and wait for a place; return the seconds of waiting."""

@@ -20,8 +20,8 @@ from queue import SimpleQueue
 from typing import IO, Any, Protocol
 
 from grader.course.jobs import Done, Job, grade_job
-from grader.course.leases import VISIBLE
 from grader.errors import CannotGrade
+from grader.gpu import VISIBLE
 from grader.session import PR_SET_PDEATHSIG
 
 BOOT = "import sys; sys.path[:0] = {path!r}; from grader.course.engines import serve; serve({fd})"

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from grader import gpu
-from grader.course.leases import VISIBLE, leased_gpu
+from grader.course.leases import leased_gpu
+from grader.course.records import INFRA_EXIT
 from grader.errors import CannotGrade, InferlabError, JudgeError
+from grader.gpu import VISIBLE
 from grader.grade import grade
 from grader.lab import Lab, find_root, load_lab
 from grader.results import Report, Verdict
@@ -52,7 +54,7 @@ class Done:
     @property
     def infra(self) -> bool:
         """True if the grading says nothing of the submission and is worth another try."""
-        return self.report is None or self.report.exit_code == 3
+        return self.report is None or self.report.exit_code == INFRA_EXIT
 
     @property
     def why(self) -> str:
@@ -74,7 +76,7 @@ def grade_job(job: Job) -> Done:
         try:
             report = _grade(job)
         except InferlabError as error:
-            failure = f"{error.message} ({error.hint})" if error.hint else error.message
+            failure = error.line
             if isinstance(error, JudgeError):
                 _forget_server()
         if job.device == "cuda":
