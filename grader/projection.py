@@ -1,11 +1,12 @@
 """What proves a timed call: fresh inputs before it, projections of all its outputs after it.
 
 Every row of every output is multiplied with a secret vector of random signs and compared with the
-same for the trusted implementation. A row that was not computed, is stale, or comes from other
+same for the trusted implementation; few rows are cut into more, so that rounding averages out. A row that was not computed, is stale, or comes from other
 inputs differs by about its own length. Reading the outputs once is cheap enough for the clock to
 run meanwhile, so time stops when the right values lie in the judge's memory.
 """
 
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from grader.ring import Layout, Slot, Spec
 
 # Both sides round, and a projection is rounded once more: limits in units of the table's.
 TYPICAL, WORST = 2.0, 14.0
+FEW_ROWS = 64  # one projection of one row would be judged by how it happens to be rounded
 DOUBLED = 2.0  # for whole outputs: what they are compared with has been rounded too
 
 
@@ -139,5 +141,8 @@ class Prover:
 
 
 def _rows(tensor: Tensor) -> Tensor:
-    """Return a tensor as [rows, width]; one of one dimension is a single row."""
-    return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() > 1 else tensor.reshape(1, -1)
+    """Return a tensor as [rows, width], where few rows are cut into equal parts if they can be."""
+    width = tensor.shape[-1]
+    if tensor.numel() < FEW_ROWS * width:
+        width //= math.gcd(width, FEW_ROWS)
+    return tensor.reshape(-1, width)

@@ -43,7 +43,7 @@ def test_example_of_int4(student):
 def test_example_of_linears(student):
     """A quantized layer multiplies with what is left of the weight."""
     linear = student.handle("nn", given="llama").Linear(8, 1)
-    linear.load_state_dict({"weight": W, "bias": torch.tensor([10.0])})
+    linear.load_state_dict({"weight": W, "bias": torch.tensor([10.0])}, assign=True)
     x = torch.arange(1.0, 9.0)[None]
 
     int4 = expect(student.handle("Int4Linear").from_float(linear, group=4), Proxy)
