@@ -1,9 +1,10 @@
 """What proves a timed call: fresh inputs before it, projections of all its outputs after it.
 
 Every row of every output is multiplied with a secret vector of random signs and compared with the
-same for the trusted implementation; few rows are cut into more, so that rounding averages out. A row that was not computed, is stale, or comes from other
-inputs differs by about its own length. Reading the outputs once is cheap enough for the clock to
-run meanwhile, so time stops when the right values lie in the judge's memory.
+same for the trusted implementation; few rows are cut into more, so that rounding averages out. A
+row that was not computed, is stale, or comes from other inputs differs by about its own length.
+Reading the outputs once is cheap enough for the clock to run meanwhile, so time stops when the
+right values lie in the judge's memory.
 """
 
 import math
