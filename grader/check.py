@@ -18,7 +18,7 @@ from grader.check_files import check_files, fails_line, shown, solution, variant
 from grader.check_reports import Graded, Role, judge
 from grader.controls import make_controls
 from grader.errors import InferlabError
-from grader.findings import CheckReport, Finding, OnProgress
+from grader.findings import CheckReport, Finding, OnProgress, Outcome
 from grader.lab import Lab
 from grader.results import Expected, Report
 from grader.sessions import ForkServer
@@ -171,6 +171,12 @@ def _judge() -> Generator[Grade, None, None]:
         server.close()
 
 
+def _problems(graded: Graded) -> str:
+    """Say at once what did not hold: a check that is cut off has no findings."""
+    problems = [found.got for found in judge(graded) if found.outcome is Outcome.FAILED]
+    return f" · failed: {'; '.join(problems)}" if problems else ""
+
+
 def _run(
     trials: list[Trial], runner: _Runner, jobs: int, on_progress: OnProgress | None
 ) -> list[Graded]:
@@ -178,10 +184,11 @@ def _run(
         futures = {pool.submit(runner, trial): trial for trial in trials}
         try:
             for done, future in enumerate(as_completed(futures), 1):
-                future.result()
+                graded = future.result()
                 if on_progress is not None:
                     trial = futures[future]
-                    on_progress(done, len(trials), f"{trial.lab.name} {trial.label}")
+                    label = f"{trial.lab.name} {trial.label}{_problems(graded)}"
+                    on_progress(done, len(trials), label)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

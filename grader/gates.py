@@ -31,10 +31,14 @@ class Gates:
         if expected.gate:
             self._closed.setdefault(expected.task, expected.id)
 
-    def check_not_lost(self, task_id: str) -> None:
-        """Raise GateFailed if the task cannot earn all of its points any more."""
+    def check_not_lost(self, task_id: str, needed: Iterable[str]) -> None:
+        """Raise GateFailed if the task cannot earn all of its points any more.
+
+        ``needed`` are the tasks that some of its points need all of.
+        """
         if task_id in self._lost:
             raise GateFailed(f"{self._lost[task_id]} did not pass")
+        self.check((), needed)
 
     def check(self, gates_of: Iterable[str], all_of: Iterable[str]) -> None:
         """Raise GateFailed if a gate of some tasks, or any test of others, did not pass."""

@@ -145,8 +145,14 @@ def lasting_trouble() -> str:
     return problem
 
 
+def trouble_at_rest() -> str:
+    """Return what is wrong with the GPU while nothing is timed: races hold much of its memory."""
+    with leased(alone=False):
+        return lasting_trouble()
+
+
 def assert_fit() -> None:
     """Raise CannotGrade if the GPU is lost or its memory taken."""
-    problem = lasting_trouble()
+    problem = trouble_at_rest()
     if problem:
         raise CannotGrade(problem, "free the GPU, or grade with --device cpu")

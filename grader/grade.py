@@ -102,8 +102,9 @@ def grade(
 
     ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
     could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
-    lost a point: to know which tasks are lost, not how many points. ``start`` starts the session.
-    ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
+    lost a point or is sure to: to know which tasks are lost, not how many points. ``start`` starts
+    the session. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and
+    ("test", TestResult).
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device)

@@ -85,9 +85,11 @@ class JudgePlugin:
         self._until_lost = until_lost
         self._device = device
         self._lease = gpu.Lease() if device != "cpu" else None
-        self._leased = ""  # the task, or the test that is timed, that it was taken for
+        self._leased: str | None = ""  # the task that it was taken for; None: all that is timed
         self._seed = seed
         self._gates = Gates(closed)
+        self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
+        self._barrier = ""  # why the test at hand does not run
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
         self._timed = {task.id for task in lab.tasks if task.ladders}
@@ -157,6 +159,8 @@ class JudgePlugin:
             if expected.task not in order:
                 raise pytest.UsageError(f"{item.nodeid} belongs to no task of the lab")
             self._expected[item.nodeid] = expected
+            if expected.weight > 0:
+                self._needed.setdefault(expected.task, set()).update(needs_of(item))
 
         def key(item: pytest.Item) -> tuple[int, bool]:
             expected = self._expected[item.nodeid]
@@ -187,7 +191,9 @@ class JudgePlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Give each task its own worker and each test its deadline; report when it has ended."""
         expected = self._expected[item.nodeid]
-        self._take_gpu(item, expected)
+        self._barrier = self._find_barrier(item, expected)
+        if not self._barrier:
+            self._take_gpu(item, expected)
         if expected.task != self._current_task:
             if not self._one_worker:
                 self._student.retire_()
@@ -212,11 +218,11 @@ class JudgePlugin:
         return done
 
     def _take_gpu(self, item: pytest.Item, expected: Expected) -> None:
-        """Take the GPU for a task, or alone for a test that is timed; waiting is our time."""
+        """Take the GPU for a task, or alone for all that is timed; waiting is our time."""
         if self._lease is None:
             return
         alone = "stopwatch" in getattr(item, "fixturenames", ())
-        user = item.nodeid if alone else expected.task
+        user = None if alone else expected.task
         if user != self._leased:
             # Nothing of this submission is on the GPU while others may have it.
             self._student.close_()
@@ -226,14 +232,21 @@ class JudgePlugin:
     def _ended(self) -> tuple[Verdict, str]:
         return self._outcome or (Verdict.INFRA, "the test did not run")
 
+    def _find_barrier(self, item: pytest.Item, expected: Expected) -> str:
+        """Say what failed that the test depends on, or return an empty string."""
+        task_id = expected.task
+        try:
+            self._gates.check((task_id, *self._lab.task(task_id).requires), needs_of(item))
+            if self._until_lost:
+                self._gates.check_not_lost(task_id, self._needed.get(task_id, ()))
+        except GateFailed as closed:
+            return str(closed)
+        return ""
+
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Stop a test whose task, or a task that it requires, failed a gate."""
-        expected = self._expected[item.nodeid]
-        marker = item.get_closest_marker("task")
-        needs = marker.kwargs.get("needs", ()) if marker else ()
-        self._gates.check((expected.task, *self._lab.task(expected.task).requires), needs)
-        if self._until_lost:
-            self._gates.check_not_lost(expected.task)
+        if self._barrier:
+            raise GateFailed(self._barrier)
         if time.monotonic() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")
@@ -289,6 +302,12 @@ def running_order(tasks: Sequence[Task]) -> list[str]:
         order.append(ready.id)
         todo.remove(ready)
     return order
+
+
+def needs_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the tasks of which no test may have failed."""
+    marker = item.get_closest_marker("task")
+    return tuple(marker.kwargs.get("needs", ())) if marker else ()
 
 
 def contract(item: pytest.Item) -> str:

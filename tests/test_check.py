@@ -522,6 +522,15 @@ def test_progress_counts_every_grading(lab: Lab) -> None:
     assert heard == [(1, 2, "01_numbers stub"), (2, 2, "01_numbers wrong/adds_one.py")]
 
 
+def test_progress_says_at_once_what_does_not_hold(lab: Lab) -> None:
+    edit(lab, "solutions/01_numbers/wrong/adds_one.py", "round(x / 2", "round(x / 3")
+    heard: list[str] = []
+
+    prove(lab, only=["wrong/*"], on_progress=lambda *event: heard.append(event[2]))
+
+    assert heard == ["01_numbers wrong/adds_one.py · failed: loses double, halve"]
+
+
 @pytest.mark.parametrize(
     ("pattern", "graded"),
     [

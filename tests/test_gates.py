@@ -48,13 +48,23 @@ def test_task_is_lost_with_the_first_test_that_is_worth_anything() -> None:
     gates = Gates({"rope": "rules[rope]"})
 
     gates.note(Expected("test_shown", "norm", "public", weight=0.0), Verdict.FAILED)
-    gates.check_not_lost("norm")
+    gates.check_not_lost("norm", [])
     gates.note(entry("norm"), Verdict.CRASHED)
 
     with pytest.raises(GateFailed, match="test_of_norm did not pass"):
-        gates.check_not_lost("norm")
+        gates.check_not_lost("norm", [])
     with pytest.raises(GateFailed, match=r"rules\[rope\]"):
-        gates.check_not_lost("rope")
+        gates.check_not_lost("rope", [])
+
+
+def test_task_is_lost_with_what_some_of_its_points_need() -> None:
+    gates = Gates({})
+
+    gates.note(Expected("test_shown", "norm", "public", weight=0.0), Verdict.FAILED)
+
+    gates.check_not_lost("speed", ["rope"])
+    with pytest.raises(GateFailed, match="needs all of norm; test_shown did not pass"):
+        gates.check_not_lost("speed", ["rope", "norm"])
 
 
 def test_first_failure_is_the_one_that_is_named() -> None:

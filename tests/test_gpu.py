@@ -93,6 +93,33 @@ def hold(folder: str, alone: bool, started: Event, release: Event) -> None:
         release.wait(60)
 
 
+def test_gpu_is_looked_at_while_nothing_is_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smi
+) -> None:
+    smi(FULL)  # as long as the race of another grading lasts
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    context = multiprocessing.get_context("spawn")
+    started, release, looked = context.Event(), context.Event(), threading.Event()
+    other = context.Process(target=hold, args=(str(tmp_path), True, started, release))
+    other.start()
+    assert started.wait(60)
+
+    def look() -> None:
+        gpu.assert_fit()
+        looked.set()
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    looked_beside_the_race = looked.wait(0.3)
+    smi(FREE)
+    release.set()
+    looker.join()
+    other.join()
+
+    assert not looked_beside_the_race
+    assert looked.is_set()
+
+
 @pytest.mark.parametrize(
     ("theirs", "ours", "waits"), [(False, False, False), (False, True, True), (True, False, True)]
 )

@@ -4,6 +4,7 @@ A stopwatch that is told its ratios stands in for the GPU's; the rest is the rea
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ SESSION = """
 import json, sys
 from pathlib import Path
 import torch
+from grader import gpu
 from grader.errors import CannotGrade, Mismatch, NotGraded
 from grader.lab import load_lab
 from grader.session import run_pytest
@@ -34,6 +36,13 @@ class Student:
     def printed_(self): return ""
     def retire_(self): pass
     def close_(self): pass
+
+class Lease:
+    def take(self, *, alone):
+        emit("lease", alone)
+        return 0.0
+
+gpu.Lease = Lease
 
 class Stopwatch:
     def verify(self, race):
@@ -46,23 +55,31 @@ import dataclasses
 def emit(event, data):
     print(json.dumps([event, data], default=dataclasses.asdict))
 
-run_pytest(load_lab(Path({lab!r})), Student(), device="cpu", seed=1, suite="all", closed={{}},
-           emit=emit, stopwatch=Stopwatch())
+run_pytest(load_lab(Path({lab!r})), Student(), device={device!r}, seed=1, suite="all", closed={{}},
+           emit=emit, stopwatch=Stopwatch(), until_lost={until_lost})
 """
+# The gate passes: only a later test of the task sees it.
+WRONG_IF_NARROW = "softmax(x.double(), -1).to(x.dtype) * (1 + 9 * (x.shape[1] == 2))"
 
 
-def graded(
-    formula: str = RIGHT, *, ratio: float = 9.0, right: bool = True, trouble: str = "pass"
-) -> tuple[dict[str, float], dict[str, str], list[Expected]]:
-    """Return the score of each task, the verdict of each test, and the manifest."""
+def events_of(formula: str = RIGHT, **options: Any) -> list[Any]:
+    """Return what a session tells."""
+    usual = {"ratio": 9.0, "right": True, "trouble": "pass", "lab": str(LAB.folder)}
     code = SESSION.format(
-        formula=formula, ratio=ratio, right=right, trouble=trouble, lab=str(LAB.folder)
+        formula=formula, **usual | {"device": "cpu", "until_lost": False} | options
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=HERE.parent, check=False
     )
     assert done.returncode == 0, done.stderr
-    events: list[Any] = [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def graded(
+    formula: str = RIGHT, **options: Any
+) -> tuple[dict[str, float], dict[str, str], list[Expected]]:
+    """Return the score of each task, the verdict of each test, and the manifest."""
+    events = events_of(formula, **options)
     expected = [
         Expected(**entry) for event, data in events if event == "manifest" for entry in data
     ]
@@ -96,13 +113,41 @@ def test_each_tier_brings_its_share(ratio: float, points: float) -> None:
 
 
 def test_speed_of_wrong_answers_is_not_even_measured() -> None:
-    # The gate passes: only a later test of the task sees it.
-    wrong_if_narrow = "softmax(x.double(), -1).to(x.dtype) * (1 + 9 * (x.shape[1] == 2))"
-    scores, verdicts, _ = graded(wrong_if_narrow)
+    scores, verdicts, _ = graded(WRONG_IF_NARROW)
 
     assert scores["speed"] == 0
     assert 0 < scores["right"] < 45
     assert {verdicts[name] for name in verdicts if "speed" in name} == {"skipped"}
+
+
+def leases(events: list[Any]) -> list[bool]:
+    """For each time that the GPU was taken, whether it was alone."""
+    return [alone for event, alone in events if event == "lease"]
+
+
+def test_gpu_is_taken_alone_once_for_all_that_is_timed() -> None:
+    assert leases(events_of(device="cuda")) == [False, True]
+
+
+def test_what_is_not_measured_waits_for_no_gpu() -> None:
+    assert leases(events_of(WRONG_IF_NARROW, device="cuda")) == [False]
+
+
+def test_task_that_is_sure_to_be_lost_is_left_out(tmp_path: Path) -> None:
+    root = shutil.copytree(LAB.root, tmp_path / "course")
+    suite = root / "grader" / "suites" / "test_91_softmax.py"
+    gate = '@task("speed", gate=True, needs=("right",))'
+    assert gate in suite.read_text()
+    suite.write_text(suite.read_text().replace(gate, '@task("speed", gate=True)'))
+    lab = str(root / "labs" / LAB.name)
+
+    _, whole, _ = graded(WRONG_IF_NARROW, lab=lab)
+    events = events_of(WRONG_IF_NARROW, lab=lab, device="cuda", until_lost=True)
+
+    assert whole["test_large_rows_are_right"] == "passed"
+    found = {data["id"]: data["verdict"] for event, data in events if event == "test"}
+    assert found["test_large_rows_are_right"] == "skipped"
+    assert leases(events) == [False]
 
 
 def test_values_that_are_wrong_when_timed_earn_nothing() -> None:

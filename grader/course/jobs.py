@@ -80,7 +80,7 @@ def grade_job(job: Job) -> Done:
             if isinstance(error, JudgeError):
                 _forget_server()
         if job.device == "cuda":
-            sick = gpu.lasting_trouble()
+            sick = gpu.trouble_at_rest()
     return Done(job, round(time.monotonic() - started, 2), report, failure, sick=sick)
 
 

@@ -15,9 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 CHUNK = 16  # bytes that a thread loads at once: 32 weights of int4, 16 of int8
-VECTOR = {"ROWS": 16, "CHUNKS": 32, "num_warps": 4}  # of a program, where x is one row
-MAGIC: tl.constexpr = tl.constexpr(8388608.0)  # 2**23: in [2**23, 2**24) floats are the integers
-MAGIC_BITS = 0x4B000000
+# Of a program, by measurement on an H200. First where x is one row, then where it has more.
+VECTOR4 = {"ROWS": 8, "CHUNKS": 32, "STAGES": 1, "num_warps": 1}
+VECTOR8 = {"ROWS": 8, "CHUNKS": 32, "STAGES": 1, "num_warps": 1}
+TILE4 = {"OUTS": 64, "WORDS": 16, "STAGES": 3, "num_warps": 4}
+TILE8 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
+LONGEST_GROUP = 1024  # columns of a step, where x is one row
+NEAR, FAR = 0x43800000, 0x41800000  # 256.0 and 16.0, as bits
+NEAR_SIGNED = NEAR ^ 0x400000  # 384.0: turns the sign of a code at the top of the mantissa around
 
 # --- int8 ------------------------------------------------------------------------------------
 
@@ -68,124 +73,257 @@ def dequantize_int4(packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> 
 
 
 @triton.jit
-def _words_of(words, row, chunk, chunks, num_out):
-    """Load 4 words of each chunk, 16 bytes at a time: [ROWS, CHUNKS, 4]."""
-    inside = (row < num_out)[:, None] & (chunk < chunks)[None, :]
-    place = (row[:, None] * chunks + chunk[None, :])[:, :, None] * 4
-    word = tl.load(words + place + tl.arange(0, 4)[None, None, :], inside[:, :, None], other=0)
+def _float(bits):
+    return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _words(words, row, start, per_row, WORDS: tl.constexpr):
+    """Load WORDS words of each row from ``start`` on, 16 bytes at a time."""
+    place = start + tl.arange(0, WORDS)
+    word = tl.load(
+        words + row[:, None] * per_row + place[None, :], mask=(place < per_row)[None, :], other=0
+    )
     return word.to(tl.uint32, bitcast=True)  # shifts bring zeros in
 
 
 @triton.jit
-def _multiplied(
-    acc, word, pair, magic, BITS: tl.constexpr, FIELD: tl.constexpr, BELOW: tl.constexpr
-):
-    """Add one field of both halves of each word, less BELOW, times their columns of x.
+def _words_of_chunks(word):
+    """Take chunks of 4 words apart: [ROWS, 4 * CHUNKS] -> four of [ROWS, CHUNKS]."""
+    pairs = tl.reshape(word, [word.shape[0], word.shape[1] // 4, 2, 2])
+    even, odd = tl.split(pairs)
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
 
-    A field stays where it is in its half, as code << BITS * FIELD: put into the mantissa of 2**23
-    it becomes a float without a conversion, and x is divided instead. ``magic`` is 2**23 as bits,
-    an argument of the kernel: as a constant it would take the place of the mask in an instruction.
+
+@triton.jit
+def _quarters(value):
+    """Take columns apart: [CHUNKS, 4] -> four of [CHUNKS]."""
+    even, odd = tl.split(tl.reshape(value, [value.shape[0], 2, 2]))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
+
+
+@triton.jit
+def _eight_columns(x, column, inside):
+    """Load x at 8 columns from ``column`` [CHUNKS] on: the even [CHUNKS, 4] and the odd ones."""
+    place = column[:, None] + tl.arange(0, 8)[None, :]
+    value = tl.load(x + place, mask=inside[:, None], other=0.0).to(tl.float32)
+    return tl.split(tl.reshape(value, [value.shape[0], 4, 2]))
+
+
+@triton.jit
+def _two_nibbles(acc, word, even, odd, near, far):
+    """Add two neighbours, at bits 15 and 19 of ``word``, times their columns of x.
+
+    There they lie in the top of a float's mantissa: put into 256.0 the first makes 256 + code, put
+    into 16.0 the second makes 16 + code. 256 and 16 times x are taken off later, for all rows.
     """
-    mask: tl.constexpr = ((1 << BITS) - 1) << (BITS * FIELD)
-    offset: tl.constexpr = MAGIC + (BELOW << (BITS * FIELD))
-    near, far = tl.split(pair * (1.0 / (1 << (BITS * FIELD))))  # [CHUNKS, 4]
-    low = ((word & mask) | magic).to(tl.float32, bitcast=True) - offset
-    acc += low * near[None, :, :]
-    high = (((word >> 16) & mask) | magic).to(tl.float32, bitcast=True) - offset
-    return acc + high * far[None, :, :]
+    acc += _float((word & 0x78000) | near) * even[None, :]
+    return acc + _float((word & 0x780000) | far) * odd[None, :]
+
+
+@triton.jit
+def _eight_nibbles(acc, evens, odds, word, x, column, inside, near, far):
+    """Add a word's 8 weights times x, and x to the sums of its even and odd columns."""
+    even, odd = _eight_columns(x, column, inside)
+    x0, x2, x4, x6 = _quarters(even)
+    x1, x3, x5, x7 = _quarters(odd)
+    acc = _two_nibbles(acc, word << 15, x0, x1, near, far)
+    acc = _two_nibbles(acc, word << 7, x2, x3, near, far)
+    acc = _two_nibbles(acc, word >> 1, x4, x5, near, far)
+    acc = _two_nibbles(acc, word >> 9, x6, x7, near, far)
+    return acc, evens + ((x0 + x2) + (x4 + x6)), odds + ((x1 + x3) + (x5 + x7))
+
+
+@triton.jit
+def _of_groups(values, row, start, groups, GROUPS: tl.constexpr, SHARE: tl.constexpr):
+    """Load what belongs to groups, SHARE times each: [rows, GROUPS * SHARE]."""
+    group = start // SHARE + tl.arange(0, GROUPS)
+    place = row[:, None] * groups + group[None, :]
+    value = tl.load(values + place, mask=(group < groups)[None, :], other=0).to(tl.float32)
+    wide = tl.broadcast_to(value[:, :, None], [row.shape[0], GROUPS, SHARE])
+    return tl.reshape(wide, [row.shape[0], GROUPS * SHARE])
 
 
 @triton.jit
 def _vector4_kernel(
-    x, words, scale, zero, y, magic, num_out, chunks, chunks_per_group,
-    ROWS: tl.constexpr, CHUNKS: tl.constexpr,
+    x, words, scale, zero, y, near, far, num_out, chunks,
+    SHARE: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Multiply ROWS rows of the weights with x. A word is 8 nibbles, a chunk 4 words."""
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    eight = tl.arange(0, 4)[:, None] * 8 + tl.arange(0, 8)[None, :]
+    """Multiply ROWS rows of the weights with x. A word is 8 nibbles, a group SHARE chunks.
+
+    ``near`` and ``far`` are arguments: as constants they would take the mask's place in an
+    instruction, and the mask would cost a move.
+    """
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    here = tl.minimum(row, num_out - 1).to(tl.int64)
     acc = tl.zeros([ROWS, CHUNKS], tl.float32)
-    for start in range(0, chunks, CHUNKS):
+    for start in tl.range(0, chunks, CHUNKS, num_stages=STAGES):
         chunk = start + tl.arange(0, CHUNKS)
-        word = _words_of(words, row, chunk, chunks, num_out)
-        group = row[:, None] * (chunks // chunks_per_group) + (chunk // chunks_per_group)[None, :]
-        inside = (row < num_out)[:, None] & (chunk < chunks)[None, :]
-        s = tl.load(scale + group, mask=inside, other=0.0)
-        z = tl.load(zero + group, mask=inside, other=0).to(tl.float32)
-        column = chunk[:, None, None] * 32 + eight[None, :, :]
-        value = tl.load(x + column, mask=(chunk < chunks)[:, None, None], other=0.0).to(tl.float32)
-        # Columns 0..7 of a word come apart into pairs (0, 4), (2, 6), (1, 5), (3, 7).
-        even, odd = tl.split(tl.reshape(value, [CHUNKS, 4, 4, 2]))
-        first, third = tl.split(tl.reshape(even, [CHUNKS, 4, 2, 2]))
-        second, fourth = tl.split(tl.reshape(odd, [CHUNKS, 4, 2, 2]))
-        products = tl.zeros([ROWS, CHUNKS, 4], tl.float32)
-        products = _multiplied(products, word, first, magic, 4, 0, 0)
-        products = _multiplied(products, word, second, magic, 4, 1, 0)
-        products = _multiplied(products, word, third, magic, 4, 2, 0)
-        products = _multiplied(products, word, fourth, magic, 4, 3, 0)
-        # sum((code - zero) * x) = sum(code * x) - zero * sum(x): the last sum serves all rows.
-        total = tl.sum(tl.sum(value, 2), 1)
-        acc += s * (tl.sum(products, 2) - z * total[None, :])
+        inside = chunk < chunks
+        word = _words(words, here, start * 4, chunks * 4, CHUNKS * 4)
+        first, second, third, fourth = _words_of_chunks(word)
+        s = _of_groups(scale, here, start, chunks // SHARE, CHUNKS // SHARE, SHARE)
+        z = _of_groups(zero, here, start, chunks // SHARE, CHUNKS // SHARE, SHARE)
+        total = tl.zeros([ROWS, CHUNKS], tl.float32)
+        evens = tl.zeros([CHUNKS], tl.float32)
+        odds = tl.zeros([CHUNKS], tl.float32)
+        at = chunk * 32
+        total, evens, odds = _eight_nibbles(
+            total, evens, odds, first, x, at, inside, near, far
+        )  # fmt: skip
+        total, evens, odds = _eight_nibbles(
+            total, evens, odds, second, x, at + 8, inside, near, far
+        )  # fmt: skip
+        total, evens, odds = _eight_nibbles(
+            total, evens, odds, third, x, at + 16, inside, near, far
+        )  # fmt: skip
+        total, evens, odds = _eight_nibbles(
+            total, evens, odds, fourth, x, at + 24, inside, near, far
+        )  # fmt: skip
+        # sum((code - zero) * x) = sum(code * x) - zero * sum(x)
+        more = (256.0 * evens + 16.0 * odds)[None, :]
+        acc += s * ((total - more) - z * (evens + odds)[None, :])
     tl.store(y + row, tl.sum(acc, 1), mask=row < num_out)
 
 
 @triton.jit
+def _four_bytes(acc, word, x0, x1, x2, x3, near):
+    """Add a word's 4 weights times x: a byte at bit 15, put into 384.0 by ^, is 384 + code."""
+    acc += _float(((word << 15) & 0x7F8000) ^ near) * x0[None, :]
+    acc += _float(((word << 7) & 0x7F8000) ^ near) * x1[None, :]
+    acc += _float(((word >> 1) & 0x7F8000) ^ near) * x2[None, :]
+    return acc + _float(((word >> 9) & 0x7F8000) ^ near) * x3[None, :]
+
+
+@triton.jit
+def _eight_bytes(acc, word, after, x, column, inside, near):
+    """Add 8 weights of two words times x; return the sum of x too."""
+    even, odd = _eight_columns(x, column, inside)
+    x0, x2, x4, x6 = _quarters(even)
+    x1, x3, x5, x7 = _quarters(odd)
+    acc = _four_bytes(acc, word, x0, x1, x2, x3, near)
+    acc = _four_bytes(acc, after, x4, x5, x6, x7, near)
+    return acc, ((x0 + x2) + (x4 + x6)) + ((x1 + x3) + (x5 + x7))
+
+
+@triton.jit
 def _vector8_kernel(
-    x, words, scale, y, magic, num_out, chunks, ROWS: tl.constexpr, CHUNKS: tl.constexpr
+    x, words, scale, y, near, num_out, chunks,
+    ROWS: tl.constexpr, CHUNKS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Multiply ROWS rows of int8 weights with x. A word is 4 codes, a chunk 4 words."""
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    four = tl.arange(0, 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    here = tl.minimum(row, num_out - 1).to(tl.int64)
     acc = tl.zeros([ROWS, CHUNKS], tl.float32)
-    for start in range(0, chunks, CHUNKS):
+    for start in tl.range(0, chunks, CHUNKS, num_stages=STAGES):
         chunk = start + tl.arange(0, CHUNKS)
-        word = _words_of(words, row, chunk, chunks, num_out) ^ 0x80808080  # code + 128
-        column = chunk[:, None, None] * 16 + four[None, :, :]
-        value = tl.load(x + column, mask=(chunk < chunks)[:, None, None], other=0.0).to(tl.float32)
-        first, second = tl.split(tl.reshape(value, [CHUNKS, 4, 2, 2]))  # columns (0, 2), (1, 3)
-        products = tl.zeros([ROWS, CHUNKS, 4], tl.float32)
-        products = _multiplied(products, word, first, magic, 8, 0, 128)
-        products = _multiplied(products, word, second, magic, 8, 1, 128)
-        acc += tl.sum(products, 2)
+        inside = chunk < chunks
+        word = _words(words, here, start * 4, chunks * 4, CHUNKS * 4)
+        first, second, third, fourth = _words_of_chunks(word)
+        total = tl.zeros([ROWS, CHUNKS], tl.float32)
+        total, sums = _eight_bytes(total, first, second, x, chunk * 16, inside, near)
+        total, more = _eight_bytes(total, third, fourth, x, chunk * 16 + 8, inside, near)
+        acc += total - (384.0 * (sums + more))[None, :]
     s = tl.load(scale + row, mask=row < num_out, other=0.0)
     tl.store(y + row, tl.sum(acc, 1) * s, mask=row < num_out)
 
 
 @triton.jit
+def _nibble(word, at: tl.constexpr, near):
+    """Return 256 + the code at bit 4 * ``at``."""
+    shifted = word << (15 - 4 * at) if at < 4 else word >> (4 * at - 15)
+    return _float((shifted & 0x78000) | near)
+
+
+@triton.jit
+def _tile_of_x(x, row, column, rows, width):
+    place = tl.minimum(row, rows - 1).to(tl.int64)[:, None] * width + column[None, :]
+    return tl.load(x + place, mask=(column < width)[None, :], other=0.0)
+
+
+@triton.jit
+def _tile4_kernel(
+    x, words, scale, offset, y, near, rows, num_out, width,
+    SHARE: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
+    OUTS: tl.constexpr, WORDS: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    """Multiply a tile of weights with one of x; ``offset`` is 256 + zero. A group is SHARE words,
+    and a step GROUPS groups or, if they are longer, a part of one."""
+    out = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    here = tl.minimum(out, num_out - 1).to(tl.int64)
+    groups = width // 8 // SHARE
+    acc = tl.zeros([OUTS, ROWS], tl.float32)
+    for start in tl.range(0, width // 8, WORDS, num_stages=STAGES):
+        value = _tile_of_x(x, row, start * 8 + tl.arange(0, WORDS * 8), rows, width)
+        word = _words(words, here, start, width // 8, WORDS)
+        if GROUPS == 1:
+            s = tl.load(scale + here * groups + start // SHARE)[:, None]
+            z = tl.load(offset + here * groups + start // SHARE)[:, None]
+        else:
+            s = _of_groups(scale, here, start, groups, GROUPS, SHARE)
+            z = _of_groups(offset, here, start, groups, GROUPS, SHARE)
+        # Joined so that columns 0..7 of a word end up side by side.
+        evens = tl.join(
+            tl.join((_nibble(word, 0, near) - z) * s, (_nibble(word, 4, near) - z) * s),
+            tl.join((_nibble(word, 2, near) - z) * s, (_nibble(word, 6, near) - z) * s),
+        )
+        odds = tl.join(
+            tl.join((_nibble(word, 1, near) - z) * s, (_nibble(word, 5, near) - z) * s),
+            tl.join((_nibble(word, 3, near) - z) * s, (_nibble(word, 7, near) - z) * s),
+        )
+        weight = tl.reshape(tl.join(evens, odds), [OUTS, WORDS * 8]).to(value.dtype)
+        acc = tl.dot(weight, tl.trans(value), acc, input_precision="ieee")
+    place = row.to(tl.int64)[None, :] * num_out + out[:, None]
+    tl.store(y + place, acc, mask=(row < rows)[None, :] & (out < num_out)[:, None])
+
+
+@triton.jit
 def _tile8_kernel(
-    x, codes, scale, y, rows, num_out, width,
-    ROWS: tl.constexpr, OUTS: tl.constexpr, COLUMNS: tl.constexpr,
+    x, words, scale, y, near, rows, num_out, width,
+    ROWS: tl.constexpr, OUTS: tl.constexpr, WORDS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Multiply a tile of x with a tile of int8 weights, which every dtype of x holds exactly."""
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    out = tl.program_id(1).to(tl.int64) * OUTS + tl.arange(0, OUTS)[None, :]
-    acc = tl.zeros([ROWS, OUTS], tl.float32)
-    for start in range(0, width, COLUMNS):
-        column = start + tl.arange(0, COLUMNS)
-        in_x = (row < rows) & (column < width)[None, :]
-        value = tl.load(x + row * width + column[None, :], mask=in_x, other=0.0)
-        inside = (column < width)[:, None] & (out < num_out)
-        code = tl.load(codes + out * width + column[:, None], mask=inside, other=0)
-        acc = tl.dot(value, code.to(value.dtype), acc, input_precision="ieee")
-    acc *= tl.load(scale + out, mask=out < num_out, other=0.0)
-    tl.store(y + row * num_out + out, acc, mask=(row < rows) & (out < num_out))
+    """Multiply a tile of int8 weights, which every dtype of x holds exactly, with one of x."""
+    out = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    here = tl.minimum(out, num_out - 1).to(tl.int64)
+    acc = tl.zeros([OUTS, ROWS], tl.float32)
+    for start in tl.range(0, width // 4, WORDS, num_stages=STAGES):
+        value = _tile_of_x(x, row, start * 4 + tl.arange(0, WORDS * 4), rows, width)
+        word = _words(words, here, start, width // 4, WORDS)
+        first = _float(((word << 15) & 0x7F8000) ^ near) - 384.0
+        second = _float(((word << 7) & 0x7F8000) ^ near) - 384.0
+        third = _float(((word >> 1) & 0x7F8000) ^ near) - 384.0
+        fourth = _float(((word >> 9) & 0x7F8000) ^ near) - 384.0
+        code = tl.join(tl.join(first, third), tl.join(second, fourth))
+        code = tl.reshape(code, [OUTS, WORDS * 4]).to(value.dtype)
+        acc = tl.dot(code, tl.trans(value), acc, input_precision="ieee")
+    acc *= tl.load(scale + here)[:, None]
+    place = row.to(tl.int64)[None, :] * num_out + out[:, None]
+    tl.store(y + place, acc, mask=(row < rows)[None, :] & (out < num_out)[:, None])
 
 
 @triton.jit
-def _scale_and_zero(scale, zero, out, column, width, groups, group, inside):
-    place = out * groups + column // group
+def _dequantized(code, scale, zero, out, column, width, group, inside):
+    place = out * (width // group) + column // group
     s = tl.load(scale + place, mask=inside, other=0.0)
-    return s, tl.load(zero + place, mask=inside, other=0).to(tl.float32)
+    z = tl.load(zero + place, mask=inside, other=0).to(tl.float32)
+    return (code.to(tl.float32) - z) * s
 
 
 @triton.jit
-def _tile_kernel(
+def _any_kernel(
     x, packed, scale, zero, y, rows, num_out, width, group,
-    ROWS: tl.constexpr, OUTS: tl.constexpr, BYTES: tl.constexpr, ONE_GROUP: tl.constexpr,
+    ROWS: tl.constexpr, OUTS: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
-    """Multiply a tile of x with a tile of weights; even and odd columns are two products."""
+    """Multiply a tile of x with one of weights, for any group and width: a byte, a scale and a zero
+    for each weight; even and odd columns are two products."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     out = tl.program_id(1).to(tl.int64) * OUTS + tl.arange(0, OUTS)[None, :]
-    groups = width // group
     acc = tl.zeros([ROWS, OUTS], tl.float32)
     for start in range(0, width // 2, BYTES):
         byte = start + tl.arange(0, BYTES)
@@ -195,21 +333,11 @@ def _tile_kernel(
         x_odd = tl.load(x + row * width + even[None, :] + 1, mask=in_x, other=0.0)
         inside = (even < width)[:, None] & (out < num_out)
         both = tl.load(packed + out * (width // 2) + byte[:, None], mask=inside, other=0)
-        if ONE_GROUP:  # all columns of this step share a scale
-            s, z = _scale_and_zero(
-                scale, zero, out, 2 * start, width, groups, group, out < num_out
-            )  # fmt: skip
-            s_odd, z_odd = s, z
-        else:
-            column = even[:, None]
-            s, z = _scale_and_zero(scale, zero, out, column, width, groups, group, inside)
-            s_odd, z_odd = _scale_and_zero(
-                scale, zero, out, column + 1, width, groups, group, inside
-            )  # fmt: skip
-        w_even = (((both & 15).to(tl.float32) - z) * s).to(x_even.dtype)
-        w_odd = (((both >> 4).to(tl.float32) - z_odd) * s_odd).to(x_even.dtype)
-        acc = tl.dot(x_even, w_even, acc, input_precision="ieee")
-        acc = tl.dot(x_odd, w_odd, acc, input_precision="ieee")
+        column = even[:, None]
+        w_even = _dequantized(both & 15, scale, zero, out, column, width, group, inside)
+        w_odd = _dequantized(both >> 4, scale, zero, out, column + 1, width, group, inside)
+        acc = tl.dot(x_even, w_even.to(x_even.dtype), acc, input_precision="ieee")
+        acc = tl.dot(x_odd, w_odd.to(x_odd.dtype), acc, input_precision="ieee")
     tl.store(y + row * num_out + out, acc, mask=(row < rows) & (out < num_out))
 
 
@@ -226,17 +354,22 @@ def int4_matmul(
     y = torch.empty(rows, num_out, dtype=x.dtype, device=x.device)
     if y.numel() == 0:
         return y
-    if rows == 1 and group % (2 * CHUNK) == 0 and _whole_chunks(packed):
-        sizes = (MAGIC_BITS, num_out, width // (2 * CHUNK), group // (2 * CHUNK))
-        _vector4_kernel[_vector_grid(num_out)](
-            *(x, packed.view(torch.int32), scale, zero, y, *sizes), **VECTOR
-        )
+    if not _whole_chunks(packed) or group < 8 or group & (group - 1):
+        tile = min(_tile(x), 32)
+        grid = (triton.cdiv(rows, tile), triton.cdiv(num_out, 32))
+        sizes = (rows, num_out, width, group)
+        _any_kernel[grid](x, packed, scale, zero, y, *sizes, ROWS=tile, OUTS=32, BYTES=32)
         return y
-    tile, outs = _tile(x)
-    half = 32 if group % 64 == 0 else 16
-    grid = (triton.cdiv(rows, tile), triton.cdiv(num_out, outs))
-    blocks = {"ROWS": tile, "OUTS": outs, "BYTES": half, "ONE_GROUP": group % (2 * half) == 0}
-    _tile_kernel[grid](x, packed, scale, zero, y, rows, num_out, width, group, **blocks)
+    words = packed.view(torch.int32)
+    if _is_vector(x) and 2 * CHUNK <= group <= LONGEST_GROUP:
+        share = group // (2 * CHUNK)
+        sizes = (NEAR, FAR, num_out, width // (2 * CHUNK), share)
+        grid = (triton.cdiv(num_out, VECTOR4["ROWS"]),)
+        _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **VECTOR4)
+        return y
+    share, offset = group // 8, zero.float() + 256  # floats: only they are fetched ahead
+    sizes = (NEAR, rows, num_out, width, share, max(TILE4["WORDS"] // share, 1), _tile(x))
+    _tile4_kernel[_tiles(x, num_out, TILE4)](x, words, scale, offset, y, *sizes, **TILE4)
     return y
 
 
@@ -248,19 +381,19 @@ def _int8_matmul(
     """Return x @ W.T for the weights that the codes stand for, dequantized in the kernel."""
     x, codes, scale = x.contiguous(), codes.contiguous(), scale.contiguous()
     (rows, width), num_out = x.shape, codes.shape[0]
+    if not _whole_chunks(codes):
+        return F.linear(x, dequantize_int8(codes, scale).to(x.dtype))
     y = torch.empty(rows, num_out, dtype=x.dtype, device=x.device)
     if y.numel() == 0:
         return y
-    if rows == 1 and _whole_chunks(codes):
-        sizes = (MAGIC_BITS, num_out, width // CHUNK)
-        _vector8_kernel[_vector_grid(num_out)](
-            x, codes.view(torch.int32), scale, y, *sizes, **VECTOR
-        )
+    words = codes.view(torch.int32)
+    if _is_vector(x):
+        grid = (triton.cdiv(num_out, VECTOR8["ROWS"]),)
+        sizes = (NEAR_SIGNED, num_out, width // CHUNK)
+        _vector8_kernel[grid](x, words, scale, y, *sizes, **VECTOR8)
         return y
-    tile, outs = _tile(x)
-    grid = (triton.cdiv(rows, tile), triton.cdiv(num_out, outs))
-    blocks = {"ROWS": tile, "OUTS": outs, "COLUMNS": 64}
-    _tile8_kernel[grid](x, codes, scale, y, rows, num_out, width, **blocks)
+    sizes = (NEAR_SIGNED, rows, num_out, width, _tile(x))
+    _tile8_kernel[_tiles(x, num_out, TILE8)](x, words, scale, y, *sizes, **TILE8)
     return y
 
 
@@ -270,14 +403,20 @@ def _whole_chunks(stored: Tensor) -> bool:  # contiguous [O, bytes of a row]
     return aligned and stored.shape[1] % CHUNK == 0
 
 
-def _vector_grid(num_out: int) -> tuple[int]:
-    return (triton.cdiv(num_out, VECTOR["ROWS"]),)
+def _is_vector(x: Tensor) -> bool:
+    """Return whether the kernels for one row serve x: what they lose shows in float32 alone."""
+    return x.shape[0] == 1 and x.element_size() == 2
 
 
-def _tile(x: Tensor) -> tuple[int, int]:
-    """Return rows and columns of a tile of the result; float32 takes twice the registers."""
+def _tile(x: Tensor) -> int:
+    """Return the rows of x in a tile; float32 takes twice the memory."""
     most = 64 if x.element_size() == 2 else 32
-    return min(max(triton.next_power_of_2(x.shape[0]), 16), most), most
+    return min(max(triton.next_power_of_2(x.shape[0]), 16), most)
+
+
+def _tiles(x: Tensor, num_out: int, sizes: dict[str, int]) -> tuple[int, int]:
+    """Return the grid of tiles."""
+    return triton.cdiv(num_out, sizes["OUTS"]), triton.cdiv(x.shape[0], _tile(x))
 
 
 # --- linears ---------------------------------------------------------------------------------
