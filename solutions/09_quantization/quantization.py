@@ -16,10 +16,10 @@ from torch.nn import functional as F
 
 CHUNK = 16  # bytes that a thread loads at once: 32 weights of int4, 16 of int8
 # Of a program, by measurement on an H200. First where x is one row, then where it has more.
-VECTOR4 = {"ROWS": 8, "CHUNKS": 32, "STAGES": 1, "num_warps": 1}
-VECTOR8 = {"ROWS": 8, "CHUNKS": 32, "STAGES": 1, "num_warps": 1}
-TILE4 = {"OUTS": 64, "WORDS": 16, "STAGES": 3, "num_warps": 4}
-TILE8 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
+VECTOR4 = {"ROWS": 8, "CHUNKS": 128, "STAGES": 1, "num_warps": 4}
+VECTOR8 = {"ROWS": 4, "CHUNKS": 64, "STAGES": 1, "num_warps": 2}
+TILE4 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
+TILE8 = {"OUTS": 64, "WORDS": 64, "STAGES": 3, "num_warps": 4}
 LONGEST_GROUP = 1024  # columns of a step, where x is one row
 NEAR, FAR = 0x43800000, 0x41800000  # 256.0 and 16.0, as bits
 NEAR_SIGNED = NEAR ^ 0x400000  # 384.0: turns the sign of a code at the top of the mantissa around
