@@ -1,7 +1,7 @@
 """Lab 09, model answer: symmetric int8, packed int4, and kernels that dequantize in registers.
 
-For one row of x a kernel reads 16 bytes of codes at a time and turns a code into a float by two
-operations, without a conversion. For more rows it dequantizes tiles for ``tl.dot``.
+For one row of x a kernel reads 16 bytes of codes at a time and turns a code into a float by one
+operation, without a conversion. For more rows it dequantizes tiles for ``tl.dot``.
 """
 
 import copy
@@ -16,11 +16,13 @@ from torch.nn import functional as F
 
 CHUNK = 16  # bytes that a thread loads at once: 32 weights of int4, 16 of int8
 # Of a program, by measurement on an H200. First where x is one row, then where it has more.
-VECTOR4 = {"ROWS": 8, "CHUNKS": 128, "STAGES": 1, "num_warps": 4}
-VECTOR8 = {"ROWS": 4, "CHUNKS": 64, "STAGES": 1, "num_warps": 2}
+VECTOR4 = {"ROWS": 8, "CHUNKS": 128, "num_warps": 4}
+NARROW4 = {"ROWS": 8, "CHUNKS": 64, "num_warps": 2}  # else a program has a step or two, and ends
+VECTOR8 = {"ROWS": 4, "CHUNKS": 64, "num_warps": 2}
 TILE4 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
 TILE8 = {"OUTS": 64, "WORDS": 64, "STAGES": 3, "num_warps": 4}
-LONGEST_GROUP = 1024  # columns of a step, where x is one row
+LONGEST_GROUP = 32 * NARROW4["CHUNKS"]  # columns of a step, where x is one row
+NARROW = 16_384  # columns
 NEAR, FAR = 0x43800000, 0x41800000  # 256.0 and 16.0, as bits
 NEAR_SIGNED = NEAR ^ 0x400000  # 384.0: turns the sign of a code at the top of the mantissa around
 
@@ -151,7 +153,7 @@ def _of_groups(values, row, start, groups, GROUPS: tl.constexpr, SHARE: tl.const
 @triton.jit
 def _vector4_kernel(
     x, words, scale, zero, y, near, far, num_out, chunks,
-    SHARE: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr, STAGES: tl.constexpr,
+    SHARE: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Multiply ROWS rows of the weights with x. A word is 8 nibbles, a group SHARE chunks.
 
@@ -161,7 +163,7 @@ def _vector4_kernel(
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     here = tl.minimum(row, num_out - 1).to(tl.int64)
     acc = tl.zeros([ROWS, CHUNKS], tl.float32)
-    for start in tl.range(0, chunks, CHUNKS, num_stages=STAGES):
+    for start in range(0, chunks, CHUNKS):
         chunk = start + tl.arange(0, CHUNKS)
         inside = chunk < chunks
         word = _words(words, here, start * 4, chunks * 4, CHUNKS * 4)
@@ -212,14 +214,13 @@ def _eight_bytes(acc, word, after, x, column, inside, near):
 
 @triton.jit
 def _vector8_kernel(
-    x, words, scale, y, near, num_out, chunks,
-    ROWS: tl.constexpr, CHUNKS: tl.constexpr, STAGES: tl.constexpr,
+    x, words, scale, y, near, num_out, chunks, ROWS: tl.constexpr, CHUNKS: tl.constexpr
 ):  # fmt: skip
     """Multiply ROWS rows of int8 weights with x. A word is 4 codes, a chunk 4 words."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     here = tl.minimum(row, num_out - 1).to(tl.int64)
     acc = tl.zeros([ROWS, CHUNKS], tl.float32)
-    for start in tl.range(0, chunks, CHUNKS, num_stages=STAGES):
+    for start in range(0, chunks, CHUNKS):
         chunk = start + tl.arange(0, CHUNKS)
         inside = chunk < chunks
         word = _words(words, here, start * 4, chunks * 4, CHUNKS * 4)
@@ -364,8 +365,9 @@ def int4_matmul(
     if _is_vector(x) and 2 * CHUNK <= group <= LONGEST_GROUP:
         share = group // (2 * CHUNK)
         sizes = (NEAR, FAR, num_out, width // (2 * CHUNK), share)
-        grid = (triton.cdiv(num_out, VECTOR4["ROWS"]),)
-        _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **VECTOR4)
+        program = NARROW4 if width < NARROW else VECTOR4
+        grid = (triton.cdiv(num_out, program["ROWS"]),)
+        _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **program)
         return y
     share, offset = group // 8, zero.float() + 256  # floats: only they are fetched ahead
     sizes = (NEAR, rows, num_out, width, share, max(TILE4["WORDS"] // share, 1), _tile(x))
