@@ -374,7 +374,7 @@ def test_gathered_output(student, draw, world):
 def test_column_leading_dimensions(student, draw, gather):
     """x may have any number of leading dimensions, and one layer may be used many times."""
     first = dense(draw, 20, 36)
-    group = student.spawn(3)
+    group = student.spawn(2)
     module = column(group, first, gather)
 
     for lead in LEADS:
@@ -430,7 +430,7 @@ def test_column_collectives(student, draw, world, gather):
 def test_column_input_without_gradient(student, draw):
     """If x needs no gradient, backward sends nothing, and the parameters' gradients are right."""
     case = dense(draw, 35, 36)
-    group = student.spawn(3)
+    group = student.spawn(2)
     module = column(group, case)
 
     with group.collectives() as sent:
@@ -486,7 +486,7 @@ def test_column_dtypes(student, draw, dtype):
     """Outputs, parameters and gradients have the dtype of what came in."""
     case = dense(draw, 35, 36, dtype=dtype)
 
-    assert_column(column_step(student.spawn(3), case, gather=True), case, gather=True)
+    assert_column(column_step(student.spawn(2), case, gather=True), case, gather=True)
 
 
 @task("column")
@@ -496,20 +496,20 @@ def test_column_of_views(student, draw):
     weight, x = case.weight.t().contiguous().t(), draw.normal(5, 3, 41).transpose(0, 1)[..., 2:37]
     views = Dense(x, weight, draw.normal(36, 2)[:, 1], draw.normal(36, 3, 5).permute(1, 2, 0))
 
-    assert_column(column_step(student.spawn(3), views, gather=True), views, gather=True)
+    assert_column(column_step(student.spawn(2), views, gather=True), views, gather=True)
 
 
 @task("column")
 def test_column_sends_no_inputs(student, draw):
     """Each rank computes with the x that it was given; x is neither averaged nor sent round."""
     case = dense(draw, 35, 36)
-    group = student.spawn(3)
-    inputs = [draw.normal(3, 5, 35) for _ in range(3)]
+    group = student.spawn(2)
+    inputs = [draw.normal(3, 5, 35) for _ in range(2)]
 
     got = each(column(group, case)(PerRank(inputs)))
 
     for rank, (out, x) in enumerate(zip(got, inputs, strict=True)):
-        want = cut(oracle.linear(x, case.weight, case.bias), rank, 3)
+        want = cut(oracle.linear(x, case.weight, case.bias), rank, 2)
         assert_out(Step(rank, out, None, {}), want, x, 35)
 
 
@@ -517,15 +517,15 @@ def test_column_sends_no_inputs(student, draw):
 def test_column_sums_what_differs(student, draw):
     """Where the ranks' inputs differ, x's gradient is still the sum of all ranks' gradients."""
     case = dense(draw, 35, 36)
-    group = student.spawn(3)
-    inputs = [draw.normal(3, 5, 35) for _ in range(3)]
+    group = student.spawn(2)
+    inputs = [draw.normal(3, 5, 35) for _ in range(2)]
 
     module = column(group, case)
-    steps = train(group, module, PerRank(inputs), cuts(case.dy, 3), case.names)
+    steps = train(group, module, PerRank(inputs), cuts(case.dy, 2), case.names)
 
     for step, x in zip(steps, inputs, strict=True):
         dx, dweight, _ = oracle.linear_gradients(x, case.weight, case.dy)
-        own = oracle.part(36, step.rank, 3)
+        own = oracle.part(36, step.rank, 2)
         assert_gradient(step, step.dx, "x", dx, x)
         assert_gradient(step, step.grads["weight"], "weight", dweight[own], case.weight)
 
@@ -611,7 +611,7 @@ def test_row_equals_the_dense_layer(student, draw, world, bias):
 def test_row_leading_dimensions(student, draw):
     """x may have any number of leading dimensions, and one layer may be used many times."""
     first = dense(draw, 36, 20)
-    group = student.spawn(3)
+    group = student.spawn(2)
     module = row(group, first)
 
     for lead in LEADS:
@@ -652,7 +652,7 @@ def test_row_collectives(student, draw, world, bias):
 def test_row_input_without_gradient(student, draw):
     """If x needs no gradient, the parameters' gradients are right nevertheless."""
     case = dense(draw, 36, 35)
-    group = student.spawn(3)
+    group = student.spawn(2)
 
     assert_row(row_train(group, row(group, case), case, needs=False), case, needs=False)
 
@@ -705,7 +705,7 @@ def test_row_that_cannot_be_divided(student, draw, inner, world):
 def test_row_dtypes(student, draw, dtype):
     """Outputs, parameters and gradients have the dtype of what came in."""
     case = dense(draw, 36, 35, dtype=dtype)
-    group = student.spawn(3)
+    group = student.spawn(2)
 
     assert_row(row_train(group, row(group, case), case), case)
 
@@ -716,7 +716,7 @@ def test_row_of_views(student, draw):
     case = dense(draw, 36, 35)
     weight, x = case.weight.t().contiguous().t(), draw.normal(5, 3, 41).transpose(0, 1)[..., 2:38]
     views = Dense(x, weight, draw.normal(35, 2)[:, 1], draw.normal(35, 3, 5).permute(1, 2, 0))
-    group = student.spawn(3)
+    group = student.spawn(2)
 
     assert_row(row_train(group, row(group, views), views), views)
 
@@ -874,11 +874,11 @@ def test_qkv_in_a_group_of_some_ranks(student, draw, num_kv_heads):
 
 
 @task("qkv", weight=2)
-@pytest.mark.parametrize(("num_heads", "num_kv_heads"), [(6, 3), (6, 1)])
+@pytest.mark.parametrize(("num_heads", "num_kv_heads"), [(6, 2), (6, 1)])
 def test_qkv_sends_nothing_forward(student, draw, num_heads, num_kv_heads):
     """Neither the constructor nor a forward sends anything."""
-    case = heads(draw, 3, num_heads, num_kv_heads)
-    group = student.spawn(3)
+    case = heads(draw, 2, num_heads, num_kv_heads)
+    group = student.spawn(2)
 
     with group.collectives() as sent:
         module = qkv(group, case)
@@ -891,8 +891,8 @@ def test_qkv_sends_nothing_forward(student, draw, num_heads, num_kv_heads):
 @pytest.mark.parametrize("num_kv_heads", [6, 1])
 def test_qkv_input_without_gradient(student, draw, num_kv_heads):
     """If x needs no gradient, the weights' gradients are right nevertheless."""
-    case = heads(draw, 3, 6, num_kv_heads)
-    group = student.spawn(3)
+    case = heads(draw, 2, 6, num_kv_heads)
+    group = student.spawn(2)
 
     assert_qkv(qkv_train(group, qkv(group, case), case, needs=False), case, needs=False)
 
@@ -1099,7 +1099,7 @@ def test_mlp_collectives(student, draw, world):
 def test_mlp_leading_dimensions(student, draw):
     """x may have any number of leading dimensions, and one layer may be used many times."""
     first = swiglu(draw)
-    group = student.spawn(3)
+    group = student.spawn(2)
     module = feed_forward(group, first)
 
     for lead in LEADS:
@@ -1120,7 +1120,7 @@ def test_mlp_in_a_group_of_some_ranks(student, draw):
 def test_mlp_input_without_gradient(student, draw):
     """If x needs no gradient, the weights' gradients are right nevertheless."""
     case = swiglu(draw)
-    group = student.spawn(3)
+    group = student.spawn(2)
 
     assert_mlp(mlp_train(group, feed_forward(group, case), case, needs=False), case, needs=False)
 
@@ -1170,7 +1170,7 @@ def test_mlp_that_cannot_be_divided(student, draw, features, world):
 def test_mlp_dtypes(student, draw, dtype):
     """Outputs, parameters and gradients have the dtype of what came in."""
     case = swiglu(draw, dtype=dtype)
-    group = student.spawn(3)
+    group = student.spawn(2)
 
     assert_mlp(mlp_train(group, feed_forward(group, case), case), case)
 
@@ -1185,9 +1185,9 @@ def test_mlp_of_views(student, draw):
         weights,
         draw.normal(20, 3, 5).permute(1, 2, 0),
     )
-    group = student.spawn(3)
-    watched = [PerRank(student.watch(weight) for _ in range(3)) for weight in weights]
-    inputs = PerRank(student.watch(case.x) for _ in range(3))
+    group = student.spawn(2)
+    watched = [PerRank(student.watch(weight) for _ in range(2)) for weight in weights]
+    inputs = PerRank(student.watch(case.x) for _ in range(2))
 
     module = build(group, "ParallelMLP", *watched)
     module(inputs)
