@@ -52,6 +52,25 @@ def outcomes(
     return {emitted: chance for emitted, chance in law.items() if chance > 0}
 
 
+def texts(
+    rows: Rows, temperature: float, prompt: Sequence[int], count: int, eos_ids: Collection[int]
+) -> dict[tuple[int, ...], float]:
+    """Return the chance of every text, without its EOS, that a model alone may write."""
+    law: dict[tuple[int, ...], float] = {}
+    open_texts: dict[tuple[int, ...], float] = {(): 1.0}
+    for _ in range(count):
+        behind: dict[tuple[int, ...], float] = {}
+        for text, reached in open_texts.items():
+            logits = torch.tensor(rows([*prompt, *text]), dtype=torch.float64)
+            shares = cast(list[float], (logits / temperature).softmax(0).tolist())
+            law[text] = reached * math.fsum(shares[token] for token in eos_ids)
+            for token in set(range(len(shares))) - set(eos_ids):
+                behind[(*text, token)] = reached * shares[token]
+        open_texts = behind
+    law |= open_texts
+    return {text: chance for text, chance in law.items() if chance > 0}
+
+
 def speedup(acceptance: float, k: int, cost_ratio: float) -> float:
     """Return tokens per target call, outcome by outcome, over what a round costs."""
     a = Fraction(acceptance)
@@ -146,7 +165,6 @@ class Reader:
     def __init__(self, name: str, vocab: int, rows: Rows, diary: list[Call] | None = None) -> None:
         self.tokens: list[int] = []
         self.calls = 0
-        self.entered = 0
         self._name = name
         self._vocab = vocab
         self._rows = rows
@@ -161,7 +179,6 @@ class Reader:
         new = self._checked(tokens)
         kept = self.length
         self.calls += 1
-        self.entered += len(new)
         self.tokens += new
         if self._diary is not None:
             self._diary.append(Call(self._name, kept, tuple(self.tokens)))
@@ -239,6 +256,17 @@ def misplaced(diary: Sequence[Call], prompt: list[int], output: list[int], k: in
 
 def _name(call: Call, number: int) -> str:
     return f"in call {number + 1} the {call.model}, with {call.kept} tokens in its cache,"
+
+
+def read_again(diary: Sequence[Call], model: str) -> int:
+    """Return how many tokens entered a model that had read them, behind the same text, before."""
+    entered = [
+        call.whole[: end + 1]
+        for call in diary
+        if call.model == model
+        for end in range(call.kept, len(call.whole))
+    ]
+    return len(entered) - len(set(entered))
 
 
 def tallies(

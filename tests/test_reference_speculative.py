@@ -88,6 +88,17 @@ def test_outcomes_are_those_of_transformers():
     assert chi_square_p([found[x] for x in law], [*law.values()]) > 1e-6
 
 
+def test_texts_are_counted_out():
+    even, steep = [0.0, 0.0, 0.0], [math.log(1), math.log(4), math.log(3)]
+
+    law = oracle.texts(lambda history: steep if history[-1] == 1 else even, 0.5, [0], 2, [2])
+
+    # Behind a 1 the shares are 1, 16 and 9 of 26; elsewhere one in three; token 2 ends the text.
+    want = {(): 1 / 3, (0,): 1 / 9, (0, 0): 1 / 9, (0, 1): 1 / 9}
+    want |= {(1,): 9 / 78, (1, 0): 1 / 78, (1, 1): 16 / 78}
+    assert law == pytest.approx(want)
+
+
 def test_residual_of_equal_distributions_is_the_target():
     assert oracle.residual([0.25, 0.75], [0.25, 0.75]) == [0.25, 0.75]
     assert oracle.residual([0.4, 0.2, 0.4], [0.8, 0.2, 0.0]) == [0.0, 0.0, 1.0]
@@ -229,6 +240,15 @@ def test_calls_out_of_place_are_found(number, call):
     diary = [*ROUNDS[:number], call, *ROUNDS[number + 1 :]]
 
     assert f"call {number + 1}" in oracle.misplaced(diary, PROMPT, OUTPUT, 3)
+
+
+def test_tokens_read_again_are_counted():
+    calls = [Call("draft", 0, (1, 2)), Call("target", 0, (1, 2)), Call("draft", 1, (1, 3))]
+    again = Call("draft", 0, (1, 3, 2))
+
+    assert oracle.read_again(calls, "draft") == 0
+    assert oracle.read_again([*calls, again], "draft") == 2
+    assert oracle.read_again([*calls, again], "target") == 0
 
 
 def test_tallies_of_plain_rounds():
