@@ -135,6 +135,19 @@ class Launches:
         return self.total
 
 
+class Silenced(Launches):
+    """Lets no kernel run: what comes out right nevertheless was computed elsewhere."""
+
+    def _counting(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("warmup"):
+                return method(*args, **kwargs)
+            self.total += 1
+            return None
+
+        return run
+
+
 class Memory:
     """The most GPU memory, in bytes, that was held above what is held now."""
 

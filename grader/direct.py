@@ -28,7 +28,7 @@ from grader.probes import Probes
 from grader.readings import Count, Operators
 from grader.storage import content
 from grader.student import Folder
-from grader.worker import MODULE, gradients
+from grader.worker import MODULE, gradients, gradients_together, together
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 
@@ -130,6 +130,15 @@ class DirectStudent:
         """Let autograd go back through a function of the submission."""
         function = functools.partial(gradients, getattr(self._module, name))
         return self.run(function, (tensors, upstream), options)
+
+    def together(self, name: str, *cases: tuple[Any, ...]) -> Any:
+        """Call a function of the submission on each case in turn."""
+        return self.run(functools.partial(together, getattr(self._module, name)), cases, {})
+
+    def gradients_together(self, name: str, *cases: tuple[tuple[Any, ...], Any]) -> Any:
+        """Let autograd go back through several results of a function of the submission."""
+        function = functools.partial(gradients_together, getattr(self._module, name))
+        return self.run(function, cases, {})
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function of the submission with the test's values."""
@@ -261,6 +270,10 @@ class DirectStudent:
     def launches(self) -> contextlib.AbstractContextManager[Count]:
         """Count launches of Triton kernels."""
         return self._counted("launches")
+
+    def silenced(self) -> contextlib.AbstractContextManager[Count]:
+        """Let no Triton kernel run."""
+        return self._counted("silenced")
 
     @contextlib.contextmanager
     def operators(self) -> Generator[Operators, None, None]:

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.counters import Largest, Launches, Memory, Operators, flop_counter
+from grader.counters import Largest, Launches, Memory, Operators, Silenced, flop_counter
 from grader.delegation import children
 from grader.guard import Guard
 
@@ -61,13 +61,15 @@ class Probes:
                 return Operators().__enter__()
             case "launches":
                 return Launches()
+            case "silenced":
+                return Silenced()
             case "memory":
                 return Memory()
             case _:
                 raise ValueError(f"unknown probe {name}")
 
     def _stop(self, name: str, probe: Any) -> Any:
-        if name in ("guard", "launches", "memory"):
+        if name in ("guard", "launches", "silenced", "memory"):
             return probe.stop()
         probe.__exit__(None, None, None)
         match name:

@@ -148,6 +148,20 @@ class Student:
         target = ["gradients", name]
         return self._conversation().call(target, (tensors, upstream), options)
 
+    def together(self, name: str, *cases: tuple[Any, ...]) -> Any:  # a list of results
+        """Call a function on each case in turn; no result leaves the worker before the last call.
+
+        A result that shares memory with a later one holds the later one's values.
+        """
+        return self._conversation().call(["together", name], cases, {})
+
+    def gradients_together(self, name: str, *cases: tuple[tuple[Any, ...], Any]) -> Any:
+        """Do what ``gradients`` does for several (tensors, upstream), as for layers of one model.
+
+        All go forward before the first goes back. Returns a list of what ``gradients`` returns.
+        """
+        return self._conversation().call(["gradients_together", name], cases, {})
+
     def given(self, module: str) -> _Given:
         """Return a given module as it is inside the worker."""
         return _Given(self, module)
@@ -257,6 +271,12 @@ class Student:
     def launches(self) -> Generator[Count, None, None]:
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
         with self._counted("launches") as count:
+            yield count
+
+    @contextmanager
+    def silenced(self) -> Generator[Count, None, None]:
+        """Let no Triton kernel run in the calls inside; count those that would have."""
+        with self._counted("silenced") as count:
             yield count
 
     @contextmanager

@@ -172,6 +172,12 @@ class Worker:
             case ["gradients", name]:
                 function = public(self.module, name, Path(self.file).name)
                 return functools.partial(gradients, function)
+            case ["together", name]:
+                function = public(self.module, name, Path(self.file).name)
+                return functools.partial(together, function)
+            case ["gradients_together", name]:
+                function = public(self.module, name, Path(self.file).name)
+                return functools.partial(gradients_together, function)
             case ["object", number, "__call__"]:
                 return self.objects[number]
             case ["object", number, method]:
@@ -237,6 +243,21 @@ def gradients(function: Any, tensors: Any, upstream: torch.Tensor, **options: An
     leaves = [tensor.detach().requires_grad_() for tensor in tensors]
     result = function(*leaves, **options)
     return torch.autograd.grad(result, leaves, upstream, allow_unused=True)
+
+
+def together(function: Any, *cases: Any) -> Any:
+    """Return what the function gives for each case, all of it alive to the end."""
+    return [function(*case) for case in cases]
+
+
+def gradients_together(function: Any, *cases: Any) -> Any:
+    """Return the gradients of each (tensors, upstream); all go forward before one goes back."""
+    leaves = [[tensor.detach().requires_grad_() for tensor in tensors] for tensors, _ in cases]
+    results = together(function, *leaves)
+    return [
+        torch.autograd.grad(result, inputs, upstream, allow_unused=True)
+        for result, inputs, (_, upstream) in zip(results, leaves, cases, strict=True)
+    ]
 
 
 def public(module: ModuleType | None, name: str, file: str) -> Any:

@@ -19,6 +19,7 @@ from grader.compare import (
     check,
     describe,
     expect,
+    resembles,
     tolerance,
 )
 from grader.conversation import Proxy, Watched
@@ -415,3 +416,11 @@ def test_unmodified_means_every_byte_of_the_storage() -> None:
     for lie in (None, raw[:-1].clone(), raw.float(), [1]):
         watched.after = lie  # type: ignore[assignment]
         message(assert_unmodified, watched)
+
+
+def test_what_resembles_the_oracle() -> None:
+    want = torch.tensor([3.0, -4.0]).double()
+
+    assert resembles(want.bfloat16() * 1.04, want)
+    for other in (want * 1.06, want * torch.nan, want[:1], torch.zeros(2), None, [3.0, -4.0]):
+        assert not resembles(other, want)

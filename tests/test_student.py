@@ -224,3 +224,23 @@ def test_held_bytes_counts_what_the_submission_keeps(student: Student) -> None:
     assert kept - before == 4 * 3000
     assert views == kept  # three rows of it, kept too, share its storage
     assert student.held_bytes() == before
+
+
+def test_results_asked_for_together_show_what_shares_memory(student: Student) -> None:
+    begin(student)
+    first, second = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+
+    shared = student.together("reuse", (first,), (second,))
+    apart = student.together("same", (first,), (second,))
+
+    assert [x.tolist() for x in shared] == [[3.0, 4.0], [3.0, 4.0]]
+    assert [x.tolist() for x in apart] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_gradients_of_several_calls(student: Student) -> None:
+    begin(student)
+    x, factor, one = torch.tensor([2.0]), torch.tensor([5.0]), torch.ones(1)
+
+    got = student.gradients_together("cube", ((x, factor), one), ((factor, x), one))
+
+    assert [[g.item() for g in pair] for pair in got] == [[60.0, 8.0], [150.0, 125.0]]

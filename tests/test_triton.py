@@ -11,6 +11,7 @@ import torch
 from expectation import HERE
 from torch import Tensor
 
+from grader.compare import resembles
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.lab import load_lab
 from grader.pool import WarmPool
@@ -213,6 +214,19 @@ def test_torch_alone_launches_nothing(student: Student) -> None:
 
     assert count.total == 0
     assert ops.seen["add"] == ops.seen["repeat"] == 600
+
+
+@pytest.mark.parametrize(("name", "factor"), [("tuned", 3), ("chosen", 7)])
+def test_silenced_kernels_do_not_run(student: Student, name: str, factor: int) -> None:
+    x = normal(90) * factor  # memory that is not written may hold what another test left there
+
+    with student.silenced() as count:
+        silent = getattr(student, name)(x)
+    got = getattr(student, name)(x)
+
+    assert count.total >= 1
+    assert not resembles(silent, x * 2)
+    assert same(got, x * 2)
 
 
 def test_kernels_are_no_operators(student: Student) -> None:

@@ -11,7 +11,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
+from grader.compare import (
+    assert_close,
+    assert_equal,
+    assert_unmodified,
+    check,
+    expect,
+    resembles,
+)
+from grader.errors import StudentError
 from grader.plugin import task
 from grader.race import Race
 from reference import layernorm as oracle
@@ -160,6 +168,22 @@ def test_low_precision(student, draw, dtype):
     got = normalised(student, x, weight, bias)
 
     assert_forward(got, x, weight, bias)
+
+
+@task("forward")
+@pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
+def test_weight_and_bias_are_applied_in_float32(student, draw, dtype):
+    """Only y is rounded to x's dtype, not the normalised row before weight and bias."""
+    # Multiples of one row, normalised, are the same row: a bias can take nearly all of it away.
+    x = draw.normal(1, 320, dtype=dtype) * torch.tensor([1.0, 4.0, 0.5], dtype=dtype)[:, None]
+    none = torch.zeros(320)
+    normal = oracle.layer_norm_forward(x[:1], none + 1, none, EPS)[0]
+    weight = draw.normal(320) + 16
+    bias = (0.2 * draw.normal(320) - weight * normal[0]).float()
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias, near=", where bias and weight cancel,")
 
 
 @task("forward")
@@ -322,6 +346,27 @@ def test_forward_again_on_other_shapes(student, draw):
         assert_forward(result, *case)
 
 
+@task("forward")
+def test_results_outlive_the_next_call(student, draw):
+    """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
+    cases = [(rows_of(draw, 5, 40), *affine(draw, 40), EPS) for _ in range(3)]
+
+    got = expect(student.together("layer_norm_forward", *cases), list[Triple])
+
+    for result, case in zip(got, cases, strict=True):
+        assert_forward(result, *case, near=", looked at after later calls,")
+
+
+@task("forward")
+def test_forward_takes_its_arguments_by_name(student, draw):
+    """The arguments have the names of the stub."""
+    x, (weight, bias) = rows_of(draw, 3, 20), affine(draw, 20)
+
+    got = expect(student.layer_norm_forward(eps=0.2, bias=bias, weight=weight, x=x), Triple)
+
+    assert_forward(got, x, weight, bias, 0.2)
+
+
 # --- the rules -------------------------------------------------------------------------------
 
 # What makes tensors or moves values, but computes none.
@@ -354,7 +399,8 @@ MOVES = (
     ),
     *("constant_pad_nd", "pad", "repeat", "index*", "is_*", "_local_scalar_dense", "item", "flip"),
 )
-SMALL, LONG = (6, 3000, BF16), (2, 50_001, FP32)
+# One row leaves no smaller piece of x to compute on.
+SMALL, LONG, ONE = (6, 3000, BF16), (2, 50_001, FP32), (1, 9001, FP32)
 
 
 def assert_no_arithmetic(seen: dict[str, int], least: int, *allowed: str) -> None:
@@ -369,8 +415,45 @@ def assert_no_arithmetic(seen: dict[str, int], least: int, *allowed: str) -> Non
     check(not names, f"torch did work on large tensors that belongs into your kernels: {found}")
 
 
+def without_kernels(student: Any, function: str, *args: Any, **options: Any) -> Any:
+    """Call a function while no kernel runs; None where it fails for lack of them."""
+    with student.silenced():
+        try:
+            return getattr(student, function)(*args, **options)
+        except StudentError:
+            return None
+
+
+def assert_all_wrong(got: Any, want: Triple, *names: str) -> None:
+    """Fail if anything came out right although no kernel ran."""
+    values = got if isinstance(got, tuple) else ()
+    found = [name for name, *pair in zip(names, values, want, strict=False) if resembles(*pair)]
+    check(not found, f"{', '.join(found)}: right even where your kernels do not run")
+
+
 @task("forward", weight=2)
-@pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG], ids=str)
+def test_forward_comes_from_kernels(student, draw):
+    """y, mean and rstd are what kernels wrote: without them, none of the three is right."""
+    x, (weight, bias) = rows_of(draw, 6, 700), affine(draw, 700)
+
+    got = without_kernels(student, "layer_norm_forward", x, weight, bias, EPS)
+
+    want = oracle.layer_norm_forward(x, weight, bias, EPS)
+    assert_all_wrong(got, want, "y", "mean", "rstd")
+
+
+@task("backward", weight=2)
+def test_backward_comes_from_kernels(student, draw):
+    """dx, dweight and dbias come from what kernels wrote: torch sums nothing but that."""
+    case = backward_case(draw, 6, 700)
+
+    got = without_kernels(student, "layer_norm_backward", *case)
+
+    assert_all_wrong(got, oracle.layer_norm_backward(*case), "dx", "dweight", "dbias")
+
+
+@task("forward", weight=2)
+@pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG, ONE], ids=str)
 def test_forward_is_done_in_kernels(student, draw, rows, width, dtype):
     """The work is done in your Triton kernels, not by torch."""
     x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
@@ -663,6 +746,28 @@ def test_backward_again_on_other_shapes(student, draw):
         assert_backward(result, *case)
 
 
+@task("backward")
+def test_gradients_outlive_the_next_call(student, draw):
+    """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
+    cases = [backward_case(draw, 5, 40) for _ in range(3)]
+
+    got = expect(student.together("layer_norm_backward", *cases), list[Triple])
+
+    for result, case in zip(got, cases, strict=True):
+        assert_backward(result, *case)
+
+
+@task("backward")
+def test_backward_takes_its_arguments_by_name(student, draw):
+    """The arguments have the names of the stub."""
+    case = backward_case(draw, 4, 20)
+    names = ("dy", "x", "weight", "mean", "rstd")
+
+    got = student.layer_norm_backward(**dict(zip(names, case, strict=True)))
+
+    assert_backward(expect(got, Triple), *case)
+
+
 # --- layer_norm ------------------------------------------------------------------------------
 
 
@@ -676,6 +781,18 @@ def test_layer_norm_gives_y(student, draw, options):
 
     want = oracle.layer_norm_forward(x, weight, bias, options.get("eps", 1e-5))[0]
     assert_close(got, want, "elementwise", like=x, inner=31, what="y")
+
+
+@task("backward", weight=2)
+def test_two_layers_do_not_share_what_backward_needs(student, draw):
+    """Two calls of one shape go forward, then both go back, as in a model of two layers."""
+    layers = [(rows_of(draw, 6, 40), *affine(draw, 40)) for _ in range(2)]
+    cases = [(layer, draw.normal(6, 40)) for layer in layers]
+
+    got = expect(student.gradients_together("layer_norm", *cases), list[Triple])
+
+    for found, (layer, dy) in zip(got, cases, strict=True):
+        assert_gradients(found, *layer, dy)
 
 
 def assert_gradients(

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_unmodified, check, expect
-from grader.errors import NotGraded
+from grader.compare import assert_close, assert_unmodified, check, expect, resembles
+from grader.errors import NotGraded, StudentError
 from grader.plugin import task
 from grader.race import Race
 from reference import attention as oracle
@@ -133,6 +133,27 @@ def test_low_precision_results_keep_a_float32_lse(student, draw, dtype, level):
     (o1, lse1), (o2, lse2) = (partial(draw, 3, 5, 8, dtype=dtype) for _ in range(2))
 
     assert_merged(student, (o1, lse1 + level), (o2, lse2 + level))
+
+
+@task("merge")
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_weights_of_low_precision_results_are_float32(student, draw, dtype):
+    """Where the two sides nearly cancel, a weight that was rounded to the dtype of o shows."""
+    o1, lse1 = partial(draw, 3, 5, 8, dtype=dtype)
+    lse2 = draw.normal(3, 5)
+    o1 = o1 + 100
+    against = (lse1.double() - lse2.double()).exp()[..., None] * o1.double()
+    o2 = (0.3 * draw.normal(3, 5, 8) - against).to(dtype)
+
+    assert_merged(student, (o1, lse1), (o2, lse2))
+
+
+@task("merge")
+def test_merged_result_has_the_dtype_of_the_first(student, draw):
+    """The sides may differ in dtype: o has that of o1."""
+    first = partial(draw, 3, 5, 8, dtype=torch.bfloat16)
+
+    assert_merged(student, first, partial(draw, 3, 5, 8))
 
 
 @task("merge")
@@ -373,16 +394,30 @@ def test_tiled_attention_makes_no_matrix_of_t_by_s(student, draw, causal):
 
 
 @task("tiled")
-def test_block_bounds_the_tile(student, draw):
-    """A tile of scores holds at most block keys."""
-    qkv = make(draw, 256, 256, 4, 8, 8, B=1)
+@pytest.mark.parametrize(("length", "heads"), [(256, 8), (64, 1)])
+def test_block_bounds_the_tile(student, draw, length, heads):
+    """A tile of scores holds at most block keys, also where each head has tiles of its own."""
+    qkv = make(draw, length, length, 4, heads, heads, B=1)
 
     with student.largest_tensor() as largest:
         got = expect(student.flash_attention_torch(*qkv, block=8), Pair)
 
-    limit = 8 * 256 * 12  # queries of 8 heads, a tile of 8 keys for each, and half as much again
-    check(largest.elements <= limit, too_large(largest.elements, 256, 256) + " with block=8")
+    # Queries of all heads, a tile of 8 keys for each, and half as much again.
+    limit = heads * length * 12
+    check(largest.elements <= limit, too_large(largest.elements, length, length) + " with block=8")
     assert_result(got, qkv, False)
+
+
+@task("tiled")
+def test_tiled_arguments_in_order_and_left_out(student, draw):
+    """causal and then block may be passed by position; without them nothing is hidden."""
+    qkv = make(draw, 6, 9)
+
+    got = expect(student.flash_attention_torch(*qkv, True, 4), Pair)
+    plain = expect(student.flash_attention_torch(*qkv), Pair)
+
+    assert_result(got, qkv, True)
+    assert_result(plain, qkv, False)
 
 
 def too_large(elements: int, T: int, S: int) -> str:
@@ -556,6 +591,29 @@ def test_each_argument_has_strides_of_its_own(student, draw):
     )
 
 
+@task("triton")
+def test_kernel_arguments_in_order_and_left_out(student, draw):
+    """causal and then scale may be passed by position; without them nothing is hidden."""
+    qkv = make(draw, 6, 9)
+
+    got = expect(student.flash_attention(*qkv, True, 0.6), Pair)
+    plain = expect(student.flash_attention(*qkv), Pair)
+
+    assert_result(got, qkv, True, 0.6)
+    assert_result(plain, qkv, False)
+
+
+@task("triton")
+def test_results_outlive_the_next_call(student, draw):
+    """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
+    cases = [make(draw, 6, 9) for _ in range(3)]
+
+    got = expect(student.together("flash_attention", *cases), list[Pair])
+
+    for result, qkv in zip(got, cases, strict=True):
+        assert_result(result, qkv, False)
+
+
 @task("triton", gate=True)
 @pytest.mark.parametrize("D", [16, 80])
 def test_the_work_is_done_in_a_triton_kernel(student, draw, D):
@@ -579,6 +637,32 @@ def assert_own_kernel(student: Any, call: Callable[[], Any]) -> None:
     check(launches.total >= 1, "no Triton kernel was launched")
     found = sorted(PRODUCTS & set(operators.seen))
     check(not found, f"torch does the work of the kernel: {', '.join(found)}")
+
+
+def without_kernels(student: Any, function: str, *args: Any, **options: Any) -> Any:
+    """Call a function while no kernel runs; None where it fails for lack of them."""
+    with student.silenced():
+        try:
+            return getattr(student, function)(*args, **options)
+        except StudentError:
+            return None
+
+
+def assert_all_wrong(got: Any, want: tuple[Tensor, ...], *names: str) -> None:
+    """Fail if anything came out right although no kernel ran."""
+    values = got if isinstance(got, tuple) else (got,)
+    found = [name for name, *pair in zip(names, values, want, strict=False) if resembles(*pair)]
+    check(not found, f"{', '.join(found)}: right even where your kernels do not run")
+
+
+@task("triton", gate=True)
+def test_the_result_comes_from_a_kernel(student, draw):
+    """o and lse are what a kernel wrote: without it, neither is right."""
+    qkv = make(draw, 30, 40)
+
+    got = without_kernels(student, "flash_attention", *qkv, causal=True)
+
+    assert_all_wrong(got, oracle.attend(*qkv, True), "o", "lse")
 
 
 @task("triton", weight=2)
@@ -780,6 +864,43 @@ def test_packed_work_is_done_in_a_triton_kernel(student, draw):
     qkv = pack(draw, MIXED)
 
     assert_own_kernel(student, lambda: student.flash_attention_varlen(*qkv, *map(starts, MIXED)))
+
+
+@task("varlen", gate=True)
+def test_the_packed_result_comes_from_a_kernel(student, draw):
+    """o is what a kernel wrote: without it, o is wrong."""
+    lengths = [5, 30, 7], [9, 20, 7]
+    qkv = pack(draw, lengths)
+
+    got = without_kernels(student, "flash_attention_varlen", *qkv, *map(starts, lengths))
+
+    assert_all_wrong(got, (oracle.attend_packed(*qkv, *lengths, False),), "o")
+
+
+@task("varlen")
+def test_packed_arguments_in_order_and_left_out(student, draw):
+    """causal may be passed by position; without it nothing is hidden."""
+    lengths = [4, 9, 2], [6, 3, 2]
+    qkv, cuts = pack(draw, lengths), [*map(starts, lengths)]
+
+    got = student.flash_attention_varlen(*qkv, *cuts, True)
+    plain = student.flash_attention_varlen(*qkv, *cuts)
+
+    assert_packed_result(got, qkv, lengths, True)
+    assert_packed_result(plain, qkv, lengths, False)
+
+
+@task("varlen")
+def test_packed_results_outlive_the_next_call(student, draw):
+    """A call leaves earlier results as they are, and remembers no lengths of an earlier one."""
+    several = ([4, 9, 2], [6, 3, 2]), ([2, 3, 10], [1, 9, 1]), ([15, 0, 0], [0, 4, 7])
+    packed = [pack(draw, lengths) for lengths in several]
+    cases = [(*qkv, *map(starts, n)) for qkv, n in zip(packed, several, strict=True)]
+
+    got = expect(student.together("flash_attention_varlen", *cases), list[Tensor])
+
+    for o, qkv, lengths in zip(got, packed, several, strict=True):
+        assert_packed_result(o, qkv, lengths, False)
 
 
 @task("varlen", weight=2)
