@@ -606,7 +606,7 @@ def test_kernel_arguments_in_order_and_left_out(student, draw):
 @task("triton")
 def test_results_outlive_the_next_call(student, draw):
     """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
-    cases = [make(draw, 6, 9) for _ in range(3)]
+    cases = [make(draw, 1, 9) for _ in range(3)]
 
     got = expect(student.together("flash_attention", *cases), list[Pair])
 
