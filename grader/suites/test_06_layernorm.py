@@ -305,7 +305,9 @@ def test_nan_stays_in_its_row(student, draw):
         kept = [row for row in range(6) if row not in (2, 4)]
         check(result.shape == want.shape, "a result has the wrong shape")
         assert_close(result[kept], want[kept], "elementwise", inner=50, what="a row without NaN")
-        check(bool(result[[2, 4]].isnan().any(-1).all()), "a row with NaN should be NaN")
+    # Not rstd: a floor under the variance may have taken the NaN away.
+    lost = bool(got[0][[2, 4]].isnan().all()) and bool(got[1][[2, 4]].isnan().all())
+    check(lost, "of a row with NaN, y and mean should be NaN")
 
 
 @task("forward")
