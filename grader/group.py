@@ -92,13 +92,22 @@ class Group:
             raise AttributeError(name)
         return lambda *args, **kwargs: self._call(["function", name], args, kwargs)
 
-    def backward(self, module: Any, inputs: Any, upstream: Any, *, needs: bool = True) -> Any:
+    def backward(
+        self,
+        module: Any,
+        inputs: Any,
+        upstream: Any,
+        *,
+        needs: bool = True,
+        twice: bool = False,
+    ) -> Any:
         """Return for each rank (outputs, gradients of the inputs, gradients of the parameters).
 
         ``inputs`` is a tuple of tensors; ``upstream`` has the form of the outputs; the parameters'
-        are a dict by name. With ``needs`` False the inputs require no gradient.
+        are a dict by name. With ``needs`` False the inputs require no gradient. With ``twice`` the
+        inputs go forward, then two times them, then backward both: gradients are added up.
         """
-        return self._call(["backward", "backward"], (module, inputs, upstream, needs), {})
+        return self._call(["backward", "backward"], (module, inputs, upstream, needs, twice), {})
 
     def _call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         calls = [

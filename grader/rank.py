@@ -162,18 +162,21 @@ def subgroup(ranks: list[int]) -> Any:
 
 
 def backward(
-    module: Any, inputs: tuple[Tensor, ...], upstream: Any, needs: bool = True
+    module: Any, inputs: tuple[Tensor, ...], upstream: Any, needs: bool = True, twice: bool = False
 ) -> tuple[Any, list[Any], dict[str, Any]]:
     """Return a module's outputs, and the gradients of its inputs and of its parameters by name.
 
-    ``upstream`` has the form of the outputs; ``needs``: the inputs require gradients.
+    ``upstream`` has the form of the outputs; ``needs``: the inputs require gradients. ``twice``:
+    before gradients come back to these outputs, and then to its own, 2x follows each input x.
     """
     leaves = [item.detach().requires_grad_(needs) for item in inputs]
     named = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
     for parameter in named.values():
         parameter.grad = None
     out = module(*leaves)
-    many = isinstance(out, tuple | list)
-    torch.autograd.backward(tuple(out) if many else out, upstream)
+    later = [module(*(2 * leaf for leaf in leaves))] if twice else []
+    for result in (out, *later):
+        many = isinstance(result, tuple | list)
+        torch.autograd.backward(tuple(result) if many else result, upstream)
     parameters = {name: parameter.grad for name, parameter in named.items()}
     return out, [leaf.grad for leaf in leaves], parameters
