@@ -6,7 +6,7 @@ parts. Collectives and bytes are counted on the ranks: they police cost, values 
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ from reference import tp_linear as oracle
 CALL_SECONDS = {"cpu": (10.0, 4.0), "cuda": (10.0, 10.0)}
 SLACK = 2048  # bytes that a rank may hold beside its shards
 WORLDS = (1, 2, 3, 4)
-LEADS = [(), (5,), (3, 5), (2, 3, 4)]
+LEADS = [(), (5,), (1, 1), (2, 3, 4)]
 BFLOAT16, FLOAT64 = torch.bfloat16, torch.float64
 
 
@@ -180,6 +180,7 @@ def train(
     dy: Any,
     names: Sequence[str],
     needs: bool = True,
+    twice: bool = False,
     absent: Sequence[str] = (),
 ) -> list[Step]:
     """Go forward and backward on every rank; the parameters must have these names.
@@ -187,7 +188,8 @@ def train(
     Those in ``absent`` may be on rank 0 alone.
     """
     steps: list[Step] = []
-    for rank, reply in enumerate(each(group.backward(module, (x,), dy, needs=needs))):
+    replies = group.backward(module, (x,), dy, needs=needs, twice=twice)
+    for rank, reply in enumerate(each(replies)):
         expect(reply, tuple)
         check(len(reply) == 3, "forward or backward gave something odd")
         out, dxs, grads = reply
@@ -206,12 +208,16 @@ def train(
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A linear layer, whole: its inputs, and in float64 what it gives."""
+    """A linear layer, whole: its inputs, and in float64 what it gives.
+
+    With ``twice``, x goes through it and then 2x, before gradients come back; here they add up.
+    """
 
     x: Tensor
     weight: Tensor
     bias: Tensor | None
     dy: Tensor
+    twice: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -223,7 +229,8 @@ class Dense:
 
     @property
     def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        return oracle.linear_gradients(self.x, self.weight, self.dy)
+        dx, dweight, dbias = oracle.linear_gradients(self.x, self.weight, self.dy)
+        return (3 * dx, 3 * dweight, 2 * dbias) if self.twice else (dx, dweight, dbias)
 
 
 def dense(
@@ -312,7 +319,7 @@ def column_train(
     group: Group, module: GroupProxy, case: Dense, gather: bool = False, needs: bool = True
 ) -> list[Step]:
     dy = case.dy if gather else cuts(case.dy, group.size)
-    return train(group, module, case.x, dy, case.names, needs)
+    return train(group, module, case.x, dy, case.names, needs, case.twice)
 
 
 def assert_column(steps: list[Step], case: Dense, gather: bool = False, needs: bool = True) -> None:
@@ -383,10 +390,18 @@ def test_column_leading_dimensions(student, draw, gather):
         assert_column(column_train(group, module, case, gather), case, gather)
 
 
+@task("column")
+def test_column_used_twice(student, draw):
+    """x and 2x may go through a layer before gradients come back; those of both are added."""
+    case = replace(dense(draw, 35, 36), twice=True)
+
+    assert_column(column_step(student.spawn(2), case, gather=True), case, gather=True)
+
+
 @task("column", weight=2)
 def test_column_in_a_group_of_some_ranks(student, draw):
     """In a group of ranks 1 and 3 these are its ranks 0 and 1; the others take no part."""
-    case = dense(draw, 35, 36)
+    case = dense(draw, 35, 38)  # four ranks would not divide it
     group = student.spawn(4).subgroup(1, 3)
 
     for gather in (False, True):
@@ -442,8 +457,8 @@ def test_column_input_without_gradient(student, draw):
 
 @task("column", weight=2)
 def test_column_holds_its_part_only(student, draw):
-    """A rank keeps its part of the weight; a view would keep all of it alive."""
-    case = dense(draw, 129, 240)
+    """A rank keeps its part of the weight and of the bias; a view would keep all of it alive."""
+    case = dense(draw, 17, 2400, lead=(5,))
     group = student.spawn(4)
     part = size_of(case.weight) // 4 + size_of(case.bias) // 4
 
@@ -473,7 +488,7 @@ def test_column_parameters(student, draw):
 @pytest.mark.parametrize(("outer", "world"), [(35, 2), (37, 3), (38, 4), (3, 4)])
 def test_column_that_cannot_be_divided(student, draw, outer, world):
     """Output features that the ranks do not divide are a ValueError on every rank."""
-    case = dense(draw, 12, outer)
+    case = dense(draw, 12, outer, bias=world % 2 == 0)
     group = student.spawn(world)
 
     with group.raises(ValueError):
@@ -558,7 +573,7 @@ def row_train(group: Group, module: GroupProxy, case: Dense, needs: bool = True)
     """Go through a row-parallel layer; each rank's x is its part, a view of the whole."""
     parts = cuts(case.x, group.size)
     # One bias is enough: who adds it on rank 0 alone may keep it there alone.
-    return train(group, module, parts, case.dy, case.names, needs, absent=["bias"])
+    return train(group, module, parts, case.dy, case.names, needs, case.twice, absent=["bias"])
 
 
 def assert_row(steps: list[Step], case: Dense, needs: bool = True) -> None:
@@ -620,12 +635,25 @@ def test_row_leading_dimensions(student, draw):
 
 
 @task("row")
-def test_row_in_a_group_of_some_ranks(student, draw):
-    """In a group of ranks 1 and 3 these are its ranks 0 and 1; the others take no part."""
-    case = dense(draw, 36, 35)
-    group = student.spawn(4).subgroup(1, 3)
+def test_row_used_twice(student, draw):
+    """x and 2x may go through a layer before gradients come back; those of both are added."""
+    case = replace(dense(draw, 36, 35), twice=True)
+    group = student.spawn(2)
 
     assert_row(row_train(group, row(group, case), case), case)
+
+
+@task("row")
+def test_row_in_a_group_of_some_ranks(student, draw):
+    """In a group of ranks 1 and 3 these are its ranks 0 and 1; another layer may have all four."""
+    case, wide = dense(draw, 38, 35), dense(draw, 36, 35)
+    group = student.spawn(4)
+    pair = group.subgroup(1, 3)
+
+    older, newer = row(group, wide), row(pair, case)
+
+    assert_row(row_train(pair, newer, case), case)
+    assert_row(row_train(group, older, wide), wide)
 
 
 @task("row", weight=2)
@@ -745,7 +773,10 @@ QKV_NAMES = ("wq", "wk", "wv")
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Three projections, whole, and the gradient that arrives at each rank's outputs."""
+    """Three projections, whole, and the gradient that arrives at each rank's outputs.
+
+    With ``twice``, x goes through them and then 2x, before gradients come back.
+    """
 
     world: int
     num_heads: int
@@ -753,6 +784,7 @@ class Heads:
     x: Tensor
     weights: tuple[Tensor, Tensor, Tensor]
     upstream: tuple[tuple[Tensor, Tensor, Tensor], ...]  # of each rank
+    twice: bool = False
 
     def rows(self, rank: int) -> list[list[int]]:
         """Return the rows of wq, wk and wv that a rank holds."""
@@ -771,7 +803,8 @@ class Heads:
             dx, dweight, _ = oracle.linear_gradients(self.x, weight, dy)
             total += dx
             dweights.append(dweight)
-        return total, dweights
+        times = 3 if self.twice else 1
+        return times * total, [times * dweight for dweight in dweights]
 
 
 def heads(
@@ -798,7 +831,8 @@ def qkv(group: Group, case: Heads) -> GroupProxy:
 
 
 def qkv_train(group: Group, module: GroupProxy, case: Heads, needs: bool = True) -> list[Step]:
-    return train(group, module, case.x, PerRank(case.upstream), QKV_NAMES, needs)
+    upstream = PerRank(case.upstream)
+    return train(group, module, case.x, upstream, QKV_NAMES, needs, case.twice)
 
 
 def assert_qkv_out(out: Any, case: Heads, rank: int) -> None:
@@ -863,14 +897,28 @@ def test_qkv_leading_dimensions(student, draw, num_kv_heads):
         assert_qkv(qkv_train(group, module, case), case)
 
 
-@task("qkv", weight=2)
-@pytest.mark.parametrize("num_kv_heads", [4, 1])
-def test_qkv_in_a_group_of_some_ranks(student, draw, num_kv_heads):
-    """In a group of ranks 1 and 3 these are its ranks 0 and 1; the others take no part."""
-    case = heads(draw, 2, 4, num_kv_heads)
-    group = student.spawn(4).subgroup(1, 3)
+@task("qkv")
+@pytest.mark.parametrize("num_kv_heads", [6, 1])
+def test_qkv_used_twice(student, draw, num_kv_heads):
+    """x and 2x may go through a layer before gradients come back; those of both are added."""
+    case = replace(heads(draw, 2, 6, num_kv_heads), twice=True)
+    group = student.spawn(2)
 
     assert_qkv(qkv_train(group, qkv(group, case), case), case)
+
+
+@task("qkv", weight=2)
+@pytest.mark.parametrize("num_kv_heads", [6, 1])
+def test_qkv_in_a_group_of_some_ranks(student, draw, num_kv_heads):
+    """In a group of ranks 1 and 3 these are its ranks 0 and 1; another layer may have all four."""
+    case, wide = heads(draw, 2, 6, num_kv_heads), heads(draw, 4, 12, 2 * num_kv_heads)
+    group = student.spawn(4)
+    pair = group.subgroup(1, 3)
+
+    older, newer = qkv(group, wide), qkv(pair, case)
+
+    assert_qkv(qkv_train(pair, newer, case), case)
+    assert_qkv(qkv_train(group, older, wide), wide)
 
 
 @task("qkv", weight=2)
@@ -931,7 +979,7 @@ def test_qkv_parameters(student, draw, num_kv_heads):
 @task("qkv", weight=2)
 @pytest.mark.parametrize(
     ("world", "num_heads", "num_kv_heads"),
-    [(4, 6, 2), (2, 3, 1), (3, 4, 1), (4, 12, 6), (3, 6, 2), (2, 6, 3)],
+    [(4, 6, 2), (4, 2, 1), (2, 3, 1), (3, 4, 1), (4, 12, 6), (3, 6, 2), (2, 6, 3)],
 )
 def test_heads_that_cannot_be_divided(student, draw, world, num_heads, num_kv_heads):
     """H that W does not divide, or G and W of which neither divides the other: a ValueError."""
@@ -955,20 +1003,25 @@ def test_qkv_dtypes(student, draw, dtype):
 
 @task("qkv")
 def test_qkv_of_views(student, draw):
-    """The weights and x may have any strides, and are not modified."""
+    """The weights, x and the gradients that arrive may have any strides; none is modified."""
     plain = heads(draw, 4, 4, 2)
     weights = tuple(weight.t().contiguous().t() for weight in plain.weights)
     x = draw.normal(4, 3, 19).transpose(0, 1)[..., 2:16]
-    case = Heads(4, 4, 2, x, weights, plain.upstream)
+    upstream = tuple(
+        tuple(draw.normal(HEAD_DIM, 4, 3).transpose(0, 2) for _ in "qkv") for _ in range(4)
+    )
+    case = Heads(4, 4, 2, x, weights, upstream)
     group = student.spawn(4)
     watched = [PerRank(student.watch(weight) for _ in range(4)) for weight in weights]
+    inputs = PerRank(student.watch(x) for _ in range(4))
 
     module = build(group, "QKVParallelLinear", *watched, 4, 2)
+    module(inputs)
 
     assert_qkv(qkv_train(group, module, case), case)
-    for each_rank in watched:
-        for weight in each_rank:
-            assert_unmodified(weight)
+    for values in (*watched, inputs):
+        for value in values:
+            assert_unmodified(value)
 
 
 # --- mlp -------------------------------------------------------------------------------------
@@ -978,11 +1031,12 @@ MLP_NAMES = ("w_gate", "w_up", "w_down")
 
 @dataclass(frozen=True, slots=True)
 class Swiglu:
-    """A feed-forward, whole."""
+    """A feed-forward, whole; with ``twice``, x and then 2x go through it before gradients come."""
 
     x: Tensor
     weights: tuple[Tensor, Tensor, Tensor]
     dy: Tensor
+    twice: bool = False
 
 
 def swiglu(
@@ -1003,15 +1057,18 @@ def feed_forward(group: Group, case: Swiglu) -> GroupProxy:
 
 
 def mlp_train(group: Group, module: GroupProxy, case: Swiglu, needs: bool = True) -> list[Step]:
-    return train(group, module, case.x, case.dy, MLP_NAMES, needs)
+    return train(group, module, case.x, case.dy, MLP_NAMES, needs, case.twice)
 
 
 def plain_mlp(case: Swiglu) -> list[Tensor]:
     """Return the output and all gradients as torch computes them for the dense layer."""
     x, *weights = (tensor.clone().requires_grad_() for tensor in (case.x, *case.weights))
     w_gate, w_up, w_down = weights
-    out = linear(silu(linear(x, w_gate)) * linear(x, w_up), w_down)
-    return [out, *torch.autograd.grad(out, [x, *weights], case.dy)]
+    outs = [
+        linear(silu(linear(entry, w_gate)) * linear(entry, w_up), w_down)
+        for entry in ([x, 2 * x] if case.twice else [x])
+    ]
+    return [outs[0], *torch.autograd.grad(outs, [x, *weights], [case.dy] * len(outs))]
 
 
 def mlp_shard(tensor: Tensor, name: str, rank: int, world: int) -> Tensor:
@@ -1041,7 +1098,11 @@ def assert_mlp(steps: list[Step], case: Swiglu, needs: bool = True) -> None:
 
 
 def mlp_wanted(case: Swiglu) -> tuple[Tensor, ...]:
-    return oracle.mlp_gradients(case.x, *case.weights, case.dy)
+    first = oracle.mlp_gradients(case.x, *case.weights, case.dy)
+    if not case.twice:
+        return first
+    dx, *dweights = oracle.mlp_gradients(2 * case.x, *case.weights, case.dy)
+    return tuple(one + other for one, other in zip(first, (2 * dx, *dweights), strict=True))
 
 
 @task("mlp", gate=True)
@@ -1108,12 +1169,25 @@ def test_mlp_leading_dimensions(student, draw):
 
 
 @task("mlp")
-def test_mlp_in_a_group_of_some_ranks(student, draw):
-    """In a group of ranks 1 and 3 these are its ranks 0 and 1; the others take no part."""
-    case = swiglu(draw)
-    group = student.spawn(4).subgroup(1, 3)
+def test_mlp_used_twice(student, draw):
+    """x and 2x may go through a layer before gradients come back; those of both are added."""
+    case = replace(swiglu(draw), twice=True)
+    group = student.spawn(2)
 
     assert_mlp(mlp_train(group, feed_forward(group, case), case), case)
+
+
+@task("mlp")
+def test_mlp_in_a_group_of_some_ranks(student, draw):
+    """In a group of ranks 1 and 3 these are its ranks 0 and 1; another layer may have all four."""
+    case, wide = swiglu(draw, features=38), swiglu(draw)
+    group = student.spawn(4)
+    pair = group.subgroup(1, 3)
+
+    older, newer = feed_forward(group, wide), feed_forward(pair, case)
+
+    assert_mlp(mlp_train(pair, newer, case), case)
+    assert_mlp(mlp_train(group, older, wide), wide)
 
 
 @task("mlp")
@@ -1206,7 +1280,8 @@ OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 def assert_bytes(student: Any, op: str, elements: int, element_size: int, world: int) -> None:
     got = expect(student.communication_bytes(op, elements, element_size, world), int | float)
     want = oracle.communication_bytes(op, elements, element_size, world)
-    check(abs(got - want) <= 1e-9 * max(want, 1.0), f"the bytes of {op} are wrong")
+    sizes = f"{elements} elements of {element_size} bytes on {world} ranks"
+    check(abs(got - want) <= 1e-9 * max(want, 1.0), f"the bytes of {op} are wrong: {sizes}")
 
 
 @task("cost", gate=True)
@@ -1242,7 +1317,7 @@ def test_one_rank_sends_nothing(student, op):
 
 @task("cost", weight=2)
 @pytest.mark.parametrize("world", [1, 4])
-@pytest.mark.parametrize("op", ["gossip", "", "reduce", "all"])
+@pytest.mark.parametrize("op", ["gossip", "", "reduce", "all-reduce", "gather", "broadcast_"])
 def test_another_op_is_refused(student, op, world):
     """Any other op is a ValueError that names op, in any world."""
     with student.raises(ValueError, naming="op"):
