@@ -506,7 +506,7 @@ def test_column_dtypes(student, draw, dtype):
 
 @task("column")
 def test_column_of_views(student, draw):
-    """The weight and x may have any strides."""
+    """The weight, bias, x and the gradient that arrives may have any strides."""
     case = dense(draw, 35, 36)
     weight, x = case.weight.t().contiguous().t(), draw.normal(5, 3, 41).transpose(0, 1)[..., 2:37]
     views = Dense(x, weight, draw.normal(36, 2)[:, 1], draw.normal(36, 3, 5).permute(1, 2, 0))
@@ -740,7 +740,7 @@ def test_row_dtypes(student, draw, dtype):
 
 @task("row")
 def test_row_of_views(student, draw):
-    """The weight and x may have any strides."""
+    """The weight, bias, x and the gradient that arrives may have any strides."""
     case = dense(draw, 36, 35)
     weight, x = case.weight.t().contiguous().t(), draw.normal(5, 3, 41).transpose(0, 1)[..., 2:38]
     views = Dense(x, weight, draw.normal(35, 2)[:, 1], draw.normal(35, 3, 5).permute(1, 2, 0))
@@ -1003,7 +1003,7 @@ def test_qkv_dtypes(student, draw, dtype):
 
 @task("qkv")
 def test_qkv_of_views(student, draw):
-    """The weights, x and the gradients that arrive may have any strides; none is modified."""
+    """The weights, x and the gradients that arrive may have any strides; no argument changes."""
     plain = heads(draw, 4, 4, 2)
     weights = tuple(weight.t().contiguous().t() for weight in plain.weights)
     x = draw.normal(4, 3, 19).transpose(0, 1)[..., 2:16]
@@ -1251,7 +1251,7 @@ def test_mlp_dtypes(student, draw, dtype):
 
 @task("mlp")
 def test_mlp_of_views(student, draw):
-    """The weights and x may have any strides, and are not modified."""
+    """The weights, x and the gradient that arrives may have any strides; no argument changes."""
     plain = swiglu(draw)
     weights = tuple(weight.t().contiguous().t() for weight in plain.weights)
     case = Swiglu(
