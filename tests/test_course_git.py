@@ -41,6 +41,25 @@ def test_a_fault_is_the_line_in_which_git_says_why(repository: Path, tmp_path: P
         git("status", folder=tmp_path / "gone")
 
 
+def test_what_ssh_says_of_a_host_is_the_reason(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'git@host: Permission denied (publickey).' >&2\nexit 255\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    with pytest.raises(GitError, match=r"^git fetch: git@host: Permission denied \(publickey\)\.$"):
+        git("fetch", "ssh://git@host/labs.git", folder=repository)
+
+
+def test_a_repository_of_another_user_is_a_line_that_says_what_helps(repository: Path) -> None:
+    other = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+
+    with pytest.raises(GitError, match=r"repository/\.git belongs to another user.*use ssh://"):
+        git("ls-remote", os.fspath(repository), folder=repository, env=other)
+
+
 def test_a_repository_starts_no_program(repository: Path, tmp_path: Path) -> None:
     touch = tmp_path / "touch.sh"
     touch.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")

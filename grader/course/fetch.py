@@ -18,6 +18,7 @@ from grader.lab import Lab
 from grader.submission import MAX_BYTES, PSEUDOCODE_NAME, shown
 
 TIP = "refs/heads/tip"
+LFS = b"version https://git-lfs.github.com/spec/"
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}  # else git would fetch an object that it misses
 # One pack, so that its size is the size of all, and little memory for what is large in it.
 ONE_PACK = {
@@ -74,7 +75,7 @@ def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, depth: tuple[
     git("remote", "add", "--", "student", remote, folder=folder)
     try:
         git_bytes(
-            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow"),
             *(f"--filter=blob:limit={MAX_BYTES + 1}", *depth),
             *("student", f"+refs/heads/{branch}:{TIP}"),
             folder=folder,
@@ -155,11 +156,13 @@ def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str
     code, told = _file(repository, place + lab.code_name, entries.get(lab.code_name))
     if code is None:
         raise Broken(told)
+    remark = f"{lab.code_name} is a pointer of Git LFS" if code.startswith(LFS) else ""
     text, told = _file(repository, place + PSEUDOCODE_NAME, entries.get(PSEUDOCODE_NAME))
     files = {lab.code_name: code}
     if text is None:
-        return files, f"{told}: left out" if PSEUDOCODE_NAME in entries else ""
-    return files | {PSEUDOCODE_NAME: text}, ""
+        left_out = f"{told}: left out" if PSEUDOCODE_NAME in entries else ""
+        return files, "; ".join(filter(None, (remark, left_out)))
+    return files | {PSEUDOCODE_NAME: text}, remark
 
 
 def _place(repository: Path, commit: str, lab: Lab) -> str:

@@ -7,6 +7,7 @@ waits for a password. Credentials come from an SSH agent or key, or from ``~/.ne
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ _OPTIONS = {
     "maintenance.auto": "false",
 }
 _KEPT = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "no_proxy")
+_FOREIGN = re.compile(r"detected dubious ownership in repository at '(.+)'")
 _SET = {
     "LC_ALL": "C",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -52,6 +54,7 @@ _SET = {
     "GIT_ASKPASS": "true",
     "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
     "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_NO_LAZY_FETCH": "1",  # else an object that is missing makes git start git without end
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
 }
@@ -128,8 +131,17 @@ def environment() -> dict[str, str]:
 
 
 def _reason(told: bytes) -> str:
-    """Return the first line that names a fault; consequences and advice come after it."""
+    """Return the first line that names a fault; consequences and advice come after it.
+
+    What ssh says of a host or a key stands before git's own line, which knows nothing of it.
+    """
     lines = [line.strip() for line in told.decode("utf-8", "replace").splitlines()]
     lines = [line for line in lines if line]
     faults = [line for line in lines if line.startswith(("fatal:", "error:", "!"))]
-    return (faults[:1] or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
+    reason = (faults[:1] or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
+    if reason.startswith("Could not read from remote"):
+        reason = (lines[: lines.index(faults[0])] or [reason])[-1]
+    if foreign := _FOREIGN.search(reason):
+        why = "belongs to another user, whom git does not trust: use ssh://, or be that user"
+        return f"{foreign[1]} {why}"
+    return reason
