@@ -75,6 +75,10 @@ def test_a_title_is_enough(tmp_path: Path) -> None:
     assert course.database == f"sqlite:///{tmp_path}/course.db"
 
 
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    assert load(tmp_path, f"\ufeff{LEAST}") == load(tmp_path, LEAST)
+
+
 def test_an_extension_comes_before_the_deadline_of_all(tmp_path: Path) -> None:
     course = load(tmp_path, TOML)
 
@@ -124,12 +128,15 @@ def test_a_url_is_no_path(tmp_path: Path, remote: str) -> None:
         ("2026-10-01T23:59:00+02:00", '"1 October"', "must be a date with a time, not a string"),
         ("2026-10-01T23:59:00+02:00", "2026-13-01T23:59:00Z", "is not valid TOML"),
         ("2026-10-01T23:59:00+02:00", "0001-01-01T00:00:00+02:00", "is out of range"),
+        ("2026-10-01T23:59:00+02:00", "1026-10-01T00:00:00Z", "is out of range"),
+        ("2026-10-01T23:59:00+02:00", "9999-10-01T00:00:00Z", "is out of range"),
         ("[extensions.s17]\n2", "[extensions.s17]\n4", "extensions.s17.4: lab 4 has no deadline"),
         ("2026-10-22T", "2026-10-02T", "extensions.s17.2: is before the deadline of lab 2"),
         ("[extensions.s17]", "[extensions]", "extensions.2: must be a table"),
         ("per_day = 0.1", "per_day = 10", "late.per_day: must be a share from 0 to 1, not 10"),
         ("per_day = 0.1", "per_day = nan", "late.per_day: must be a share from 0 to 1, not nan"),
         ("days = 5", "days = 1.5", "late.days: must be a whole number of days"),
+        ("days = 5", "days = 100_000_000", "late.days: must be at most 1000"),
         ("days = 5", "", "late.days: is missing"),
         ("days = 5", "day = 5", "late.day: is no key of this table"),
     ],

@@ -12,6 +12,8 @@ from typing import Any
 from grader.errors import CourseError, LabError
 from grader.table import Table, kind_of
 
+YEARS = range(1971, 9000)  # before 1970 git counts no seconds
+MOST_DAYS = 1000  # of lateness
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
 ENGINES = ("local", "ray")
 _LAB = re.compile(r"(\d{1,2})(_[a-z][a-z0-9_]*)?")
@@ -96,7 +98,7 @@ def _course(path: Path) -> Course:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         hint = "name it with --course, or begin with the example in docs/course.md"
         raise CourseError(f"there is no {path}", hint) from None
@@ -179,10 +181,9 @@ def _moment(table: Table, key: str) -> datetime:
         raise _hinted(table.error(key, f"must be a date with a time, not {found}"))
     if value.tzinfo is None:
         raise _hinted(table.error(key, f"{value} does not say its offset from UTC"))
-    try:
-        return value.astimezone(UTC)
-    except OverflowError:
-        raise _hinted(table.error(key, f"{value} is out of range")) from None
+    if value.year not in YEARS:
+        raise _hinted(table.error(key, f"{value} is out of range"))
+    return value.astimezone(UTC)
 
 
 def _hinted(error: LabError) -> CourseError:
@@ -197,6 +198,8 @@ def _late(top: Table) -> LateRule:
         raise table.error("per_day", f"must be a share from 0 to 1, not {per_day!r}")
     if isinstance(days, bool) or not isinstance(days, int) or days < 0:
         raise table.error("days", f"must be a whole number of days, 0 or more, not {days!r}")
+    if days > MOST_DAYS:
+        raise table.error("days", f"must be at most {MOST_DAYS}, not {days}")
     if per_day and not days:
         raise table.error("days", "is missing: after how many days does nothing count?")
     return LateRule(float(per_day), days)
