@@ -261,6 +261,16 @@ def test_a_deleted_branch_is_named(send: Send, remote: Path) -> None:
     assert "was deleted after published/main/1" in refuses(send, remote, "91").message
 
 
+@pytest.mark.parametrize("name", ["²", "x"])
+def test_a_tag_that_is_no_publication_is_passed_over(send: Send, remote: Path, name: str) -> None:
+    send("90")
+    git("update-ref", f"refs/tags/published/main/{name}", "main", folder=remote)
+
+    send("91")
+
+    assert "refs/tags/published/main/2" in git("show-ref", folder=remote)
+
+
 def test_two_publishers_at_once(send: Send, remote: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     send("90")
     prepare = grader.course.publish.find_leaks

@@ -44,6 +44,12 @@ def test_what_spreadsheets_write_is_read(tmp_path: Path, data: bytes) -> None:
     assert read(tmp_path, data).students == (Student("s1", "Zoë", "", "student/s1"),)
 
 
+def test_line_break_in_a_name_is_a_space(tmp_path: Path) -> None:
+    (ada,) = read(tmp_path, 'id,name\ns1,"Ada\n  L"\n').students
+
+    assert ada.name == "Ada L"
+
+
 @pytest.mark.parametrize(
     ("row", "told"),
     [

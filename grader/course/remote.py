@@ -34,7 +34,9 @@ class Remote:
         """Return the full names of the tags of a branch's publications, in order."""
         start = f"{_TAG}published/{branch}/"
         numbers = [name.removeprefix(start) for name in self.refs if name.startswith(start)]
-        return tuple(f"{start}{number}" for number in sorted(filter(str.isdigit, numbers), key=int))
+        return tuple(
+            f"{start}{number}" for number in sorted(filter(str.isdecimal, numbers), key=int)
+        )
 
 
 def look_at(text: str, root: Path) -> Remote:

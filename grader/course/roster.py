@@ -125,7 +125,8 @@ def _student(fields: Sequence[str], columns: dict[str, int], branch: str) -> Stu
 
     student = field("id")
     own = field("branch") or branch.replace("{id}", student)
-    return Student(student, field("name"), field("repository"), own)
+    name = " ".join(field("name").split())  # a quoted field may hold a line break
+    return Student(student, name, field("repository"), own)
 
 
 def _problem(student: Student, remote: str) -> str:
