@@ -227,6 +227,18 @@ def test_resuming_grades_a_commit_that_was_collected_since(store: Store, tmp_pat
     assert graded(store)[-1] == ("1", "bob", "bob2", 0)
 
 
+def test_resuming_after_the_lab_was_changed_says_how_many_were_before(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = class_of(store, tmp_path, ["ada", "bob"])
+    run(batch, store, SayingEngine())
+    resumed = dataclasses.replace(batch, resume=True)
+
+    assert plan(resumed, store).outdated == 0
+    monkeypatch.setattr("grader.course.batch.lab_version", lambda lab: "another")
+    assert plan(resumed, store).outdated == 2
+
+
 def test_resuming_what_is_complete_grades_nobody(store: Store, tmp_path: Path) -> None:
     batch = dataclasses.replace(class_of(store, tmp_path, ["ada"]), resume=True)
     run(batch, store, SayingEngine())  # nothing to resume: a first run
@@ -245,6 +257,8 @@ def test_one_lab_is_graded_by_one_process_at_a_time(tmp_path: Path) -> None:
             with only_one(course, LAB):
                 pass
         with only_one(course, dataclasses.replace(LAB, name="91_other")):
+            pass
+        with only_one(course, LAB, "collected"):
             pass
     with only_one(course, LAB):
         pass

@@ -191,7 +191,41 @@ def test_deadline_decides_and_a_note_says_by_what(tmp_path: Path) -> None:
     assert "note: frozen after the deadline by the dates in the commits" in err
     with Store.open(demo.database) as store:
         (frozen,) = store.frozen(LAB)
-    assert (Path(frozen.path) / "echo.py").read_text() == RIGHT
+    assert (demo.folder / frozen.path / "echo.py").read_text() == RIGHT
+
+
+def test_who_leaves_the_roster_and_an_extension_of_nobody_are_told(tmp_path: Path) -> None:
+    day = f"{DATE:%Y-%m-%dT%H:%M:%SZ}"
+    more = f"[deadlines]\n90 = {day}\n[extensions.Ada]\n90 = {day}\n"
+    demo = DemoClass(tmp_path, {"ada": RIGHT, "bob": RIGHT}, more)
+
+    assert (
+        "note: [extensions] of lab 90 name who is not on the roster: Ada\n"
+        in demo.run("collect", LAB)[2]
+    )
+    (demo.folder / "one.csv").write_text("id,name\nada,Ada\n")
+    _, _, err = demo.run("collect", LAB, "--from", "one.csv")
+
+    told = "no longer on the roster, so in no grading or mark list from now on"
+    assert f"note: {told}: bob\n" in err
+
+
+def test_lab_without_a_deadline_is_told_to_be_frozen(tmp_path: Path) -> None:
+    _, out, err = DemoClass(tmp_path, {"ada": RIGHT}).run("collect", LAB)
+
+    assert out == f"{LAB}: 1 frozen\n"
+    assert "note: the lab has no deadline in course.toml, so this is frozen as it is now" in err
+
+
+def test_course_that_was_moved_is_graded_from_where_it_is(tmp_path: Path) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    assert demo.run("collect", LAB)[0] == 0
+
+    demo.folder = demo.folder.rename(tmp_path / "moved")
+
+    assert demo.run("grade-all", LAB)[0] == 0
+    assert points(demo) == {"ada": 95}
 
 
 def test_provenance_is_in_the_report(tmp_path: Path) -> None:

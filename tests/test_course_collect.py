@@ -12,6 +12,7 @@ from remotes import Remote
 from grader.course.collect import Collected, Collection, Outcome, collect_class
 from grader.course.config import Course, LateRule
 from grader.course.fetch import Bounds
+from grader.course.git import git
 from grader.course.records import Frozen, Student
 from grader.errors import UsageError
 from grader.lab import load_lab
@@ -26,7 +27,9 @@ BOB = Student("bob", "Bob", "", "student/bob")
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Remote:
+def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Remote:
+    (tmp_path / "course").mkdir()
+    monkeypatch.chdir(tmp_path / "course")  # where the paths of what is kept start
     return Remote(tmp_path / "class.git")
 
 
@@ -360,6 +363,26 @@ def test_large_history_of_a_host_without_filters_is_left_aside(remote: Remote) -
     found = collect(course(remote), ADA, bounds=Bounds(megabytes=1))
 
     assert files(found["ada"]) == {"echo.py": b"one"}
+
+
+def test_shallow_repository_is_taken_without_a_chain_of_fetches(
+    remote: Remote, tmp_path: Path
+) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - 2 * HOUR)
+    remote.commit("student/ada", {CODE: "two"}, DUE - HOUR, onto="refs/heads/student/ada^0")
+    own, url = tmp_path / "own.git", remote.folder.as_uri()
+    git("clone", "-q", "--bare", "--depth=1", "-b", "student/ada", url, str(own), folder=tmp_path)
+
+    found = collect(course(remote), Student("ada", "Ada", str(own), "student/ada"))
+
+    assert files(found["ada"]) == {"echo.py": b"two"}
+
+
+def test_pointer_of_lfs_is_told(remote: Remote) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    remote.commit("student/ada", {CODE: pointer}, DUE - HOUR)
+
+    assert collect(course(remote), ADA)["ada"].remark == "echo.py is a pointer of Git LFS"
 
 
 def test_repository_above_the_limit_is_listed(remote: Remote) -> None:

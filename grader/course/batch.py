@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from grader.course.config import Course
@@ -24,6 +23,7 @@ from grader.course.store import Store
 from grader.errors import CannotGrade, StoreError, UsageError
 from grader.history import FOLDER
 from grader.lab import Lab
+from grader.measured import table_of
 from grader.submission import PSEUDOCODE_NAME
 
 SPOOL = "spool"
@@ -53,23 +53,33 @@ class Plan:
     jobs: tuple[Job, ...]
     frozen: dict[str, Frozen]
     graded: tuple[Attempt, ...]  # what the run has already
+    version: str  # of the lab as it is now
     absent: dict[str, str]  # why, by student
+
+    @property
+    def outdated(self) -> int:
+        """How many of the run were graded with another version of the lab."""
+        versions = (table_of(a.report.get("provenance")).get("lab_version") for a in self.graded)
+        return sum(version != self.version for version in versions)
 
 
 OnAttempt = Callable[[Attempt, str], None]  # with what failed of ours, or ""
 
 
 @contextmanager
-def only_one(course: Course, lab: Lab) -> Generator[None, None, None]:
-    """Hold the right to grade a lab of a course; raises UsageError if another process has it."""
+def only_one(course: Course, lab: Lab, done: str = "graded") -> Generator[None, None, None]:
+    """Hold the right to grade a lab of a course, or what else is to be ``done`` to it.
+
+    Raises UsageError if another process has it.
+    """
     folder = course.folder / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / f"grading-{lab.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    handle = os.open(folder / f"{done}-{lab.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            told = f"{lab.name} of this course is being graded already"
+            told = f"{lab.name} of this course is being {done} already"
             raise UsageError(told, "wait until that has ended") from None
         yield
     finally:
@@ -108,7 +118,7 @@ def plan(batch: Batch, store: Store) -> Plan:
                 absent[student.id] = f"{item.path} is gone: lab collect --refresh"
             else:
                 jobs.append(job)
-    return Plan(run, tuple(jobs), frozen, tuple(graded), absent)
+    return Plan(run, tuple(jobs), frozen, tuple(graded), version, absent)
 
 
 def _check_students(batch: Batch, frozen: dict[str, Frozen], store: Store) -> None:
@@ -124,7 +134,7 @@ def _check_students(batch: Batch, frozen: dict[str, Frozen], store: Store) -> No
 def _job(batch: Batch, frozen: Frozen, version: str) -> Job | None:
     lab, files = batch.lab, dict[str, bytes]()
     for name in (lab.code_name, PSEUDOCODE_NAME):
-        file = Path(frozen.path) / name
+        file = batch.course.folder / frozen.path / name
         if file.is_file():
             files[name] = file.read_bytes()
     if lab.code_name not in files:

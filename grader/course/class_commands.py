@@ -22,7 +22,7 @@ from grader.course.spool import Spool
 from grader.course.store import Store
 from grader.errors import CannotGrade, UsageError
 from grader.grade import choose_device
-from grader.lab import find_lab, find_root
+from grader.lab import Lab, find_lab, find_root
 from grader.sandbox import choose_level
 from grader.text import number, visible_line
 
@@ -57,9 +57,11 @@ def collect(order: CollectOrder) -> int:
     )
     found: dict[str, Collected] = {}
     with (
+        only_one(course, lab, "collected"),
         Store.open(course.database, course.folder) as store,
         Bar(f"collecting {lab.name}", len(students), sys.stderr) as bar,
     ):
+        _tell_roster(course, lab, students, store.students())
         store.put_students(students)
 
         def on_collected(item: Collected) -> None:
@@ -78,9 +80,32 @@ def _students(order: CollectOrder, course: Course) -> tuple[Student, ...]:
     for problem in roster.problems:
         print(f"error: {file.name}, {visible_line(problem)}", file=sys.stderr)
     if roster.problems:
-        told = f"{len(roster.problems)} rows of {file.name} cannot be used"
+        count = len(roster.problems)
+        rows = "1 row" if count == 1 else f"{count} rows"
+        told = f"{rows} of {file.name} cannot be used"
         raise UsageError(told, "nothing was collected: correct them and run this again")
     return roster.students
+
+
+def _tell_roster(
+    course: Course, lab: Lab, students: Sequence[Student], before: Sequence[Student]
+) -> None:
+    """Name who is off the roster, or extended without being on it: an id may be mistyped."""
+    known = {student.id for student in students}
+    gone = [student.id for student in before if student.id not in known]
+    if gone:
+        told = "no longer on the roster, so in no grading or mark list from now on"
+        print(f"note: {told}: {_some(gone)}", file=sys.stderr)
+    strange = [name for name, number in course.extensions if number == lab.number]
+    strange = [name for name in strange if name not in known]
+    if strange:
+        told = f"[extensions] of lab {lab.number} name who is not on the roster"
+        print(f"note: {told}: {visible_line(_some(strange))}", file=sys.stderr)
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _tell_collected(collection: Collection, found: list[Collected]) -> int:
@@ -92,6 +117,12 @@ def _tell_collected(collection: Collection, found: list[Collected]) -> int:
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
     print(f"{collection.lab.name}: {told}")
     due = collection.course.deadlines.get(collection.lab.number)
+    if counts[Outcome.FROZEN] and due is None:
+        print(
+            "note: the lab has no deadline in course.toml, so this is frozen as it is now;"
+            " --refresh collects again",
+            file=sys.stderr,
+        )
     if counts[Outcome.FROZEN] and due is not None:
         print(
             "note: frozen after the deadline by the dates in the commits, which students' own"
@@ -183,6 +214,9 @@ class Tally:
 
 
 def _grade(batch: Batch, order: GradeOrder, todo: Plan, spool: Spool) -> int:
+    if todo.outdated:
+        told = f"{todo.outdated} of run {todo.run} were graded before {batch.lab.name} was changed"
+        print(f"note: {told}; without --resume all are graded anew", file=sys.stderr)
     started, tally = time.monotonic(), Tally(todo.graded)
     with Bar(f"grading {batch.lab.name}", len(todo.jobs), sys.stderr) as bar:
 

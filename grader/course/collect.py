@@ -158,7 +158,7 @@ def _freeze(order: Collection, student: Student, before: Frozen | None) -> Colle
             raise Broken(_too_late(repository, student, until))
         doubt = fetch.doubts(repository, commit, order.now, before.commit if before else "")
         files, remark = fetch.take(repository, commit.hash, order.lab)
-    path = str(_keep(order, student, commit, files))
+    path = str(_keep(order, student, commit, files).relative_to(order.course.folder))
     if before is not None and _is_closed(order, before) and before.commit == commit.hash:
         if before.path == path:
             return Collected(student, Outcome.KEPT, before, doubt)

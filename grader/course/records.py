@@ -29,7 +29,7 @@ class Frozen:
     commit: str
     committed: datetime | None
     collected: datetime
-    path: str  # the folder with the allow-listed files
+    path: str  # the folder with the allow-listed files, from that of the course
     problem: str = ""
 
 
