@@ -11,11 +11,13 @@ LONGEST = 100  # characters of a name made of an id
 
 
 def plain_name(text: str) -> str:
-    """A file name for an id: itself if it is plain, else made so and told apart by a hash."""
+    """A file name for an id: itself if it is plain, else made so and told apart by a hash.
+
+    Ids that differ in case alone, which some disks take for the same, are on no roster.
+    """
     plain = re.sub(r"[^A-Za-z0-9._@+-]|^\.", "_", text)[:LONGEST]
-    if plain == text and text == text.lower():
+    if plain == text:
         return plain
-    # Some disks take upper and lower case for the same.
     return f"{plain}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
