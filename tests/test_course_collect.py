@@ -249,6 +249,21 @@ def problem(item: Collected) -> str:
     return item.remark
 
 
+@pytest.mark.parametrize("date", ["", "yesterday +0000", "99999999999999999999999 +0000"])
+def test_commit_whose_date_is_none_stops_nobody(remote: Remote, date: str) -> None:
+    remote.commit("student/bob", {CODE: "one"}, DUE - HOUR)
+    tree = git("rev-parse", "student/bob^{tree}", folder=remote.folder)
+    text = f"tree {tree}\nauthor S <s@x> {date}\ncommitter S <s@x> {date}\n\nwork\n".encode()
+    line = ("hash-object", "-t", "commit", "-w", "--literally", "--stdin")
+    commit = git(*line, folder=remote.folder, stdin=text)
+    git("update-ref", "refs/heads/student/ada", commit, folder=remote.folder)
+
+    found = collect(course(remote), ADA, BOB)
+
+    assert found["ada"].outcome is Outcome.MISSING
+    assert found["bob"].outcome is Outcome.FROZEN
+
+
 def test_missing_ones_are_listed_and_stop_nobody(remote: Remote, tmp_path: Path) -> None:
     remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
     remote.commit("student/late", {CODE: "one"}, DUE + HOUR / 2)

@@ -114,7 +114,7 @@ def newest(repository: Path, until: datetime | None) -> Commit | None:
     found = git(*line, folder=repository, env=OFFLINE)
     if not found:
         return None
-    commit, seconds = found.split()
+    commit, _, seconds = found.partition(" ")  # no seconds: the date is no date
     return Commit(commit, _moment(seconds))
 
 
