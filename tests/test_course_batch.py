@@ -402,3 +402,6 @@ def test_folder_that_cannot_be_written_to_stops_before_anything_is_graded(
     with pytest.raises(DiskFull, match=r"results cannot be kept in .*spool: Not a directory"):
         spool_of(course_in(tmp_path), store).open()
     assert issubclass(DiskFull, CannotGrade)
+    with pytest.raises(CannotGrade, match=r"nothing can be written to .*\.inferlab: File exists"):
+        with only_one(course_in(tmp_path), LAB):
+            pass

@@ -70,11 +70,15 @@ OnAttempt = Callable[[Attempt, str], None]  # with what failed of ours, or ""
 def only_one(course: Course, lab: Lab, done: str = "graded") -> Generator[None, None, None]:
     """Hold the right to grade a lab of a course, or what else is to be ``done`` to it.
 
-    Raises UsageError if another process has it.
+    Raises UsageError if another process has it, CannotGrade if nothing can be written there.
     """
     folder = course.folder / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / f"{done}-{lab.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / f"{done}-{lab.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    except OSError as error:
+        told = f"nothing can be written to {folder}: {error.strerror}"
+        raise CannotGrade(told, "check its permissions, and those of the course's folder") from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
