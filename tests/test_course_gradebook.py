@@ -155,6 +155,19 @@ def test_gradescope_gets_a_results_file_per_student(run: Run, folder: Path) -> N
     assert [test["max_score"] for test in data["tests"]] == [50.0, 50.0]
 
 
+def test_a_mark_that_was_taken_back_leaves_no_file_for_gradescope(run: Run, folder: Path) -> None:
+    said = ("--author", "A", "--reason", "R")
+    file = folder / "scope" / LAB / "cyd.json"
+
+    run("override", "cyd", "1", "80", *said)
+    run("--gradescope", "-o", "scope")
+    assert json.loads(file.read_text())["score"] == 80.0
+
+    run("override", "cyd", "1", "none", *said)
+    run("--gradescope", "-o", "scope")
+    assert not file.exists()
+
+
 @pytest.mark.parametrize(
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\uff1d1", "\t=1", "\r=cmd|' /C calc'!A0"]
 )

@@ -74,9 +74,12 @@ def gradescope_files(book: Gradebook, folder: Path) -> int:
         make_folder(folder / lab)
         for student in book.students:
             mark = book.marks[student.id, lab]
-            if mark.points is not None:
+            file = folder / lab / f"{plain_name(student.id)}.json"
+            if mark.points is None:
+                file.unlink(missing_ok=True)  # of an earlier export: a mark that was taken back
+            else:
                 data = json.dumps(encodable(_gradescope(mark)), indent=2, allow_nan=False)
-                write_file(folder / lab / f"{plain_name(student.id)}.json", data.encode())
+                write_file(file, data.encode())
                 count += 1
     return count
 
