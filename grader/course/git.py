@@ -43,7 +43,10 @@ _OPTIONS = {
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
-_KEPT = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "no_proxy")
+_KEPT = (
+    *("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy"),
+    *("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
+)
 _FOREIGN = re.compile(r"detected dubious ownership in repository at '(.+)'")
 _SET = {
     "LC_ALL": "C",
