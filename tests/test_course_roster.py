@@ -94,6 +94,15 @@ def test_other_encoding_is_told_with_row_and_byte(tmp_path: Path) -> None:
     )
 
 
+def test_row_behind_a_name_of_two_lines_keeps_its_number(tmp_path: Path) -> None:
+    roster = read(tmp_path, b'id,name\ns1,"Ada\nL"\ns2,\xff\ns3,Bob\n')
+
+    assert [student.id for student in roster.students] == ["s1", "s3"]
+    assert roster.problems == (
+        "row 3: is not UTF-8 (byte 0xff in column 4): save the file as CSV UTF-8",
+    )
+
+
 def test_zero_byte_is_told_with_its_row(tmp_path: Path) -> None:
     assert read(tmp_path, b"id,name\ns1,A\0da\n").problems[0].startswith("row 2: holds a zero byte")
 

@@ -40,15 +40,18 @@ def read_roster(file: Path, remote: str = "", branch: str = "student/{id}") -> R
     """
     text, unreadable = _decode(file)
     rows = _rows(file, text)
-    columns = _columns(file, next(rows, (1, []))[1])
+    _, header, lines = next(rows, (1, [], range(1)))
+    columns = _columns(file, header)
     students: list[Student] = []
-    problems = [f"row {row}: {problem}" for row, problem in sorted(unreadable.items())]
+    problems = [f"row 1: {unreadable[line]}" for line in lines if line in unreadable]
     seen = _Seen()
-    for row, fields in rows:
-        if row in unreadable or not any(field.strip() for field in fields):
+    for row, fields, lines in rows:
+        if not any(field.strip() for field in fields):
             continue
         found = _student(fields, columns, branch)
-        problem = _extra(fields, columns) or _problem(found, remote) or seen.problem(row, found)
+        problem = next((unreadable[line] for line in lines if line in unreadable), "")
+        problem = problem or _extra(fields, columns) or _problem(found, remote)
+        problem = problem or seen.problem(row, found)
         if problem:
             problems.append(f"row {row}: {problem}")
         else:
@@ -84,16 +87,20 @@ def _decode(file: Path) -> tuple[str, dict[int, str]]:
     return lines.decode("utf-8", "replace").replace("\0", ""), bad
 
 
-def _rows(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Give each row with its number; the header decides what separates fields."""
+def _rows(file: Path, text: str) -> Iterator[tuple[int, list[str], range]]:
+    """Give each row with its number and the lines of it; the header decides what separates fields.
+
+    A quoted field may have several lines.
+    """
     header = text.partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     row = 0
     while True:
-        row += 1
+        row, first = row + 1, reader.line_num + 1
         try:
-            yield row, next(reader)
+            fields = next(reader)
+            yield row, fields, range(first, reader.line_num + 1)
         except StopIteration:
             return
         except csv.Error as error:
