@@ -143,6 +143,8 @@ def _walls(device: str, passed: list[int]) -> list[str]:
         for node in sorted(Path("/dev").glob("nvidia*")):
             args += ["--dev-bind", str(node), str(node)]
     args += ["--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/dev/shm"]
+    # All of the host take their terminals out of one number: a worker gets none.
+    args += ["--size", "4096", "--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts"]
     args += ["--remount-ro", "/dev", "--remount-ro", "/"]
     args += ["--chdir", "/tmp", "--hostname", "worker", "--clearenv"]
     for name, value in worker_environment(device, "/tmp").items():

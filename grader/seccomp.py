@@ -1,11 +1,14 @@
 """The system calls that a worker may not make, as a classic BPF program for ``bwrap --seccomp``.
 
 A deny list: torch, CUDA and NCCL need too many calls for an allow list to be kept right. What is
-denied reaches other processes, the kernel itself or new namespaces; no lab needs any of it.
+denied reaches other processes, the kernel itself or new namespaces, or takes of what the whole host
+has a fixed number of; no lab needs any of it. Sockets are of the families that a network namespace
+divides: one of another, such as AF_VSOCK, would reach the host and the workers of others.
 """
 
 import errno
 import platform
+import socket
 import struct
 
 # name: (x86_64, aarch64); None where the architecture has no such call.
@@ -59,12 +62,22 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "iopl": (172, None),
     "ioperm": (173, None),
     "memfd_secret": (447, 447),
+    # No namespace divides what these take: all the host's together, or all of one user.
+    "io_setup": (206, 0),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
 }
 # Anonymous memory files escape a limit kept by watching processes; CUDA may want them.
 DENIED_ON_CPU: dict[str, tuple[int | None, int | None]] = {"memfd_create": (319, 279)}
+# Their first argument is a family.
+SOCKETS: dict[str, tuple[int, int]] = {"socket": (41, 198), "socketpair": (53, 199)}
+FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 X32_BIT = 0x40000000
+
+# Where fields of struct seccomp_data begin; of an argument the lower half, all that a family is.
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 
 LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -83,15 +96,24 @@ def program(*, cuda: bool) -> bytes | None:
     denied = DENIED if cuda else DENIED | DENIED_ON_CPU
     numbers = [n for pair in denied.values() if (n := pair[column]) is not None]
     code = [
-        _op(LOAD, 4),  # seccomp_data.arch
+        _op(LOAD, ARCHITECTURE),
         _op(EQUAL, audit, 1, 0),
         _op(RETURN, KILL),
-        _op(LOAD, 0),  # seccomp_data.nr
-        _op(AT_LEAST, X32_BIT, len(numbers) + 1, 0),
+        _op(LOAD, NUMBER),
     ]
-    for index, number in enumerate(numbers):
-        code.append(_op(EQUAL, number, len(numbers) - index, 0))
-    return b"".join((*code, _op(RETURN, ALLOW), _op(RETURN, REFUSE)))
+    # Jumps count the instructions between: the last two refuse and allow.
+    sockets, families = len(SOCKETS), len(FAMILIES)
+    rest = len(numbers) + sockets + 2 + families
+    code.append(_op(AT_LEAST, X32_BIT, rest, 0))
+    for index, number in enumerate(numbers, 1):
+        code.append(_op(EQUAL, number, rest - index, 0))
+    for index, pair in enumerate(SOCKETS.values(), 1):
+        code.append(_op(EQUAL, pair[column], sockets - index + 1, 0))
+    code.append(_op(RETURN, ALLOW))
+    code.append(_op(LOAD, FIRST_ARGUMENT))
+    for index, family in enumerate(FAMILIES, 1):
+        code.append(_op(EQUAL, family, families - index + 1, 0))
+    return b"".join((*code, _op(RETURN, REFUSE), _op(RETURN, ALLOW)))
 
 
 def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:

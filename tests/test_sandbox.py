@@ -7,6 +7,7 @@ import os
 import platform
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -327,6 +328,74 @@ def test_denied_system_calls_are_refused(inside: Run) -> None:
     got = inside(code)
 
     assert {name: code for name, code in got.items() if code != errno.EPERM} == {}
+
+
+def test_sockets_are_of_families_that_the_namespace_divides(inside: Run) -> None:
+    code = """
+        import contextlib, socket
+        out = set()
+        for family in range(64):
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+                with contextlib.suppress(OSError), socket.socket(family, kind):
+                    out.add(family)
+        out = sorted(out)
+    """
+    names = ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")
+    assert set(inside(code)) <= {getattr(socket, name) for name in names}
+
+
+@pytest.mark.skipif(platform.machine() not in seccomp.ARCHITECTURES, reason="no numbers")
+@pytest.mark.parametrize("cuda", [False, True])
+def test_socket_of_any_other_family_is_refused_by_the_filter(cuda: bool) -> None:
+    program = seccomp.program(cuda=cuda)
+    assert program is not None
+    column, audit = seccomp.ARCHITECTURES[platform.machine()]
+
+    def outcome(number: int, argument: int = 0) -> int:
+        return run_filter(program, struct.pack("IIQQ", number, audit, 0, argument))
+
+    for pair in seccomp.SOCKETS.values():
+        allowed = {f for f in range(100) if outcome(pair[column], f) == seccomp.ALLOW}
+        assert allowed == set(seccomp.FAMILIES)
+        assert outcome(pair[column], socket.AF_UNIX | 7 << 32) == seccomp.ALLOW
+    denied = {pair[column] for pair in seccomp.DENIED.values()} - {None}
+    denied |= set() if cuda else {pair[column] for pair in seccomp.DENIED_ON_CPU.values()}
+    others = set(range(500)) - {pair[column] for pair in seccomp.SOCKETS.values()}
+    assert {n for n in others if outcome(n) == seccomp.REFUSE} == denied
+    assert {n for n in others if outcome(n) == seccomp.ALLOW} == others - denied
+
+
+def run_filter(program: bytes, data: bytes) -> int:
+    """Return what a filter says of a system call, as the kernel would run it."""
+    lines = list(struct.iter_unpack("HBBI", program))
+    at, word = 0, 0
+    while True:
+        code, if_true, if_false, value = lines[at]
+        if code == seccomp.RETURN:
+            return value
+        if code == seccomp.LOAD:
+            (word,) = struct.unpack_from("I", data, value)
+        else:
+            holds = word == value if code == seccomp.EQUAL else word >= value
+            at += if_true if holds else if_false
+        at += 1
+
+
+def test_no_terminal_can_be_taken(inside: Run) -> None:
+    code = """
+        import os
+        out = os.listdir("/dev/pts")
+        try:
+            out += os.openpty()
+        except OSError:
+            pass
+        try:
+            open("/dev/pts/file", "w")
+            out.append("file")
+        except OSError:
+            pass
+    """
+    assert inside(code) == []
 
 
 def test_no_new_user_namespace_by_another_call(inside: Run) -> None:
