@@ -2,13 +2,26 @@
 
 Everything that a terminal, a browser or an editor would act on instead of drawing (control and
 ANSI characters, direction overrides, zero-width characters, lone surrogates) is written out as an
-escape, so a message can neither forge a line of ours nor hide one.
+escape, so a message can neither forge a line of ours nor hide one. So is what Unicode calls a
+letter or a mark and nobody draws, and a pile of marks that would grow over the lines around it.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, cast
 
 SHOWN = 4000  # characters of one message or output that a page shows
+MARKS = 3  # on one character: few texts need so many
+# Default_Ignorable_Code_Point of Unicode, as far as Python says that it prints; but what chooses
+# the form of the character before it, as many an emoji has it, is a mark like others.
+UNDRAWN = frozenset(
+    chr(code)
+    for first, last in (
+        *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164)),
+        *((0xFFA0, 0xFFA0), (0xE0100, 0xE01EF)),
+    )
+    for code in range(first, last + 1)
+)
 
 
 def clip(text: str, limit: int = SHOWN) -> str:
@@ -20,15 +33,14 @@ def clip(text: str, limit: int = SHOWN) -> str:
 
 def visible(text: str, limit: int = SHOWN) -> str:
     """Escape what does not print; line breaks and tabs stay."""
-    lines = clip(text, limit).replace("\r\n", "\n")
-    return "".join(_drawn(char) for char in lines)
+    return _drawn(clip(text, limit).replace("\r\n", "\n"), "\n\t")
 
 
 def visible_line(text: str, limit: int = 300) -> str:
     """Like ``visible``, on one line: for identifiers, table cells and headings."""
     if len(text) > limit:
         text = f"{text[:limit]}…"
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
+    return _drawn(text)
 
 
 def first_line(text: str, limit: int = 300) -> str:
@@ -61,8 +73,17 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _drawn(char: str) -> str:
-    return char if char.isprintable() or char in "\n\t" else _escape(char)
+def _drawn(text: str, kept: str = "") -> str:
+    """Escape what does not print, but not the characters in ``kept``."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    marks = 0
+    for char in text:
+        marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
+        drawn = char.isprintable() and char not in UNDRAWN and marks <= MARKS
+        shown.append(char if drawn or char in kept else _escape(char))
+    return "".join(shown)
 
 
 def _escape(char: str) -> str:
