@@ -21,6 +21,7 @@ from grader.errors import (
     SubmissionFault,
 )
 from grader.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
+from grader.objects import MAX_METHODS
 from grader.wire import Channel, Late, TooMuch, WireError
 
 MAX_NESTING = 12  # each call that waits may hold a message of its own
@@ -290,7 +291,10 @@ class Conversation:
     def _proxy(self, number: Any, kind: Any, methods: Any) -> Proxy:
         if not isinstance(methods, list) or type(number) is not int or not isinstance(kind, str):
             raise WireError("a malformed object")
-        names = [name for name in cast(list[Any], methods) if isinstance(name, str)]
+        named = cast(list[Any], methods)
+        if len(named) > MAX_METHODS:  # a test may keep many objects
+            raise WireError("an object of too many methods")
+        names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
         return Proxy(self, number, kind[:MAX_NAME], names)
 
     def _error(self, reply: dict[str, Any]) -> SubmissionFault:
