@@ -1,7 +1,8 @@
 """Whether a submission has another process or thread do what the guard watches.
 
 torch's modes see the thread that entered them alone. So threads that start meanwhile enter them
-too, and a process of the submission's is noted as such. Threads from before are not seen.
+too; a process of the submission's is noted as such, and so is a thread that it starts without
+``threading``, which nothing can watch. Threads from before are not seen.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+BARE_STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})
 SERVANTS = (b"torch/_inductor", b"multiprocessing.resource_tracker")  # what libraries start
 
 
@@ -30,8 +32,12 @@ class Delegation:
         threading.setprofile(self._on_thread)
 
     def _on_event(self, event: str, _args: tuple[Any, ...]) -> None:
-        if self._watching and event in STARTS and not _asked_by_library():
-            self._note("another process")
+        if not self._watching or event not in STARTS | BARE_STARTS:
+            return
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        by_threading = event in BARE_STARTS and caller.f_code.co_filename == threading.__file__
+        if not by_threading and not _asked_by_library():
+            self._note("another process" if event in STARTS else "a thread without threading")
 
     def _on_thread(self, *_: Any) -> None:
         sys.setprofile(None)  # the first event of a new thread is all that is wanted
@@ -54,6 +60,16 @@ def _asked_by_library() -> bool:
         top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if top not in sys.stdlib_module_names:
             return "-packages/" in frame.f_code.co_filename
+        frame = frame.f_back
+    return False
+
+
+def asked_by(package: str) -> bool:
+    """Tell whether a module of the package is among the callers."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if f"{frame.f_globals.get('__name__', '')}.".startswith(f"{package}."):
+            return True
         frame = frame.f_back
     return False
 

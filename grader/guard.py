@@ -14,11 +14,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from grader.counters import Dispatch
-from grader.delegation import Delegation
+from grader.delegation import Delegation, asked_by
 
 
 class ForbiddenOperators(Dispatch):
-    """Notes each aten operator whose name matches a pattern."""
+    """Notes each aten operator whose name matches, and those that ``ForbiddenFunctions`` misses."""
 
     def __init__(self, patterns: list[str], hits: list[str]) -> None:
         super().__init__()
@@ -27,6 +27,10 @@ class ForbiddenOperators(Dispatch):
 
     def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         note_operator(func, self.patterns, self.hits)
+        # torch's compiler alone turns its functions' modes off, and while it looks at the code.
+        off = torch._C._is_torch_function_all_disabled()  # pyright: ignore[reportPrivateUsage]
+        if off and not asked_by("torch._dynamo"):
+            self.hits.append("torch functions that no mode sees")
         return func(*args, **(kwargs or {}))
 
 
