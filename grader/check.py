@@ -8,7 +8,7 @@ import contextlib
 import fnmatch
 import functools
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,7 @@ class Grade(Protocol):
         sandbox: str,
         one_worker: bool,
         until_lost: bool,
+        tasks: Collection[str],
         on_event: Callable[[str, Any], None],
     ) -> Report: ...
 
@@ -63,11 +64,13 @@ def check_labs(
     device: str = "auto",
     sandbox: str = "auto",
     only: Sequence[str] = (),
+    brief: bool = False,
     on_progress: OnProgress | None = None,
     grade: Grade | None = None,
 ) -> CheckReport:
     """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``solution``, ``stub``,
     ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
+    ``brief`` grades only those tasks of a wrong answer that it should lose.
     """
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
         trials = [
@@ -77,7 +80,7 @@ def check_labs(
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
         ]
         with _judge() if grade is None else contextlib.nullcontext(grade) as judging:
-            graded = _run(trials, _Runner(judging, device, sandbox), jobs, on_progress)
+            graded = _run(trials, _Runner(judging, device, sandbox, brief), jobs, on_progress)
     findings: list[Finding] = []
     for lab in labs:
         findings += [] if only else check_files(lab)
@@ -126,6 +129,7 @@ class _Runner:
     grade: Grade
     device: str
     sandbox: str
+    brief: bool
 
     def __call__(self, trial: Trial) -> Graded:
         manifest: list[Expected] = []
@@ -149,6 +153,7 @@ class _Runner:
                 # All that counts of a wrong answer is which tasks it loses; a control must not
                 # earn a single test.
                 until_lost=trial.role is Role.WRONG,
+                tasks=trial.fails if self.brief else (),
                 on_event=hear,
             )
         except InferlabError as error:

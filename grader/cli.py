@@ -127,10 +127,13 @@ def check(
             metavar="PATTERN", help="stub, solution, 'variants/*', 'wrong/*', 'controls/*'"
         ),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="of wrong answers, only what they should lose")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
-    proof = commands.Proof(names, jobs, seeds, wrong_seeds, device, sandbox, patterns)
+    proof = commands.Proof(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief)
     raise typer.Exit(commands.check(proof))
 
 

@@ -168,6 +168,7 @@ class Proof:
     device: str
     sandbox: str
     only: tuple[str, ...]
+    brief: bool
 
 
 def check(proof: Proof) -> int:
@@ -190,6 +191,7 @@ def check(proof: Proof) -> int:
             device=proof.device,
             sandbox=proof.sandbox,
             only=proof.only,
+            brief=proof.brief,
             on_progress=progress.on_progress,
         )
     if not report.findings:

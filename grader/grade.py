@@ -6,7 +6,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,7 @@ def grade(
     suite: str = "all",
     one_worker: bool = False,
     until_lost: bool = False,
+    tasks: Collection[str] = (),
     start: Starter = start_anew,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
@@ -102,9 +103,9 @@ def grade(
 
     ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
     could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
-    lost a point or is sure to: to know which tasks are lost, not how many points. ``start`` starts
-    the session. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected) and
-    ("test", TestResult).
+    lost a point or is sure to: to know which tasks are lost, not how many points. With ``tasks``
+    only the tests of these run; others are not graded. ``start`` starts the session. ``on_event``
+    hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device)
@@ -131,6 +132,7 @@ def grade(
             "suite": suite,
             "one_worker": one_worker,
             "until_lost": until_lost,
+            "tasks": sorted(tasks),
             "source": submission.code.decode("utf-8", errors="replace"),
             "closed": closed,
         }

@@ -77,12 +77,14 @@ class JudgePlugin:
         stopwatch: Stopwatch | None = None,
         one_worker: bool = False,
         until_lost: bool = False,
+        tasks: frozenset[str] = frozenset(),
     ) -> None:
         self._lab = lab
         self._student = student
         self._stopwatch = stopwatch
         self._one_worker = one_worker
         self._until_lost = until_lost
+        self._chosen = tasks  # none: all
         self._device = device
         self._lease = gpu.Lease() if device != "cpu" else None
         self._leased: str | None = ""  # the task that it was taken for; None: all that is timed
@@ -161,6 +163,8 @@ class JudgePlugin:
             self._expected[item.nodeid] = expected
             if expected.weight > 0:
                 self._needed.setdefault(expected.task, set()).update(needs_of(item))
+        chosen = [item for item in items if self._expected[item.nodeid].task in self._chosen]
+        items[:] = chosen or items
 
         def key(item: pytest.Item) -> tuple[int, bool]:
             expected = self._expected[item.nodeid]

@@ -57,7 +57,8 @@ def run(config: dict[str, Any], emit: Any) -> int:
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
     pool = WarmPool(lambda: WorkerProcess(setting))
-    tasks = {task.id for task in lab.tasks} - {*config["closed"]} - {PSEUDOCODE}
+    chosen = {*config["tasks"]} or {task.id for task in lab.tasks}
+    tasks = chosen - {*config["closed"]} - {PSEUDOCODE}
     pool.expect(min(len(tasks), 1) if config["one_worker"] else len(tasks))
 
     import torch
@@ -81,6 +82,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
             stopwatch=stopwatch,
             one_worker=config["one_worker"],
             until_lost=config["until_lost"],
+            tasks=frozenset(config["tasks"]),
         )
     finally:
         if stopwatch is not None:
@@ -101,6 +103,7 @@ def run_pytest(
     stopwatch: Any = None,
     one_worker: bool = False,
     until_lost: bool = False,
+    tasks: frozenset[str] = frozenset(),
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
@@ -117,6 +120,7 @@ def run_pytest(
         stopwatch=stopwatch,
         one_worker=one_worker,
         until_lost=until_lost,
+        tasks=tasks,
     )
     return int(
         pytest.main(

@@ -4,7 +4,7 @@ import ast
 import re
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,7 @@ class Judge:
         self.graded: list[str] = []
         self.shortened: set[str] = set()  # graded with one worker for all tasks
         self.cut: set[str] = set()  # graded until each task has lost a point
+        self.chosen: dict[str, set[str]] = {}  # graded on some tasks only
         self.ungraded: tuple[str, ...] = ()
 
     def __call__(
@@ -137,11 +138,13 @@ class Judge:
         sandbox: str,
         one_worker: bool,
         until_lost: bool,
+        tasks: Collection[str],
         on_event: Callable[[str, Any], None],
     ) -> Report:
         self.graded.append(f"{source.name} {seed} {device} {sandbox}")
         self.shortened |= {source.name} if one_worker else set()
         self.cut |= {source.name} if until_lost else set()
+        self.chosen |= {source.name: set(tasks)} if tasks else {}
         on_event("manifest", list(self.manifest))
         code = source / lab.code_name if source.is_dir() else source
         verdicts = {
@@ -222,6 +225,15 @@ def test_what_should_earn_points_is_graded_as_students_are(lab: Lab) -> None:
 
     assert judge.shortened == {"adds_one.py", *(f"{name}.py" for name in BODIES)}
     assert judge.cut == {"adds_one.py"}
+    assert judge.chosen == {}
+
+
+def test_brief_check_grades_of_a_wrong_answer_what_it_should_lose(lab: Lab) -> None:
+    judge = Judge()
+
+    prove(lab, judge, device="cpu", sandbox="none", brief=True)
+
+    assert judge.chosen == {"adds_one.py": {"double"}}
 
 
 BROKEN = {

@@ -294,6 +294,16 @@ def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path) -> None:
     assert found["test_gate_fails"] == "failed"
 
 
+def test_some_tasks_alone_are_graded_on_request(tmp_path: Path) -> None:
+    (tmp_path / "answer.py").write_text(ANSWER)
+    lab = lab_with(tmp_path, SUITE)
+
+    report = grade(*(lab, tmp_path / "answer.py"), device="cpu", sandbox="none", tasks={"loop"})
+
+    assert {task.id for task in report.tasks if task.graded} == {"loop"}
+    assert set(verdicts(report)) == {"test_requires_the_gate"}
+
+
 def test_score_leaves_out_what_is_not_the_submissions(mixed: Report) -> None:
     scores = {task.id: task.score for task in mixed.tasks}
 
