@@ -1,6 +1,6 @@
 """The scale is computed in the dtype of w.
 
-Fails: int8
+Fails: int8, cache
 """
 
 import copy
