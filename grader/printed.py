@@ -17,6 +17,8 @@ class Printed:
         self._limit = limit
         self._kept = bytearray()
         self._reading = threading.Lock()
+        self._unread = True
+        self._abandoned = False
         self._thread = threading.Thread(target=self._drain, daemon=True)
         self._thread.start()
 
@@ -31,15 +33,21 @@ class Printed:
         self._kept.clear()
 
     def close(self, seconds: float = 5.0) -> None:
-        """Read to the end; the pipe stays open if somebody can still write to it."""
+        """Read to the end; if somebody can still write to the pipe, it stays open until then."""
         self._thread.join(timeout=seconds)
-        if not self._thread.is_alive():
+        with self._reading:
+            self._abandoned = self._unread
+        if not self._abandoned:
             self._pipe.close()
 
     def _drain(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             while has_come(self._pipe.fileno()) and self._take():
                 pass
+        with self._reading:
+            self._unread = False
+        if self._abandoned:
+            self._pipe.close()
 
     def _take(self) -> bool:
         """Keep what has arrived and tell whether more may come."""
