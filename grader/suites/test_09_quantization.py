@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
 from grader.plugin import task
 from grader.race import Race
+from grader.silence import assert_from_kernels
 from grader.student import Proxy
 from reference import checkpoint, llama
 from reference import quantization as oracle
@@ -866,6 +867,16 @@ def test_weights_are_dequantized_in_the_kernel(student, draw, rows, group):
     products = [name for name, size in operators.seen.items() if size >= num_out]
     found = ", ".join(sorted(name for name in products if matches(name, PRODUCTS))[:5])
     check(not found, f"torch took products that belong into your kernel: {found}")
+
+
+@task("kernel", weight=2)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_product_comes_from_a_kernel(student, draw, rows):
+    """y is what a kernel wrote: where none runs, y is not right."""
+    x, weights = draw.normal(rows, 96), packed_weights(draw, 24, 96, 32)
+
+    want = x.double() @ weights.weight.T
+    assert_from_kernels(student, lambda: multiplied(student, x, weights), [want], "y")
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -1,6 +1,6 @@
 """torch normalises one row after the other; the kernel that is launched does nothing.
 
-Fails: forward, backward, speed
+Fails: forward, speed
 """
 
 from typing import Any
