@@ -27,5 +27,5 @@ def assert_from_kernels(
         raise failure
     check(kernels.total > 0, "no Triton kernel was launched")
     pairs = zip(names, got if isinstance(got, tuple) else (got,), want, strict=False)
-    found = [name for name, *pair in pairs if name and resembles(*pair)]
+    found = [name for name, value, right in pairs if name and resembles(value, right)]
     check(not found, f"{', '.join(found)}: right even where your kernels do not run")
