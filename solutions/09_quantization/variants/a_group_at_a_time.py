@@ -119,8 +119,8 @@ class Int8Linear(nn.Linear):
     def weight(self) -> Tensor:
         return dequantize_int8(self.q, self.scale)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.linear(input, self.weight.to(input.dtype), self.bias)
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight.to(x.dtype), self.bias)
 
 
 class Int4Linear(nn.Module):
@@ -131,15 +131,14 @@ class Int4Linear(nn.Module):
         self.parts, self.group, self.bias = parts, group, bias
 
     @classmethod
-    def from_float(cls, linear: nn.Linear, group: int = 32, rows: int = 16) -> Self:
+    def from_float(cls, linear: nn.Linear, group: int = 32) -> Self:
         bias = None if linear.bias is None else linear.bias.detach().float()
         made = cls(*quantize_int4(linear.weight, group), group=group, bias=bias)
-        made.rows = rows
         return made
 
     def forward(self, x: Tensor) -> Tensor:
         wide, outs = x.float(), []
-        for parts in zip(*(part.split(self.rows) for part in self.parts), strict=True):
+        for parts in zip(*(part.split(16) for part in self.parts), strict=True):
             outs.append(wide @ dequantize_int4(*parts, self.group).mT)
         y = torch.cat(outs, dim=-1)
         return (y if self.bias is None else y + self.bias).to(x.dtype)

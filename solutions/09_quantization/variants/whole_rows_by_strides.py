@@ -15,9 +15,9 @@ import triton.language as tl
 from torch import Tensor, nn
 
 
-def quantize_int8(w: Tensor, most: int = 127) -> tuple[Tensor, Tensor]:
+def quantize_int8(w: Tensor) -> tuple[Tensor, Tensor]:
     rows = w.detach().double().numpy(force=True)
-    scale = np.maximum(rows.max(1, initial=0), -rows.min(1, initial=0)) / most
+    scale = np.maximum(rows.max(1, initial=0), -rows.min(1, initial=0)) / 127
     scale[scale == 0] = 1
     codes = np.array([np.rint(row / step) for row, step in zip(rows, scale, strict=True)])
     pair = codes.astype(np.int8), scale.astype(np.float32)
@@ -126,8 +126,8 @@ class Int4Linear(nn.Module):
         super().__init__()
         self.bias = None
 
-    @staticmethod
-    def from_float(linear: nn.Linear, group: int = 32) -> "Int4Linear":
+    @classmethod
+    def from_float(cls, linear: nn.Linear, group: int = 32) -> "Int4Linear":
         self = Int4Linear()
         self.group = group
         with torch.inference_mode():
@@ -145,7 +145,7 @@ class Int4Linear(nn.Module):
 
 
 def quantize_model(
-    model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",), verbose: bool = False
+    model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",)
 ) -> nn.Module:
     memo: dict[nn.Module, nn.Module] = {}
 
@@ -162,8 +162,7 @@ def quantize_model(
 class QuantizedCache:
     """Codes of tokens by tokens, [S, 2, B, G, D], as bytes around 128; results are views."""
 
-    def __init__(self, bits: int = 8) -> None:
-        self.most = 2 ** (bits - 1) - 1
+    def __init__(self) -> None:
         self.codes: list[Tensor] = []
         self.scales: list[Tensor] = []
 
@@ -173,7 +172,7 @@ class QuantizedCache:
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         both = torch.stack((k, v)).permute(3, 0, 1, 2, 4).float()
-        scale = both.abs().amax(-1, keepdim=True) / self.most
+        scale = both.abs().amax(-1, keepdim=True) / 127
         scale = scale.masked_fill(scale == 0, 1.0)
         self.codes.append((both.div(scale).round() + 128).byte())
         self.scales.append(scale)
