@@ -5,7 +5,9 @@ too; a process of the submission's is noted as such, and so is a thread that it 
 ``threading``, which nothing can watch. Threads from before are not seen.
 """
 
+import _thread
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
-BARE_STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})
+BARE_STARTS = ("start_new_thread", "start_new")  # threading took the first at its own import
 SERVANTS = (b"torch/_inductor", b"multiprocessing.resource_tracker")  # what libraries start
 
 
@@ -30,14 +32,22 @@ class Delegation:
             note("another process")
         sys.addaudithook(self._on_event)  # there is no way to take one out
         threading.setprofile(self._on_thread)
+        self._starts = {name: getattr(_thread, name) for name in BARE_STARTS}
+        for name, start in self._starts.items():
+            setattr(_thread, name, self._noting(start))
+
+    def _noting(self, start: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(start)
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            if self._watching and not _asked_by_library():
+                self._note("a thread without threading")
+            return start(*args, **kwargs)
+
+        return noting
 
     def _on_event(self, event: str, _args: tuple[Any, ...]) -> None:
-        if not self._watching or event not in STARTS | BARE_STARTS:
-            return
-        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-        by_threading = event in BARE_STARTS and caller.f_code.co_filename == threading.__file__
-        if not by_threading and not _asked_by_library():
-            self._note("another process" if event in STARTS else "a thread without threading")
+        if self._watching and event in STARTS and not _asked_by_library():
+            self._note("another process")
 
     def _on_thread(self, *_: Any) -> None:
         sys.setprofile(None)  # the first event of a new thread is all that is wanted
@@ -47,6 +57,8 @@ class Delegation:
     def stop(self) -> None:
         """Watch no longer."""
         self._watching = False
+        for name, start in self._starts.items():
+            setattr(_thread, name, start)
         threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # as its own tests do
 
 
