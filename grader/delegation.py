@@ -10,6 +10,7 @@ import contextlib
 import functools
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,23 +68,19 @@ def _asked_by_library() -> bool:
 
     torch and Triton compile kernels in processes of their own, and others look for programs.
     """
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
+    asking = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    for frame, _ in traceback.walk_stack(asking):
         top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if top not in sys.stdlib_module_names:
             return "-packages/" in frame.f_code.co_filename
-        frame = frame.f_back
     return False
 
 
 def asked_by(package: str) -> bool:
     """Tell whether a module of the package is among the callers."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        if f"{frame.f_globals.get('__name__', '')}.".startswith(f"{package}."):
-            return True
-        frame = frame.f_back
-    return False
+    asking = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    names = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_stack(asking))
+    return any(f"{name}.".startswith(f"{package}.") for name in names)
 
 
 def children() -> frozenset[int]:

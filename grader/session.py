@@ -57,8 +57,8 @@ def run(config: dict[str, Any], emit: Any) -> int:
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
     pool = WarmPool(lambda: WorkerProcess(setting))
-    chosen = {*config["tasks"]} or {task.id for task in lab.tasks}
-    tasks = chosen - {*config["closed"]} - {PSEUDOCODE}
+    chosen = frozenset(config["tasks"])
+    tasks = (chosen or {task.id for task in lab.tasks}) - {*config["closed"]} - {PSEUDOCODE}
     pool.expect(min(len(tasks), 1) if config["one_worker"] else len(tasks))
 
     import torch
@@ -82,7 +82,7 @@ def run(config: dict[str, Any], emit: Any) -> int:
             stopwatch=stopwatch,
             one_worker=config["one_worker"],
             until_lost=config["until_lost"],
-            tasks=frozenset(config["tasks"]),
+            tasks=chosen,
         )
     finally:
         if stopwatch is not None:

@@ -255,29 +255,21 @@ class Student:
             names = ", ".join(str(hit)[:100] for hit in hits[:5])
             raise Mismatch(f"the code called what this lab forbids: {names}")
 
-    @contextmanager
-    def flops(self) -> Generator[Count, None, None]:
+    def flops(self) -> AbstractContextManager[Count]:
         """Count floating-point operations of the calls inside, by torch's counter."""
-        with self._counted("flops") as count:
-            yield count
+        return self._counted("flops")
 
-    @contextmanager
-    def largest_tensor(self) -> Generator[Count, None, None]:
+    def largest_tensor(self) -> AbstractContextManager[Count]:
         """Measure the largest tensor, in elements, that the calls inside make."""
-        with self._counted("largest") as count:
-            yield count
+        return self._counted("largest")
 
-    @contextmanager
-    def launches(self) -> Generator[Count, None, None]:
+    def launches(self) -> AbstractContextManager[Count]:
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
-        with self._counted("launches") as count:
-            yield count
+        return self._counted("launches")
 
-    @contextmanager
-    def silenced(self) -> Generator[Count, None, None]:
+    def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""
-        with self._counted("silenced") as count:
-            yield count
+        return self._counted("silenced")
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

@@ -169,15 +169,9 @@ class Worker:
                 return public(self.module, name, Path(self.file).name)
             case ["given", module, name]:
                 return getattr(self.given[module], name)
-            case ["gradients", name]:
+            case ["gradients" | "together" | "gradients_together" as way, name]:
                 function = public(self.module, name, Path(self.file).name)
-                return functools.partial(gradients, function)
-            case ["together", name]:
-                function = public(self.module, name, Path(self.file).name)
-                return functools.partial(together, function)
-            case ["gradients_together", name]:
-                function = public(self.module, name, Path(self.file).name)
-                return functools.partial(gradients_together, function)
+                return functools.partial(WAYS[way], function)
             case ["object", number, "__call__"]:
                 return self.objects[number]
             case ["object", number, method]:
@@ -258,6 +252,9 @@ def gradients_together(function: Any, *cases: Any) -> Any:
         torch.autograd.grad(result, inputs, upstream, allow_unused=True)
         for result, inputs, (_, upstream) in zip(results, leaves, cases, strict=True)
     ]
+
+
+WAYS = {"gradients": gradients, "together": together, "gradients_together": gradients_together}
 
 
 def public(module: ModuleType | None, name: str, file: str) -> Any:
