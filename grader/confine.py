@@ -11,12 +11,14 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from grader import seccomp
+from grader import gpu, seccomp
 
 NOBODY = 65534
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 SCRATCH_BYTES = str(1 << 30)  # of /tmp, and of /dev/shm
+# What a host's keeper sets for the libraries that join GPUs holds for workers too.
+GPU_SETTINGS = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
 SCRATCH = ("--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/tmp")
 
 
@@ -37,8 +39,12 @@ def worker_environment(device: str, home: str) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": "lo",
     }
     if device == "cpu":
-        env |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-    return env
+        env |= {"TRITON_INTERPRET": "1", gpu.VISIBLE: ""}
+        return env
+    kept = {key: value for key, value in os.environ.items() if key.startswith(GPU_SETTINGS)}
+    if visible := os.environ.get(gpu.VISIBLE):
+        kept[gpu.VISIBLE] = ",".join(gpu.chosen() or [visible])
+    return kept | env
 
 
 def launcher_environment() -> dict[str, str]:
@@ -140,7 +146,7 @@ def _walls(device: str, passed: list[int]) -> list[str]:
     args = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
     args += ["--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     if device != "cpu":
-        for node in sorted(Path("/dev").glob("nvidia*")):
+        for node in gpu.device_nodes():
             args += ["--dev-bind", str(node), str(node)]
     args += ["--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/dev/shm"]
     # All of the host take their terminals out of one number: a worker gets none.

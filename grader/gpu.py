@@ -4,7 +4,9 @@ All of it without CUDA: a command line that asks takes no memory of the GPU.
 """
 
 import fcntl
+import functools
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -28,6 +30,8 @@ FIELDS = {
     "free_mb": "memory.free",
     "total_mb": "memory.total",
 }
+DEVICES = Path("/dev")
+DRIVER = Path("/proc/driver/nvidia/gpus")
 PATIENCE_SECONDS = 30.0
 LEAST_FREE = 0.4  # share of the memory that must be free, where no worker of ours holds any
 
@@ -66,6 +70,48 @@ def open_lock(kind: str) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def chosen() -> list[str] | None:
+    """Return the UUIDs of the GPUs in CUDA_VISIBLE_DEVICES; None if it names none, or unknown ones.
+
+    A UUID means the same GPU whichever others a process sees; an index does not.
+    """
+    names = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
+    known = _uuids() if names else {}
+    found = [known.get(name, name) for name in names]
+    return found if found and set(found) <= set(known.values()) else None
+
+
+def device_nodes() -> list[Path]:
+    """Return the device nodes that a worker needs: of the chosen GPUs, and all of the driver."""
+    nodes = sorted(DEVICES.glob("nvidia*"))
+    uuids = chosen()
+    if uuids is None:
+        return nodes
+    told = [path.read_text() for path in DRIVER.glob("*/information")]
+    numbers = {
+        found[1]
+        for text in told
+        if any(uuid in text for uuid in uuids)
+        and (found := re.search(r"Device Minor:\s*(\d+)", text))
+    }
+    if len(numbers) < len(uuids):
+        return nodes
+    return [node for node in nodes if not (own := _number_of(node)) or own in numbers]
+
+
+def _number_of(node: Path) -> str:
+    found = re.fullmatch(r"nvidia(\d+)", node.name)
+    return found[1] if found else ""
+
+
+@functools.cache
+def _uuids() -> dict[str, str]:
+    """Return the UUID of each GPU of the machine, by its index."""
+    lines = ask("--query-gpu=index,uuid", "--format=csv,noheader", failure="no list of the GPUs")
+    pairs = (line.split(",") for line in lines or [])
+    return {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2}
 
 
 def read_state() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import gpu
+from grader.confine import worker_environment
 from grader.errors import CannotGrade
 
 FREE = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, 80.5, 140000, 143771"
@@ -55,6 +56,55 @@ def test_reading_that_is_not_available_is_none(smi) -> None:
     smi(FULL)
 
     assert gpu.read_state()["power_w"] is None
+
+
+LISTED = "0, GPU-aaaa\\n1, GPU-bbbb"
+
+
+@pytest.fixture
+def two_gpus(smi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show two GPUs whose nodes are numbered the other way round than nvidia-smi's list."""
+    smi(LISTED)
+    gpu._uuids.cache_clear()
+    driver, nodes = tmp_path / "driver", tmp_path / "dev"
+    for bus, uuid, minor in (("0000:1b", "GPU-aaaa", 1), ("0000:2c", "GPU-bbbb", 0)):
+        (driver / bus).mkdir(parents=True)
+        told = f"Model: \t NVIDIA H200\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
+        (driver / bus / "information").write_text(told)
+    nodes.mkdir()
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        (nodes / name).touch()
+    monkeypatch.setattr(gpu, "DRIVER", driver)
+    monkeypatch.setattr(gpu, "DEVICES", nodes)
+    yield
+    gpu._uuids.cache_clear()
+
+
+def names(nodes: list[Path]) -> list[str]:
+    return [node.name for node in nodes]
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_worker_sees_the_chosen_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(gpu.VISIBLE, "1")
+
+    assert worker_environment("cuda", "/tmp")[gpu.VISIBLE] == "GPU-bbbb"
+    assert names(gpu.device_nodes()) == ["nvidia-uvm", "nvidia0", "nvidiactl"]
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize("choice", [None, "", "1,0", "GPU-aaaa,GPU-bbbb", "7", "MIG-cccc"])
+def test_worker_sees_all_gpus_unless_one_is_chosen(
+    choice: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if choice is None:
+        monkeypatch.delenv(gpu.VISIBLE, raising=False)
+    else:
+        monkeypatch.setenv(gpu.VISIBLE, choice)
+
+    assert len(gpu.device_nodes()) == 4
+    seen = worker_environment("cuda", "/tmp").get(gpu.VISIBLE)
+    assert seen == {"1,0": "GPU-bbbb,GPU-aaaa", "": None}.get(choice or "", choice)
 
 
 def test_free_gpu_is_fit(smi) -> None:

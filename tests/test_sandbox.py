@@ -110,6 +110,18 @@ def test_environment_is_ours_alone(inside: Run) -> None:
     assert set(got) - set(ours) <= {"PWD", "LC_CTYPE"}
 
 
+def test_what_a_host_sets_for_nccl_holds_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "0")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
+
+    kept = worker_environment("cuda", "/tmp")
+
+    assert kept["NCCL_NVLS_ENABLE"] == "0"
+    assert kept["NCCL_SOCKET_IFNAME"] == "lo"  # no other is there
+    assert SECRET not in "".join(kept.values())
+    assert "NCCL_NVLS_ENABLE" not in worker_environment("cpu", "/tmp")
+
+
 def test_no_process_in_view_tells_of_the_judge(inside: Run) -> None:
     code = """
         import glob
