@@ -78,7 +78,10 @@ def chosen() -> list[str] | None:
     A UUID means the same GPU whichever others a process sees; an index does not.
     """
     names = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
-    known = _uuids() if names else {}
+    try:
+        known = _uuids() if names else {}
+    except CannotGrade:  # of a lost GPU others tell
+        return None
     found = [known.get(name, name) for name in names]
     return found if found and set(found) <= set(known.values()) else None
 
