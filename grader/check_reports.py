@@ -1,6 +1,6 @@
 """The part of ``lab check`` that holds a report against what the submission should earn."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,7 +52,7 @@ def judge(graded: Graded) -> Iterator[Finding]:
     rules: dict[Role, Callable[[Graded, Report], Iterator[Finding]]] = {
         Role.STUB: _stub,
         Role.SOLUTION: _solution,
-        Role.VARIANT: _right,
+        Role.VARIANT: _variant,
         Role.WRONG: _wrong,
         Role.CONTROL: _control,
     }
@@ -101,15 +101,27 @@ def _ungraded(graded: Graded, report: Report) -> Finding:
     return Finding(graded.lab.name, rule, graded.file, outcome, got=got)
 
 
-def _right(graded: Graded, report: Report) -> Iterator[Finding]:
-    bad = [test for test in report.tests if test.verdict not in _RIGHT]
-    missing = report.graded - report.score
+def _right(graded: Graded, report: Report, leaving: Collection[str] = ()) -> Iterator[Finding]:
+    bad = [t for t in report.tests if t.verdict not in _RIGHT and t.task not in leaving]
+    tasks = [task for task in report.tasks if task.graded and task.id not in leaving]
+    score, points = sum(task.score for task in tasks), sum(task.points for task in tasks)
     got = ""
-    if bad or missing > _CLOSE or not report.graded:
-        got = f"{report.score:g} of {report.graded:g} points, {len(bad)} tests did not pass"
+    if bad or points - score > _CLOSE or not points:
+        got = f"{score:g} of {points:g} points, {len(bad)} tests did not pass"
     rule = f"earns everything (seed {graded.seed})"
-    expected = f"{report.graded:g} points, every test passed"
+    expected = f"{points:g} points, every test passed"
     yield verdict(graded.lab.name, rule, graded.file, got, expected, _messages(bad))
+
+
+def _variant(graded: Graded, report: Report) -> Iterator[Finding]:
+    """Ask for all that is right or wrong. Only the solution must be fast: of others it is told."""
+    races = {task.id for task in graded.lab.tasks if task.ladders}
+    yield from _right(graded, report, leaving=races)
+    for task in report.tasks:
+        if task.id in races and task.graded and _lost(task):
+            rule = f"reaches every tier of {task.id} (seed {graded.seed})"
+            limit, got = f"{task.points:g} points", f"{task.score:g} points"
+            yield Finding(graded.lab.name, rule, graded.file, Outcome.WARNING, limit, got)
 
 
 def _wrong(graded: Graded, report: Report) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -475,6 +476,29 @@ def test_a_slow_solution_is_a_warning(lab: Lab) -> None:
     assert report.exit_code == 0
     assert [item.got for item in report.findings if item.outcome is Outcome.WARNING] == [
         "31 s under seed 1"
+    ]
+
+
+def test_a_variant_need_not_be_fast(lab: Lab) -> None:
+    tiers = '[[tasks.tiers]]\nname = "all"\nsteps = [{ ratio = 1.0, share = 100 }]\n'
+    edit(lab, "labs/01_numbers/lab.toml", 'hint = "Add."\n', f'hint = "Add."\n{tiers}')
+
+    class Slow(Judge):
+        def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
+            report = super().__call__(lab, source, **options)
+            tasks = tuple(replace(t, score=24.0) if t.id == "double" else t for t in report.tasks)
+            tests = tuple(
+                replace(t, verdict=Verdict.FAILED) if t.task == "double" else t
+                for t in report.tests
+            )
+            return replace(report, tasks=tasks, tests=tests)
+
+    report = prove(load_lab(lab.folder), Slow(), only=["solution", "variants/*"], seeds=1)
+
+    assert [item.file for item in report.failed] == ["solutions/01_numbers/numbers.py"]
+    warnings = [item for item in report.findings if item.outcome is Outcome.WARNING]
+    assert [(item.rule, item.expected, item.got) for item in warnings] == [
+        ("reaches every tier of double (seed 1)", "60 points", "24 points")
     ]
 
 

@@ -34,7 +34,8 @@ def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     w = w.detach().float().reshape(num_out, width // group, group)
     low = w.amin(dim=2).clamp(max=0)
     high = w.amax(dim=2).clamp(min=0)
-    scale = torch.where(high == low, 1.0, (high - low) / 15)
+    # By a tensor: a GPU multiplies by the inverse of a number, which may avoid the tie.
+    scale = torch.where(high == low, 1.0, (high - low) / torch.full_like(high, 15))
     zero = torch.round(-low / scale)
     codes = (torch.round(w / scale[..., None]) + zero[..., None]).remainder(16)
     codes = codes.reshape(num_out, width).to(torch.uint8)
