@@ -134,12 +134,25 @@ def _wrong(graded: Graded, report: Report) -> Iterator[Finding]:
         yield Finding(graded.lab.name, rule, graded.file, Outcome.NOT_CHECKED, got=got)
         if not lost:
             return
+    unsure = (wanted - lost) & _halved(graded, report)
+    if unsure and lost <= wanted:
+        got = f"this machine has too few GPUs for some tests of {_list(unsure)}"
+        yield Finding(graded.lab.name, rule, graded.file, Outcome.NOT_CHECKED, got=got)
+        if lost == wanted - unsure:
+            return
     got = "" if lost == wanted else f"loses {_list(lost)}"
     odd = [test for test in report.tests if test.task in lost - wanted]
     bad = [test for test in odd if test.verdict not in (*_RIGHT, Verdict.SKIPPED)]
     kept = tuple(f"  {name}: every test passes" for name in sorted(wanted - lost))
     details = kept + _messages(bad)
     yield verdict(graded.lab.name, rule, graded.file, got, f"loses {_list(wanted)}", details)
+
+
+def _halved(graded: Graded, report: Report) -> set[str]:
+    """Return the tasks that fewer GPUs than the lab has ranks can grade in part only."""
+    if report.provenance.get("device") != "cuda" or graded.lab.limits.ranks == 1:
+        return set()
+    return {test.task for test in report.tests if test.verdict is Verdict.NOT_GRADED}
 
 
 def _lost(task: TaskResult) -> bool:

@@ -104,6 +104,14 @@ def device_nodes() -> list[Path]:
     return [node for node in nodes if not (own := _number_of(node)) or own in numbers]
 
 
+def count() -> int:
+    """Return how many GPUs a worker would see."""
+    if os.environ.get(VISIBLE) in ("", "-1"):
+        return 0
+    numbered = sum(bool(_number_of(node)) for node in device_nodes())
+    return numbered or int((DEVICES / "dxg").exists())  # Windows shows all of its own as one
+
+
 def _number_of(node: Path) -> str:
     found = re.fullmatch(r"nvidia(\d+)", node.name)
     return found[1] if found else ""

@@ -108,7 +108,7 @@ def grade(
     hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
-    device = choose_device(device)
+    device = choose_device(device, lab.limits.ranks)
     if device == "cuda":
         gpu.assert_fit()
     checkpoints = find_checkpoints(lab)
@@ -144,14 +144,18 @@ def grade(
     return report
 
 
-def choose_device(wanted: str) -> str:
-    """Return "cpu" or "cuda"; asking for a GPU that is not there raises UsageError."""
-    nodes = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+def choose_device(wanted: str, ranks: int = 1) -> str:
+    """Return "cpu" or "cuda"; asking for a GPU that is not there raises UsageError.
+
+    "auto" is "cuda" where each of ``ranks`` has a GPU of its own: with fewer, most tests of groups
+    could not be graded, and on CPUs all of them can.
+    """
+    gpus = gpu.count()
     if wanted == "auto":
-        return "cuda" if nodes else "cpu"
+        return "cuda" if gpus >= ranks else "cpu"
     if wanted not in ("cpu", "cuda"):
         raise UsageError(f"there is no device {wanted!r}", "give auto, cpu or cuda")
-    if wanted == "cuda" and not nodes:
+    if wanted == "cuda" and not gpus:
         raise UsageError("this machine shows no NVIDIA GPU", "run with --device cpu")
     return wanted
 

@@ -470,6 +470,32 @@ def test_what_the_machine_cannot_grade_is_not_held_against_anyone(lab: Lab) -> N
     ]
 
 
+@pytest.mark.parametrize(("ranks", "device"), [(4, "cuda"), (4, "cpu"), (1, "cuda")])
+def test_what_needs_more_gpus_is_not_held_against_the_suite(
+    lab: Lab, ranks: int, device: str
+) -> None:
+    edit(lab, "solutions/01_numbers/wrong/adds_one.py", "x + 1", "2 * x")  # double is right
+    edit(
+        lab, "labs/01_numbers/lab.toml", 'summary = "Two', f'limits.ranks = {ranks}\nsummary = "Two'
+    )
+
+    class Few(Judge):
+        def _report(self, lab: Lab, right: dict[str, bool], folder: bool) -> Report:
+            report = super()._report(lab, right, folder)
+            wide = TestResult("test_of_four", "double", "hidden", Verdict.NOT_GRADED)
+            return replace(report, tests=(*report.tests, wide))
+
+    judge = Few(device=device)
+    report = prove(load_lab(lab.folder), judge, only=["wrong/*"])
+
+    if (ranks, device) == (4, "cuda"):
+        assert [(item.outcome, item.got) for item in report.findings] == [
+            (Outcome.NOT_CHECKED, "this machine has too few GPUs for some tests of double")
+        ]
+    else:
+        assert [item.got for item in report.failed] == ["loses nothing"]
+
+
 def test_a_slow_solution_is_a_warning(lab: Lab) -> None:
     report = prove(lab, Judge(seconds=31.0), only=["solution"], seeds=1)
 

@@ -11,6 +11,7 @@ import pytest
 from grader import gpu
 from grader.confine import worker_environment
 from grader.errors import CannotGrade
+from grader.grade import choose_device
 
 FREE = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, 80.5, 140000, 143771"
 FULL = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, [N/A], 20000, 143771"
@@ -90,6 +91,17 @@ def test_worker_sees_the_chosen_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert worker_environment("cuda", "/tmp")[gpu.VISIBLE] == "GPU-bbbb"
     assert names(gpu.device_nodes()) == ["nvidia-uvm", "nvidia0", "nvidiactl"]
+    assert gpu.count() == 1
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_groups_need_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(gpu.VISIBLE, raising=False)
+
+    assert [choose_device("auto", ranks) for ranks in (1, 2, 4)] == ["cuda", "cuda", "cpu"]
+    assert choose_device("cuda", 4) == "cuda"  # as far as it goes
+    monkeypatch.setenv(gpu.VISIBLE, "")
+    assert choose_device("auto") == "cpu"
 
 
 @pytest.mark.usefixtures("two_gpus")

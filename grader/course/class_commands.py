@@ -157,7 +157,7 @@ def grade_all(order: GradeOrder) -> int:
     batch = Batch(
         course=course,
         lab=lab,
-        device=_device(engine_name, order.device),
+        device=_device(engine_name, order.device, lab),
         sandbox=order.sandbox,
         seed=order.seed,
         engine=engine_name,
@@ -177,8 +177,10 @@ def grade_all(order: GradeOrder) -> int:
             spool.close()
 
 
-def _device(engine: str, wanted: str) -> str:
+def _device(engine: str, wanted: str, lab: Lab) -> str:
     """Return "cpu" or "cuda": the nodes of a cluster may have what this machine lacks."""
+    if wanted == "auto" and lab.limits.ranks > 1:
+        return "cpu"  # a grading of a class has one GPU at most
     if engine == "local":
         return choose_device(wanted)
     from grader.course import cluster
