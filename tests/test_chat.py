@@ -53,6 +53,13 @@ def logits_of(model: Assembly) -> torch.Tensor:
     return torch.cat(found, 1)
 
 
+def names(value: dict[int, Work] | set[str]) -> str:
+    """Name a case by its tasks, in an order that is the same in every process."""
+    if isinstance(value, dict):
+        value = {task for work in value.values() for task in work.passed}
+    return " ".join(sorted(value)) or "nothing"
+
+
 @pytest.mark.parametrize(
     ("mine", "yours"),
     [
@@ -68,7 +75,7 @@ def logits_of(model: Assembly) -> torch.Tensor:
         (works(lab1={"attention"}, lab5={"attend"}), {"attention"}),
         (EVERYTHING, {"norm", "mlp", "attention", "padding", "rotation", "frequencies", "cache"}),
     ],
-    ids=str,
+    ids=names,
 )
 def test_pieces_change_nothing(mine: dict[int, Work], yours: set[str]) -> None:
     model = Assembly(mine, CONFIG, WEIGHTS)

@@ -88,7 +88,7 @@ def test_width_that_has_no_groups_is_refused() -> None:
         ({"linears"}, {"quantized layers"}),
         ({"linears", "model"}, {"quantized layers", "quantized model"}),
     ],
-    ids=str,
+    ids=lambda names: " ".join(sorted(names)),
 )
 def test_pieces_of_lab_09_round_as_torch_does(bits: Bits, tasks: set[str], yours: set[str]) -> None:
     want, _ = logits(bits, {})
