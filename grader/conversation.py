@@ -241,7 +241,7 @@ class Conversation:
         result: Any = None
         try:
             result = self._loans.use(number, name, value)
-            answer = {"op": "answer"}
+            answer = {"op": "answer", "told": self._loans.told_with_an_answer(number)}
         except Refusal as refusal:
             kind = type(refusal.error).__name__
             answer = {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}

@@ -212,9 +212,10 @@ class DirectStudent:
         attributes: tuple[str, ...] = (),
         *,
         keep: bool = False,
+        steady: bool = False,
     ) -> Lent:
         """Let the submission use one of the test's objects."""
-        return Lent(target, methods, attributes, keep)
+        return Lent(target, methods, attributes, keep, steady)
 
     def watch(self, value: torch.Tensor | list[Any]) -> Watched:
         """Return a stand-in for an argument."""

@@ -24,12 +24,16 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lent:
-    """An object of the judge that the submission may use, by these names only."""
+    """An object of the judge that the submission may use, by these names only.
+
+    If ``steady``, its attributes are numbers that change in its own methods alone.
+    """
 
     target: Any
     methods: tuple[str, ...]
     attributes: tuple[str, ...]
     keep: bool
+    steady: bool = False
 
 
 class Loans:
@@ -55,6 +59,11 @@ class Loans:
     def clear(self) -> None:
         """End every loan."""
         self._lent.clear()
+
+    def told_with_an_answer(self, number: int) -> dict[str, int]:
+        """Return the attributes of a steady object: until it is called again nobody need ask."""
+        lent = self._lent[number][1]
+        return {name: getattr(lent.target, name) for name in lent.attributes if lent.steady}
 
     def use(self, number: int, name: str, value: Any) -> Any:
         """Get an attribute (``value`` None) or call a method with ``value`` as (args, kwargs).

@@ -190,13 +190,15 @@ class Student:
         attributes: tuple[str, ...] = (),
         *,
         keep: bool = False,
+        steady: bool = False,
     ) -> Lent:
         """Let the submission use one of our objects, by these names, in the call it is passed to.
 
-        ``keep`` extends that to the rest of the test. ``Refusal`` raised in it reaches the
-        submission.
+        ``keep`` extends that to the rest of the test. With ``steady`` each answer tells the
+        attributes too, which saves asking: numbers that change in the object's own methods alone.
+        ``Refusal`` raised in it reaches the submission.
         """
-        return Lent(target, methods, attributes, keep)
+        return Lent(target, methods, attributes, keep, steady)
 
     def watch(self, value: Tensor | list[Any]) -> Watched:
         """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call."""

@@ -45,6 +45,7 @@ class Worker:
         self.watched: list[Any] = []  # tensors, and lists of plain values
         self.probes = probes.Probes()
         self.harness: Any = None
+        self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by its number
         self._thread = threading.get_ident()
 
     # -- values ---------------------------------------------------------------------------
@@ -116,6 +117,7 @@ class Worker:
 
     def answer(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> None:
         """Answer one request."""
+        self._told.clear()  # the judge may have used its objects itself
         reply: dict[str, Any]
         try:
             value = self.perform(header, buffers)
@@ -183,12 +185,17 @@ class Worker:
         """Ask the judge's object; requests that arrive before its answer are served first."""
         if threading.get_ident() != self._thread:
             raise Raised("this object may be used by the main thread only")
+        told = self._told.get(number, {})
+        if args is None and name in told:
+            return told[name]
+        self._told.pop(number, None)
         with self.probes.unobserved():
             tree, buffers = self.pack(None if args is None else (tuple(args), kwargs))
         self.send({"op": "ask", "object": number, "name": name, "value": tree}, buffers)
         while True:
             header, buffers = self.receive()
             if header["op"] == "answer":
+                self._told[number] = header["told"]
                 # As a model would, the judge's object answers where its arguments were.
                 given = (
                     a for a in (*(args or ()), *kwargs.values()) if isinstance(a, torch.Tensor)

@@ -217,6 +217,42 @@ def test_lent_object_is_called_here(talk: Conversation) -> None:
     assert model.seen == [[1, 2]]
 
 
+class Walker:
+    def __init__(self) -> None:
+        self.place = 3
+        self.looks = 0
+
+    @property
+    def at(self) -> int:
+        self.looks += 1
+        return self.place
+
+    def go(self, steps: int) -> None:
+        if steps > 9:
+            raise Refusal(ValueError("too far"))
+        self.place += steps
+
+
+@pytest.mark.parametrize(("steady", "looks"), [(True, 4), (False, 5)])
+def test_attributes_travel_with_the_answers_of_a_steady_object(
+    talk: Conversation, steady: bool, looks: int
+) -> None:
+    walker = Walker()
+
+    got = call(talk, "walk", Lent(walker, ("go",), ("at",), keep=False, steady=steady), [4, 2])
+
+    assert got == [3, None, 7, 7, None, 9, 9]
+    assert walker.looks == looks
+    walker.place = 1  # between calls the judge may change what it likes
+    assert call(talk, "attribute", Lent(walker, (), ("at",), False, steady), "at") == 1
+
+
+def test_refused_call_of_a_steady_object_tells_nothing(talk: Conversation) -> None:
+    walker = Walker()
+    with pytest.raises(StudentError, match="too far"):
+        call(talk, "walk", Lent(walker, ("go",), ("at",), keep=False, steady=True), [10])
+
+
 def test_only_listed_names_are_reachable(talk: Conversation) -> None:
     model = lend(Model(), "vocabulary", methods=("forward",))
 

@@ -61,6 +61,9 @@ def swallow(thing, times):
 
 KEPT = []
 
+def walk(thing, steps):
+    return [thing.at] + [x for step in steps for x in (thing.go(step), thing.at, thing.at)]
+
 def keep(thing):
     KEPT.append(thing)
 
