@@ -1,4 +1,4 @@
-"""The GPU of a grading: its state, whether it is fit to grade on, and the lease of it.
+"""The GPU of a grading: its state, whether it is fit to grade on, its lease, and who sees it.
 
 All of it without CUDA: a command line that asks takes no memory of the GPU.
 """
