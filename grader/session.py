@@ -4,12 +4,10 @@ It is a process of its own so that a fault in a suite or in torch cannot take th
 and so that nothing of the student's lies on its path.
 """
 
-import ctypes
 import dataclasses
 import importlib
 import json
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -19,16 +17,15 @@ from typing import Any
 from grader.lab import PSEUDOCODE, Lab, load_lab
 from grader.pool import WarmPool
 from grader.sandbox import Setting, WorkerProcess
-from grader.sessions import serve_forks
+from grader.sessions import die_with_parent, serve_forks
 
-PR_SET_PDEATHSIG = 1
 PRELOADED = ("torch", "pytest", "grader.plugin", "grader.stopwatch", "grader.student")
 
 
 def main() -> None:
     """Read the configuration, run pytest, and end with one line that says so."""
     sys.dont_write_bytecode = True
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     config = json.load(sys.stdin)
     # The report goes where standard output went; whatever else prints goes to standard error.
     out = os.fdopen(os.dup(1), "w", encoding="ascii")
@@ -43,7 +40,7 @@ def main() -> None:
 
 def serve(fd: int) -> None:
     """Import what sessions need, then become one in each process that is forked."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     for name in PRELOADED:
         importlib.import_module(name)
     if serve_forks(socket.socket(fileno=fd)):

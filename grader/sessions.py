@@ -5,6 +5,7 @@ but our own code runs in a session, so the one it is forked from stays as clean 
 """
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from typing import IO, Protocol, Self
 from grader.errors import JudgeError
 
 PID = struct.Struct("!q")
+PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
 
 
@@ -131,6 +133,18 @@ class ForkServer:
         self._socket.close()
 
 
+def die_with_parent() -> None:
+    """Let this process be killed when the one that started it ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def die_with(parent: int) -> None:
+    """The same for a forked process, whose parent may have ended before it could ask for that."""
+    die_with_parent()
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def serve_forks(sock: socket.socket) -> bool:
     """Fork for each folder that comes with two descriptors: standard input and output of a session.
 
@@ -141,8 +155,10 @@ def serve_forks(sock: socket.socket) -> bool:
         folder, fds, _, _ = socket.recv_fds(sock, 4096, 2)
         if not folder:
             return False
+        server = os.getpid()
         pid = os.fork()
         if pid == 0:
+            die_with(server)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             sock.close()
             os.setsid()

@@ -1,5 +1,7 @@
 """Sessions that are forked: they grade as others do, and end when they should."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from grader.lab import load_lab
 from grader.sessions import ForkServer, start_anew
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
 LAB = load_lab(HERE / "course" / "labs" / "90_echo")
 
 
@@ -51,6 +54,16 @@ def test_session_dies_with_its_server(tmp_path: Path) -> None:
         assert time.monotonic() - started < 10
     with pytest.raises(JudgeError, match="is gone"):
         server(str(tmp_path))
+
+
+@pytest.mark.parametrize("parent", ["os.getppid()", "-1"])
+def test_process_ends_at_once_if_its_parent_has_ended(parent: str) -> None:
+    code = f"import os; from grader.sessions import die_with; die_with({parent}); print('here')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stdout) == ((1, "") if parent == "-1" else (0, "here\n"))
 
 
 def test_folder_that_is_gone_ends_that_session_alone(server: ForkServer, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
 each place sees one GPU only. ``grader.course.cluster`` does the same on Ray.
 """
 
-import ctypes
 import os
 import signal
 import socket
@@ -22,7 +21,7 @@ from typing import IO, Any, Protocol
 from grader.course.jobs import Done, Job, grade_job
 from grader.errors import CannotGrade
 from grader.gpu import VISIBLE
-from grader.session import PR_SET_PDEATHSIG
+from grader.sessions import die_with_parent
 
 BOOT = "import sys; sys.path[:0] = {path!r}; from grader.course.engines import serve; serve({fd})"
 
@@ -183,7 +182,7 @@ class LocalEngine:
 
 def serve(fd: int) -> None:
     """Grade what comes, until the other side is gone; this process ends with its starter."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     connection: Connection[Any, Any] = Connection(fd)
     with suppress(EOFError):
         while True:
