@@ -17,9 +17,9 @@ NOBODY = 65534
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 SCRATCH_BYTES = str(1 << 30)  # of /tmp, and of /dev/shm
+SCRATCH = ("--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/tmp")
 # What a host's keeper sets for the libraries that join GPUs holds for workers too.
 GPU_SETTINGS = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
-SCRATCH = ("--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/tmp")
 
 
 def worker_environment(device: str, home: str) -> dict[str, str]:

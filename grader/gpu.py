@@ -72,12 +72,17 @@ def open_lock(kind: str) -> int:
         return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
+def visible() -> list[str]:
+    """Return the names in CUDA_VISIBLE_DEVICES: indices or UUIDs."""
+    return [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
+
+
 def chosen() -> list[str] | None:
     """Return the UUIDs of the GPUs in CUDA_VISIBLE_DEVICES; None if it names none, or unknown ones.
 
     A UUID means the same GPU whichever others a process sees; an index does not.
     """
-    names = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
+    names = visible()
     try:
         known = _uuids() if names else {}
     except CannotGrade:  # of a lost GPU others tell
@@ -93,12 +98,8 @@ def device_nodes() -> list[Path]:
     if uuids is None:
         return nodes
     told = [path.read_text() for path in DRIVER.glob("*/information")]
-    numbers = {
-        found[1]
-        for text in told
-        if any(uuid in text for uuid in uuids)
-        and (found := re.search(r"Device Minor:\s*(\d+)", text))
-    }
+    ours = [text for text in told if any(uuid in text for uuid in uuids)]
+    numbers = {found for text in ours for found in re.findall(r"Device Minor:\s*(\d+)", text)}
     if len(numbers) < len(uuids):
         return nodes
     return [node for node in nodes if not (own := _number_of(node)) or own in numbers]

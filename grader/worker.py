@@ -45,7 +45,7 @@ class Worker:
         self.watched: list[Any] = []  # tensors, and lists of plain values
         self.probes = probes.Probes()
         self.harness: Any = None
-        self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by its number
+        self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by their numbers
         self._thread = threading.get_ident()
 
     # -- values ---------------------------------------------------------------------------

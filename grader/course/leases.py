@@ -15,9 +15,8 @@ from grader.gpu import VISIBLE
 
 def visible_gpus() -> tuple[str, ...]:
     """Name the GPUs that may be used: those of CUDA_VISIBLE_DEVICES, else all of the machine."""
-    chosen = os.environ.get(VISIBLE)
-    if chosen is not None:
-        return tuple(filter(None, (name.strip() for name in chosen.split(","))))
+    if VISIBLE in os.environ:
+        return tuple(gpu.visible())
     query = ("--query-gpu=index", "--format=csv,noheader")
     lines = gpu.ask(*query, failure="the GPUs cannot be listed")
     if lines is None:
