@@ -24,12 +24,13 @@ class Harness:
         outputs = self._slots[0].outputs
         self._nothing = tuple(torch.zeros_like(output) for output in outputs)
         self._flood = flood(self._device)
+        self._drained = torch.empty((), device=self._device)
 
     def run(self, function: Callable[..., Any] | None, count: int, options: dict[str, Any]) -> None:
         """Call the function on the first ``count`` slots; None stands for one that does nothing."""
         for slot in self._slots[:count]:
             result = self._nothing if function is None else function(*slot.inputs, **options)
-            self._flood.zero_()
+            torch.sum(self._flood, 0, out=self._drained)
             keep(result, slot)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
@@ -41,15 +42,17 @@ class Harness:
 
 
 def flood(device: torch.device) -> torch.Tensor:
-    """Return a buffer that, once written, leaves nothing else in the device's cache.
+    """Return a buffer that, once read, leaves nothing else in the device's cache.
 
     It stands between a call and the copy of its result. Else the copy would find the end of the
-    result in the cache, that of the null function would not, and the call would seem too fast.
+    result in the cache, that of the null function would not, and the call would seem too fast. It
+    is read, not written: what has been written leaves the cache while the next call runs, which
+    would seem slower than it is.
     """
     if device.type == "cpu":
-        return torch.empty(0, dtype=torch.uint8)
+        return torch.zeros(0)
     cache = torch.cuda.get_device_properties(device).L2_cache_size
-    return torch.empty(2 * cache, dtype=torch.uint8, device=device)
+    return torch.zeros(2 * cache // 4, device=device)  # float32
 
 
 def keep(result: Any, slot: Slot) -> None:
