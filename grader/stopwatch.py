@@ -1,5 +1,6 @@
 """The fixture of speed tests: races against the baseline, each measured once for all its tiers."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -157,6 +158,9 @@ class Stopwatch:
             if self._device.type == "cpu":
                 self._roofline = Roofline(float("inf"), float("inf"))
                 return self._roofline
+            # What lives by now stays: each collection before a timing would look through it.
+            gc.collect()
+            gc.freeze()
             wait_for_rest(self._device)
             self._roofline = measure_roofline(self._device)
             bandwidth, matmul = self._roofline.bandwidth / 1e9, self._roofline.matmul / 1e12

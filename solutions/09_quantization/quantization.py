@@ -17,12 +17,10 @@ from torch.nn import functional as F
 CHUNK = 16  # bytes that a thread loads at once: 32 weights of int4, 16 of int8
 # Of a program, by measurement on an H200. First where x is one row, then where it has more.
 VECTOR4 = {"ROWS": 8, "CHUNKS": 128, "num_warps": 4}
-NARROW4 = {"ROWS": 8, "CHUNKS": 64, "num_warps": 2}  # else a program has a step or two, and ends
 VECTOR8 = {"ROWS": 4, "CHUNKS": 64, "num_warps": 2}
 TILE4 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
 TILE8 = {"OUTS": 64, "WORDS": 64, "STAGES": 3, "num_warps": 4}
-LONGEST_GROUP = 32 * NARROW4["CHUNKS"]  # columns of a step, where x is one row
-NARROW = 16_384  # columns
+LONGEST_GROUP = 32 * VECTOR4["CHUNKS"]  # columns of a step, where x is one row
 NEAR, FAR = 0x43800000, 0x41800000  # 256.0 and 16.0, as bits
 NEAR_SIGNED = NEAR ^ 0x400000  # 384.0: turns the sign of a code at the top of the mantissa around
 
@@ -80,12 +78,14 @@ def _float(bits):
 
 
 @triton.jit
-def _words(words, row, start, per_row, WORDS: tl.constexpr):
-    """Load WORDS words of each row from ``start`` on, 16 bytes at a time."""
+def _words(words, row, start, per_row, WORDS: tl.constexpr, WHOLE: tl.constexpr = False):
+    """Load WORDS words of each row from ``start`` on, 16 bytes at a time.
+
+    WHOLE says that rows end where steps end: a load without a mask needs no zeros beside it.
+    """
     place = start + tl.arange(0, WORDS)
-    word = tl.load(
-        words + row[:, None] * per_row + place[None, :], mask=(place < per_row)[None, :], other=0
-    )
+    inside = ((place < per_row) | WHOLE)[None, :]
+    word = tl.load(words + row[:, None] * per_row + place[None, :], mask=inside, other=0)
     return word.to(tl.uint32, bitcast=True)  # shifts bring zeros in
 
 
@@ -141,35 +141,47 @@ def _eight_nibbles(acc, evens, odds, word, x, column, inside, near, far):
 
 
 @triton.jit
-def _of_groups(values, row, start, groups, GROUPS: tl.constexpr, SHARE: tl.constexpr):
-    """Load what belongs to groups, SHARE times each: [rows, GROUPS * SHARE]."""
+def _groups(values, row, start, groups, GROUPS: tl.constexpr, SHARE: tl.constexpr):
+    """Load what belongs to the groups of a step: [rows, GROUPS]."""
     group = start // SHARE + tl.arange(0, GROUPS)
     place = row[:, None] * groups + group[None, :]
-    value = tl.load(values + place, mask=(group < groups)[None, :], other=0).to(tl.float32)
-    wide = tl.broadcast_to(value[:, :, None], [row.shape[0], GROUPS, SHARE])
-    return tl.reshape(wide, [row.shape[0], GROUPS * SHARE])
+    return tl.load(values + place, mask=(group < groups)[None, :], other=0)
+
+
+@triton.jit
+def _spread(value, SHARE: tl.constexpr):
+    """Repeat each column SHARE times, as floats."""
+    value = value.to(tl.float32)
+    wide = tl.broadcast_to(value[:, :, None], [value.shape[0], value.shape[1], SHARE])
+    return tl.reshape(wide, [value.shape[0], value.shape[1] * SHARE])
 
 
 @triton.jit
 def _vector4_kernel(
     x, words, scale, zero, y, near, far, num_out, chunks,
-    SHARE: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr,
+    SHARE: tl.constexpr, WHOLE: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Multiply ROWS rows of the weights with x. A word is 8 nibbles, a group SHARE chunks.
 
-    ``near`` and ``far`` are arguments: as constants they would take the mask's place in an
-    instruction, and the mask would cost a move.
+    The words of a step are loaded while those of the step before are worked on. ``near`` and
+    ``far`` are arguments: as constants they would take the mask's place in an instruction, and the
+    mask would cost a move.
     """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     here = tl.minimum(row, num_out - 1).to(tl.int64)
+    groups = chunks // SHARE
     acc = tl.zeros([ROWS, CHUNKS], tl.float32)
+    ahead = _words(words, here, 0, chunks * 4, CHUNKS * 4, WHOLE)
     for start in range(0, chunks, CHUNKS):
         chunk = start + tl.arange(0, CHUNKS)
-        inside = chunk < chunks
-        word = _words(words, here, start * 4, chunks * 4, CHUNKS * 4)
-        first, second, third, fourth = _words_of_chunks(word)
-        s = _of_groups(scale, here, start, chunks // SHARE, CHUNKS // SHARE, SHARE)
-        z = _of_groups(zero, here, start, chunks // SHARE, CHUNKS // SHARE, SHARE)
+        inside = (chunk < chunks) | WHOLE
+        s = _groups(scale, here, start, groups, CHUNKS // SHARE, SHARE)
+        z = _groups(zero, here, start, groups, CHUNKS // SHARE, SHARE)
+        first, second, third, fourth = _words_of_chunks(ahead)
+        following = start + CHUNKS
+        if WHOLE:  # no mask holds the last step back: it loads its own words again
+            following = tl.minimum(following, chunks - CHUNKS)
+        ahead = _words(words, here, following * 4, chunks * 4, CHUNKS * 4, WHOLE)
         total = tl.zeros([ROWS, CHUNKS], tl.float32)
         evens = tl.zeros([CHUNKS], tl.float32)
         odds = tl.zeros([CHUNKS], tl.float32)
@@ -187,8 +199,8 @@ def _vector4_kernel(
             total, evens, odds, fourth, x, at + 24, inside, near, far
         )  # fmt: skip
         # sum((code - zero) * x) = sum(code * x) - zero * sum(x)
-        more = (256.0 * evens + 16.0 * odds)[None, :]
-        acc += s * ((total - more) - z * (evens + odds)[None, :])
+        more, sums = (256.0 * evens + 16.0 * odds)[None, :], (evens + odds)[None, :]
+        acc += _spread(s, SHARE) * ((total - more) - _spread(z, SHARE) * sums)
     tl.store(y + row, tl.sum(acc, 1), mask=row < num_out)
 
 
@@ -266,8 +278,8 @@ def _tile4_kernel(
             s = tl.load(scale + here * groups + start // SHARE)[:, None]
             z = tl.load(offset + here * groups + start // SHARE)[:, None]
         else:
-            s = _of_groups(scale, here, start, groups, GROUPS, SHARE)
-            z = _of_groups(offset, here, start, groups, GROUPS, SHARE)
+            s = _spread(_groups(scale, here, start, groups, GROUPS, SHARE), SHARE)
+            z = _spread(_groups(offset, here, start, groups, GROUPS, SHARE), SHARE)
         # Joined so that columns 0..7 of a word end up side by side.
         evens = tl.join(
             tl.join((_nibble(word, 0, near) - z) * s, (_nibble(word, 4, near) - z) * s),
@@ -363,11 +375,10 @@ def int4_matmul(
         return y
     words = packed.view(torch.int32)
     if _is_vector(x) and 2 * CHUNK <= group <= LONGEST_GROUP:
-        share = group // (2 * CHUNK)
-        sizes = (NEAR, FAR, num_out, width // (2 * CHUNK), share)
-        program = NARROW4 if width < NARROW else VECTOR4
-        grid = (triton.cdiv(num_out, program["ROWS"]),)
-        _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **program)
+        share, chunks = group // (2 * CHUNK), width // (2 * CHUNK)
+        sizes = (NEAR, FAR, num_out, chunks, share, chunks % VECTOR4["CHUNKS"] == 0)
+        grid = (triton.cdiv(num_out, VECTOR4["ROWS"]),)
+        _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **VECTOR4)
         return y
     share, offset = group // 8, zero.float() + 256  # floats: only they are fetched ahead
     sizes = (NEAR, rows, num_out, width, share, max(TILE4["WORDS"] // share, 1), _tile(x))
