@@ -195,9 +195,12 @@ def leased(*, alone: bool) -> Generator[float, None, None]:
         lease.close()
 
 
-def lasting_trouble() -> str:
-    """Return what is wrong with the GPU for longer than a moment, or an empty string."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def lasting_trouble(*, patient: bool = True) -> str:
+    """Return what is wrong with the GPU for longer than a moment, or an empty string.
+
+    Who has waited in vain need not be ``patient`` again.
+    """
+    deadline = time.monotonic() + (PATIENCE_SECONDS if patient else 0.0)
     while (problem := trouble()) and time.monotonic() < deadline:
         time.sleep(2.0)
     return problem

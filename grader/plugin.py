@@ -86,6 +86,7 @@ class JudgePlugin:
         self._until_lost = until_lost
         self._chosen = tasks  # none: all
         self._device = device
+        self._gpu_is_lost = False
         self._lease = gpu.Lease() if device != "cpu" else None
         self._leased: str | None = ""  # the task that it was taken for; None: all that is timed
         self._seed = seed
@@ -290,7 +291,9 @@ class JudgePlugin:
             return ""
         # Looked at without the submission, which may be what holds all the memory.
         self._student.close_()
-        return gpu.lasting_trouble()
+        trouble = gpu.lasting_trouble(patient=not self._gpu_is_lost)
+        self._gpu_is_lost = bool(trouble)
+        return trouble
 
 
 def running_order(tasks: Sequence[Task]) -> list[str]:

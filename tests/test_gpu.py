@@ -141,6 +141,13 @@ def test_gpu_that_is_lost_cannot_be_graded_on(smi) -> None:
         gpu.assert_fit()
 
 
+def test_who_waited_in_vain_waits_no_more(smi, monkeypatch: pytest.MonkeyPatch) -> None:
+    smi("Unable to determine the device handle: GPU is lost", code=15)
+    monkeypatch.setattr(gpu, "PATIENCE_SECONDS", 3600.0)
+
+    assert "lost" in gpu.lasting_trouble(patient=False)
+
+
 def test_gpu_whose_memory_is_taken_cannot_be_graded_on(smi) -> None:
     smi(FULL)
 
