@@ -39,7 +39,7 @@ def build(kernel, sizes, **pointers):
 TILE = "'ROWS': 16, 'OUTS': 64, 'WORDS': 32, 'STAGES': 3"
 KERNELS = {
     "quantization.py": {
-        "_vector4_kernel": "{'SHARE': 1, 'ROWS': 8, 'CHUNKS': 128}",
+        "_vector4_kernel": "{'SHARE': 1, 'WHOLE': True, 'ROWS': 8, 'CHUNKS': 128}",
         "_vector8_kernel": "{'ROWS': 4, 'CHUNKS': 128}",
         "_tile4_kernel": f"{{'SHARE': 4, 'GROUPS': 8, {TILE}}}",
         "_tile8_kernel": f"{{{TILE}}}",
@@ -98,9 +98,10 @@ SIZES = (
 )
 GROUPS = (
     (1, 96, 11, 32, torch.bfloat16),  # three chunks; the last program has three rows
-    (1, 2176, 9, 64, torch.float16),  # two steps, the second almost empty
-    (1, 4096, 3, 2048, torch.bfloat16),  # a group is a step
-    (1, 4096, 3, 4096, torch.bfloat16),  # a group is longer: tiles
+    (1, 4160, 9, 64, torch.float16),  # two steps, the second almost empty
+    (1, 8192, 9, 32, torch.float16),  # two whole steps
+    (1, 4096, 3, 4096, torch.bfloat16),  # a group is a step
+    (1, 8192, 3, 8192, torch.bfloat16),  # a group is longer: tiles
     (1, 16448, 5, 32, torch.bfloat16),  # a wide matrix
     (1, 64, 7, 32, torch.float32),
     (3, 320, 70, 64, torch.bfloat16),
@@ -134,6 +135,15 @@ def test_the_kernels_compile_for_a_gpu(file: str, tmp_path: Path) -> None:
     told = ran("\n".join((COMPILE, *builds)), TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
 
     assert told.split() == list(kernels)
+
+
+def test_the_vector_kernel_compiles_for_rows_that_end_within_a_step(tmp_path: Path) -> None:
+    sizes = "{'SHARE': 4, 'WHOLE': False, 'ROWS': 8, 'CHUNKS': 128}"
+    build = f"build(load('quantization.py')._vector4_kernel, {sizes})"
+
+    told = ran(f"{COMPILE}\n{build}", TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+
+    assert told == "_vector4_kernel"
 
 
 def test_the_kernels_are_right_under_the_interpreter() -> None:
