@@ -76,7 +76,7 @@ class Sampler:
     def __call__(
         self,
         logits: Tensor,  # [B, V]
-        generator: Generator | None = None,  # None: torch's global one
+        generator: Generator | None = None,  # of the logits' device; None: torch's global one
     ) -> Tensor:  # int64 [B]
         """Draw one token per row, each row on its own, from the softmax of the filtered logits.
 

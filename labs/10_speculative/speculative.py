@@ -42,7 +42,7 @@ def accept_sample(
     draft: list[int],  # k guesses, k >= 0; guess i was drawn from draft_probs[i]
     draft_probs: Tensor,  # float32 [k, V], each row adds up to 1
     target_probs: Tensor,  # float32 [k+1, V]
-    generator: Generator | None,  # None: torch's global one
+    generator: Generator | None,  # of the tensors' device; None: torch's global one
 ) -> list[int]:  # the tokens to emit, 1 to k+1
     """Accept guesses, replace the first that is rejected, or add a token after the last.
 
@@ -62,7 +62,7 @@ def speculative_generate(
     max_new_tokens: int,
     eos_ids: Collection[int],  # any of them ends the text
     temperature: float = 0.0,  # of both models; 0 takes the best token
-    generator: Generator | None = None,
+    generator: Generator | None = None,  # of the device of the models' logits
 ) -> tuple[list[int], dict[str, int]]:  # the new tokens, no prompt and no EOS; the statistics
     """Continue the prompt as the target alone would, in fewer calls of it.
 

@@ -59,31 +59,28 @@ def dequantize_int4(packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> 
 @triton.jit
 def matmul_kernel(
     x, packed, scale, zero, y, rows, num_out, sxr, sxc, spr, spc, ssr, ssc, szr, szc,
-    WIDTH: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, OUTS: tl.constexpr,
-    HALF: tl.constexpr,
+    WIDTH: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, HALF: tl.constexpr,
 ):  # fmt: skip
-    """A whole row in one block; every argument by its strides."""
+    """A whole row of the weights in one block, with some of x; every argument by its strides."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     byte = tl.arange(0, HALF)
     in_x = (row < rows)[:, None] & (byte < WIDTH // 2)[None, :]
     even = tl.load(x + row[:, None] * sxr + (2 * byte)[None, :] * sxc, mask=in_x, other=0.0)
     odd = tl.load(x + row[:, None] * sxr + (2 * byte + 1)[None, :] * sxc, mask=in_x, other=0.0)
-    first = tl.program_id(1) * OUTS
-    out = first + tl.arange(0, OUTS)
-    inside = (byte < WIDTH // 2)[:, None] & (out < num_out)[None, :]
-    both = tl.load(packed + out[None, :] * spr + byte[:, None] * spc, mask=inside, other=0)
-    g = (2 * byte // GROUP)[:, None]
-    s = tl.load(scale + out[None, :] * ssr + g * ssc, mask=inside, other=0.0)
-    z = tl.load(zero + out[None, :] * szr + g * szc, mask=inside, other=0).to(tl.int32)
+    out = tl.program_id(1)
+    inside = byte < WIDTH // 2
+    both = tl.load(packed + out * spr + byte * spc, mask=inside, other=0)
+    g = 2 * byte // GROUP
+    s = tl.load(scale + out * ssr + g * ssc, mask=inside, other=0.0)
+    z = tl.load(zero + out * szr + g * szc, mask=inside, other=0).to(tl.int32)
     low = ((both & 15).to(tl.int32) - z).to(tl.float32) * s
-    g = ((2 * byte + 1) // GROUP)[:, None]
-    s = tl.load(scale + out[None, :] * ssr + g * ssc, mask=inside, other=0.0)
-    z = tl.load(zero + out[None, :] * szr + g * szc, mask=inside, other=0).to(tl.int32)
+    g = (2 * byte + 1) // GROUP
+    s = tl.load(scale + out * ssr + g * ssc, mask=inside, other=0.0)
+    z = tl.load(zero + out * szr + g * szc, mask=inside, other=0).to(tl.int32)
     high = ((both >> 4).to(tl.int32) - z).to(tl.float32) * s
-    acc = tl.dot(even, low.to(even.dtype), input_precision="ieee")
-    acc += tl.dot(odd, high.to(odd.dtype), input_precision="ieee")
-    place = y + row[:, None] * num_out + out[None, :]
-    tl.store(place, acc.to(even.dtype), mask=(row < rows)[:, None] & (out < num_out)[None, :])
+    acc = even.to(tl.float32) * low[None, :] + odd.to(tl.float32) * high[None, :]
+    total = tl.sum(acc, 1).to(even.dtype)
+    tl.store(y + row * num_out + out, total, mask=row < rows)
 
 
 def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: int) -> Tensor:
@@ -91,9 +88,10 @@ def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: i
     y = torch.full((rows, num_out), torch.nan, dtype=x.dtype, device=x.device)
     strides = [step for item in (x, packed, scale, zero) for step in item.stride()]
     half = max(16, triton.next_power_of_2(width // 2))
-    matmul_kernel[triton.cdiv(rows, 16), triton.cdiv(num_out, 16)](
+    tile = min(triton.next_power_of_2(rows), 8)
+    matmul_kernel[triton.cdiv(rows, tile), num_out](
         x, packed, scale, zero, y, rows, num_out, *strides,
-        WIDTH=width, GROUP=group, ROWS=16, OUTS=16, HALF=half,
+        WIDTH=width, GROUP=group, ROWS=tile, HALF=half,
     )  # fmt: skip
     return y
 

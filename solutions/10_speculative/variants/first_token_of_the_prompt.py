@@ -13,7 +13,7 @@ def accept_greedy(draft, target_logits):
 
 
 def _gumbel(logs, generator):
-    noise = torch.empty(logs.shape, dtype=torch.float64).exponential_(generator=generator)
+    noise = torch.empty_like(logs, dtype=torch.float64).exponential_(generator=generator)
     return int((logs.double() - noise.log()).argmax())
 
 

@@ -19,7 +19,7 @@ def accept_greedy(draft, target_logits):
 
 def accept_sample(draft, draft_probs, target_probs, generator):
     def uniform():
-        return torch.rand(1, generator=generator).item()
+        return torch.rand(1, generator=generator, device=target_probs.device).item()
 
     def throw(law):
         return torch.multinomial(law, 1, generator=generator).item()
