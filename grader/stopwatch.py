@@ -110,7 +110,8 @@ class Stopwatch:
         try:
             baseline.run(prover, 1)
             count = min(FACTOR, slots)
-            seconds = baseline.run(prover, count) / count
+            idle = baseline.run(prover, count, null=True)
+            seconds = (baseline.run(prover, count) - idle) / count
             contest = Contest(race, prover, choose_calls(seconds, slots))
             contest.alone(baseline)
         except SubmissionFault as fault:
