@@ -173,16 +173,21 @@ def test_low_precision(student, draw, dtype):
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_weight_and_bias_are_applied_in_float32(student, draw, dtype):
     """Only y is rounded to x's dtype, not the normalised row before weight and bias."""
+    x, weight, bias = cancelling(draw, dtype)
+
+    got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias, near=", where bias and weight cancel,")
+
+
+def cancelling(draw: Any, dtype: torch.dtype) -> Triple:
+    """Draw x, and a weight and bias in float32 that nearly cancel in each of its rows."""
     # Multiples of one row, normalised, are the same row: a bias can take nearly all of it away.
     x = draw.normal(1, 320, dtype=dtype) * torch.tensor([1.0, 4.0, 0.5], dtype=dtype)[:, None]
     none = torch.zeros(320)
     normal = oracle.layer_norm_forward(x[:1], none + 1, none, EPS)[0]
     weight = draw.normal(320) + 16
-    bias = (0.2 * draw.normal(320) - weight * normal[0]).float()
-
-    got = normalised(student, x, weight, bias)
-
-    assert_forward(got, x, weight, bias, near=", where bias and weight cancel,")
+    return x, weight, (0.2 * draw.normal(320) - weight * normal[0]).float()
 
 
 @task("forward")
@@ -605,6 +610,23 @@ def test_gradients_in_low_precision(student, draw, dtype):
 
 
 @task("backward")
+@pytest.mark.parametrize("weight_dtype", [None, FP32], ids=["narrow weight", "wide weight"])
+@pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
+def test_gradients_are_computed_in_float32(student, draw, dtype, weight_dtype):
+    """Only the results are rounded: not weight, dy * weight, the normalised row or its sums."""
+    rest, x, weight, mean, rstd = backward_case(draw, 3, 320, dtype, weight_dtype)
+    weight = (1 + weight.abs()).to(weight.dtype)
+    # dy * weight is nearly a multiple of 1 + normal, of which dx keeps nothing.
+    normal = (x.float() - mean[:, None]) * rstd[:, None]
+    dy = (16 * (1 + normal + 0.01 * rest.float()) / weight.float()).to(dtype)
+    case = dy, x, weight, mean, rstd
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
 def test_sums_over_many_rows_are_float32(student, draw, device):
     """Each row adds little to dweight and dbias: in bfloat16 that would be lost on the way."""
     rows = 4099 if device == "cuda" else 257
@@ -643,11 +665,12 @@ def test_gradients_where_the_mean_is_far_above_the_deviation(student, draw):
 
 
 @task("backward")
-@pytest.mark.parametrize("eps", [1e-3, 0.5])
-def test_mean_and_rstd_are_taken_as_given(student, draw, eps):
-    """rstd holds the forward's eps, which backward cannot know: it is used, not computed again."""
+@pytest.mark.parametrize(("eps", "apart"), [(1e-3, 0.0), (0.5, 0.0), (EPS, 0.1)])
+def test_mean_and_rstd_are_taken_as_given(student, draw, eps, apart):
+    """rstd holds the forward's eps, which backward cannot know; neither is computed again."""
     x, weight, dy = rows_of(draw, 6, 52) * 0.2, draw.normal(52), draw.normal(6, 52)
-    case = (dy, x, weight, *statistics(x, eps))
+    mean, rstd = statistics(x, eps)
+    case = (dy, x, weight, mean + apart * draw.normal(6), rstd)
 
     got = differentiated(student, *case)
 
@@ -672,6 +695,17 @@ def test_gradients_for_any_strides_of_dy(student, draw, layout):
     """dy may be any view, also where x is not."""
     dy, *rest = backward_case(draw, 5, 70)
     case = (laid_out(dy, layout), *rest)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
+def test_gradients_for_an_expanded_x(student, draw):
+    """x may hold one row several times; the rows of dx differ all the same."""
+    x, dy, weight = rows_of(draw, 1, 45).expand(4, 45), draw.normal(4, 45), draw.normal(45)
+    case = (dy, x, weight, *statistics(x))
 
     got = differentiated(student, *case)
 
@@ -787,6 +821,19 @@ def test_layer_norm_gives_y(student, draw, options):
 
     want = oracle.layer_norm_forward(x, weight, bias, options.get("eps", 1e-5))[0]
     assert_close(got, want, "elementwise", like=x, inner=31, what="y")
+
+
+@task("backward")
+@pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
+def test_layer_norm_gives_y_in_the_dtype_of_x(student, draw, dtype):
+    """y of layer_norm has x's dtype, and nothing before y is rounded to it."""
+    x, weight, bias = cancelling(draw, dtype)
+
+    got = expect(student.layer_norm(x, weight, bias), Tensor)
+
+    want = oracle.layer_norm_forward(x, weight, bias, 1e-5)[0]
+    note = "y, where bias and weight cancel,"
+    assert_close(got, want, "elementwise", like=x, inner=320, what=note)
 
 
 @task("backward", weight=2)
