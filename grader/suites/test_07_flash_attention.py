@@ -137,24 +137,41 @@ def test_low_precision_results_keep_a_float32_lse(student, draw, dtype, level):
 
 
 @task("merge")
+@pytest.mark.parametrize("wide", [False, True], ids=["one dtype", "a wider second side"])
 @pytest.mark.parametrize("dtype", LOW, ids=str)
-def test_weights_of_low_precision_results_are_float32(student, draw, dtype):
-    """Where the two sides nearly cancel, a weight that was rounded to the dtype of o shows."""
+def test_low_precision_results_are_merged_in_float32(student, draw, dtype, wide):
+    """Where the sides nearly cancel, a weight or a side that was rounded to o1's dtype shows."""
     o1, lse1 = partial(draw, 3, 5, 8, dtype=dtype)
     lse2 = lse1 + 0.3 * draw.normal(3, 5)  # neither side outweighs the other
     o1 = o1 + 100
     against = (lse1.double() - lse2.double()).exp()[..., None] * o1.double()
-    o2 = (0.3 * draw.normal(3, 5, 8) - against).to(dtype)
+    o2 = (0.3 * draw.normal(3, 5, 8) - against).to(torch.float32 if wide else dtype)
 
     assert_merged(student, (o1, lse1), (o2, lse2))
 
 
 @task("merge")
 def test_merged_result_has_the_dtype_of_the_first(student, draw):
-    """The sides may differ in dtype: o has that of o1."""
-    first = partial(draw, 3, 5, 8, dtype=torch.bfloat16)
+    """The sides may differ in dtype: o has that of o1, also where o1 saw nothing at all."""
+    first, second = partial(draw, 3, 5, 8, dtype=torch.bfloat16), partial(draw, 3, 5, 8)
+    every = torch.ones(3, 5, dtype=torch.bool)
 
-    assert_merged(student, first, partial(draw, 3, 5, 8))
+    assert_merged(student, first, second)
+    assert_merged(student, empty_rows(first, every), second)
+    assert_merged(student, second, empty_rows(first, every))
+
+
+@task("merge")
+def test_merged_results_outlive_the_next_call(student, draw):
+    """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
+    parts = [(partial(draw, 3, 5, 4), partial(draw, 3, 5, 4)) for _ in range(3)]
+
+    got = expect(student.together("merge", *((*a, *b) for a, b in parts)), list[Pair])
+
+    for (o, lse), both_sides in zip(got, parts, strict=True):
+        want_o, want_lse = oracle.combine(list(both_sides))
+        assert_close(lse, want_lse, "elementwise", what="lse")
+        assert_close(o, want_o, "attention", inner=1024, what="o")
 
 
 @task("merge")
@@ -364,10 +381,11 @@ def test_tiled_sums_are_kept_in_float32(student, draw, dtype):
 
 
 @task("tiled")
-def test_tiled_products_do_not_overflow_in_float16(student, draw):
-    """Products of float16 vectors are float32: q k can exceed 65504 before it is scaled."""
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_tiled_products_are_float32(student, draw, dtype):
+    """In float16 q k can exceed 65504 before it is scaled; bfloat16 has 8 bits for a score."""
     q, k, v = around(draw, 16_000.0, 5, 19, 64)
-    qkv = tuple(x.half() for x in (q * 8, k, v))
+    qkv = tuple(x.to(dtype) for x in (q * 8, k, v))
 
     assert_attends(student.flash_attention_torch, qkv, rounding=ULPS, block=8)
 
@@ -395,17 +413,18 @@ def test_tiled_attention_makes_no_matrix_of_t_by_s(student, draw, causal):
 
 
 @task("tiled")
-@pytest.mark.parametrize(("length", "heads"), [(256, 8), (64, 1)])
-def test_block_bounds_the_tile(student, draw, length, heads):
-    """A tile of scores holds at most block keys, also where each head has tiles of its own."""
-    qkv = make(draw, length, length, 4, heads, heads, B=1)
+@pytest.mark.parametrize(("T", "S", "heads"), [(256, 256, 8), (64, 64, 1), (40, 1024, 2)])
+def test_block_bounds_the_tile(student, draw, T, S, heads):
+    """A tile of scores holds at most block keys, for each head and for each block of queries."""
+    qkv = make(draw, T, S, 2, heads, heads, B=1)
 
     with student.largest_tensor() as largest:
         got = expect(student.flash_attention_torch(*qkv, block=8), Pair)
 
-    # Queries of all heads, a tile of 8 keys for each, and half as much again.
-    limit = heads * length * 12
-    check(largest.elements <= limit, too_large(largest.elements, length, length) + " with block=8")
+    # Queries of all heads, a tile of 8 keys for each, and half as much again; or keys and values
+    # of all heads, and half as much again, but not all keys for a block of 8 queries.
+    limit = heads * max(12 * T, 6 * S)
+    check(largest.elements <= limit, too_large(largest.elements, T, S) + " with block=8")
     assert_result(got, qkv, False)
 
 
@@ -420,6 +439,17 @@ def test_tiled_arguments_in_order_and_left_out(student, draw):
 
     assert_result(got, qkv, False)
     assert_result(plain, qkv, False)
+
+
+@task("tiled")
+def test_tiled_results_outlive_the_next_call(student, draw):
+    """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
+    cases = [make(draw, 5, 9) for _ in range(3)]
+
+    got = expect(student.together("flash_attention_torch", *cases), list[Pair])
+
+    for result, qkv in zip(got, cases, strict=True):
+        assert_result(result, qkv, False)
 
 
 def too_large(elements: int, T: int, S: int) -> str:
@@ -623,6 +653,23 @@ def test_the_work_is_done_in_a_triton_kernel(student, draw, D):
     qkv = make(draw, 70, 90, D)
 
     assert_own_kernel(student, lambda: student.flash_attention(*qkv, causal=True))
+
+
+@task("triton", weight=2)
+@pytest.mark.parametrize(
+    ("T", "D", "H", "dtype", "causal", "scale"),
+    [
+        *[(1, 64, 2, torch.bfloat16, False, None), (7, 64, 1, torch.float32, True, None)],
+        *[(70, 5, 1, torch.float32, True, None), (33, 256, 1, torch.float16, True, None)],
+        *[(70, 64, 4, torch.bfloat16, True, None), (70, 64, 1, torch.float32, False, -0.3)],
+    ],
+    ids=["one query", "few queries", "narrow", "wide", "grouped heads", "a scale"],
+)
+def test_no_case_is_left_to_torch(student, draw, T, D, H, dtype, causal, scale):
+    """A kernel of yours does the work for every size, dtype and option."""
+    qkv = make(draw, T, 90, D, H, 1, B=1, dtype=dtype)
+
+    assert_own_kernel(student, lambda: student.flash_attention(*qkv, causal=causal, scale=scale))
 
 
 # What multiplies queries with keys, or weights with values, outside of a kernel.
@@ -844,11 +891,21 @@ def test_packed_arguments_have_strides_of_their_own(student, draw):
 
 
 @task("varlen", gate=True)
-def test_packed_work_is_done_in_a_triton_kernel(student, draw):
+@both
+def test_packed_work_is_done_in_a_triton_kernel(student, draw, causal):
     """flash_attention_varlen launches a kernel of yours; torch allocates, views and copies."""
-    qkv = pack(draw, MIXED)
+    args = *pack(draw, MIXED, 16, 2), *map(starts, MIXED)
 
-    assert_own_kernel(student, lambda: student.flash_attention_varlen(*qkv, *map(starts, MIXED)))
+    assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=causal))
+
+
+@task("varlen")
+def test_single_queries_are_not_left_to_torch(student, draw):
+    """A kernel of yours does the work also where each sequence has one query, as in decoding."""
+    lengths = [1] * 3, [40, 7, 90]
+    args = *pack(draw, lengths, 5, 2), *map(starts, lengths)
+
+    assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=True))
 
 
 @task("varlen", gate=True)
