@@ -165,10 +165,11 @@ def test_int8_of_low_precision(student, draw, dtype):
 
 
 @task("int8", weight=2)
-def test_int8_representable_values_survive(student, draw):
-    """Weights that are codes times a scale come back as they were, bit by bit."""
-    w, codes, scale = oracle.int8_on_grid(draw.generator, 6, 50, spread=0.0)
-    w = codes * of_two(draw, 6, 1)
+@pytest.mark.parametrize("rows", [6, 1])
+def test_int8_representable_values_survive(student, draw, rows):
+    """Weights that are codes times a scale come back as they were, bit by bit; one row too."""
+    _, codes, _ = oracle.int8_on_grid(draw.generator, rows, 50, spread=0.0)
+    w = codes * of_two(draw, rows, 1)
 
     q, scale = quantized8(student, w)
 
@@ -192,19 +193,20 @@ def test_every_int8_code_has_its_weight(student, draw):
 @task("int8")
 @VIEWS
 def test_int8_of_views(student, draw, view):
-    """w and q may be any view; what lies beside them does not matter and stays as it is."""
+    """Arguments may be any views; what lies beside them does not matter and stays as it is."""
     w, codes, scale = oracle.int8_on_grid(draw.generator, 6, 17)
     given = student.watch(view(w, torch.nan))
     q_given = student.watch(view(codes, 99))
+    scale_given = student.watch(view(scale[:, None], torch.nan)[:, 0])
 
     q, got = quantized8(student, given)
-    back = student.dequantize_int8(q_given, scale)
+    back = student.dequantize_int8(q_given, scale_given)
 
     assert_equal(q, codes, "the codes")
     assert_scale(got, scale)
     assert_close(back, oracle.dequantize_int8(codes, scale), "elementwise", dtype=FP32)
-    assert_unmodified(given, "w")
-    assert_unmodified(q_given, "q")
+    for item, what in zip((given, q_given, scale_given), ("w", "q", "scale"), strict=True):
+        assert_unmodified(item, what)
 
 
 # --- int4 ------------------------------------------------------------------------------------
@@ -402,12 +404,12 @@ def test_every_byte_has_its_weights(student, draw, rows, group):
 
 
 @task("int4", weight=2)
-@pytest.mark.parametrize("group", [5, 16])
-def test_int4_representable_values_survive(student, draw, group):
-    """Weights that are whole numbers of scales come back as they were, bit by bit."""
-    _, codes, _, zero = oracle.int4_on_grid(draw.generator, 5, 6 * group, group, spread=0.0)
+@pytest.mark.parametrize(("rows", "group"), [(5, 5), (5, 16), (1, 8)])
+def test_int4_representable_values_survive(student, draw, rows, group):
+    """Weights that are whole numbers of scales come back as they were, bit by bit; one row too."""
+    _, codes, _, zero = oracle.int4_on_grid(draw.generator, rows, 6 * group, group, spread=0.0)
     steps = codes.float().unflatten(1, (-1, group)) - zero.float()[..., None]
-    w = (steps * of_two(draw, 5, 6, 1)).flatten(1)
+    w = (steps * of_two(draw, rows, 6, 1)).flatten(1)
 
     packed, scale, zero = quantized4(student, w, group)
 
