@@ -49,6 +49,10 @@ KERNELS = {
     "variants/dot_of_bytes_twice.py": {"dot_kernel": "{'ROWS': 16, 'OUTS': 32, 'COLUMNS': 64}"},
     "variants/numbers_as_words.py": {"partial_kernel": "{'SPLIT': 3, 'OUTS': 16, 'BYTES': 64}"},
     "variants/weights_read_once.py": {"atomic_kernel": "{'OUTS': 64, 'COLUMNS': 128}, y='*fp32'"},
+    "variants/padded_with_zeros.py": {
+        "halves_kernel": "{'ROWS': 16, 'OUTS': 16, 'BYTES': 16}, "
+        "even='*bf16', odd='*bf16', y='*fp32'",
+    },
 }
 INTERPRET = f"""{LOAD}
 from grader import interpreter

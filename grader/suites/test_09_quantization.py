@@ -840,7 +840,7 @@ MOVES = (
     *("select*", "narrow*", "squeeze*", "unsqueeze*", "permute*", "transpose*", "t", "t_"),
     *("resize*", "movedim*", "flatten*", "unflatten*", "split*", "chunk*", "unbind*", "detach*"),
     *("alias*", "lift*", "clone", "copy*", "_copy*", "contiguous", "_to_copy", "to", "is_*"),
-    *("constant_pad_nd", "pad", "_local_scalar_dense", "item"),
+    *("constant_pad_nd", "pad", "cat", "stack", "_local_scalar_dense", "item"),
 )
 # What dequantizes or multiplies, were it only groups by their scales.
 PRODUCTS = (
