@@ -711,7 +711,7 @@ def test_matmul_with_packed_weights(student, draw, rows, num_out, width, group):
         *((1, 1, 2, 2), (2, 7, 30, 15), (1, 65, 34, 17), (17, 9, 66, 33), (5, 3, 18, 3)),
         *((1, 20, 1056, 32), (1, 19, 320, 64), (2, 35, 256, 128), (33, 7, 24, 1)),
         *((3, 64, 130, 130), (1, 67, 512, 512), (67, 5, 64, 16), (1, 5, 10, 5), (16, 9, 192, 96)),
-        (2, 130, 70, 35),
+        *((2, 130, 70, 35), (131, 3, 12, 4), (1, 301, 8, 2), (1, 2, 4106, 2053)),
     ],
 )
 def test_any_shape_and_group(student, draw, rows, num_out, width, group):
@@ -752,16 +752,17 @@ def test_partial_sums_beyond_float16(student, draw, rows):
 @DTYPES
 @pytest.mark.parametrize("rows", [1, 4])
 def test_sums_that_cancel(student, draw, dtype, rows):
-    """Where columns cancel, but for one, each part of the sum is large: parts are float32 too."""
-    codes, x = draw.integers(0, 16, 9, 512), draw.normal(rows, 512, dtype=dtype)
+    """Where columns cancel, but for one, products and parts of the sum are float32 too."""
+    steps, more = draw.integers(-4, 4, 9, 320), draw.integers(-4, 4, 9, 320)
+    x, order = draw.normal(rows, 320, dtype=dtype), torch.randperm(960, generator=draw.generator)
     x[:, 0] = 1.0  # what is left
-    order = torch.randperm(1024, generator=draw.generator)
-    packed = oracle.pack(torch.cat((codes, codes), 1)[:, order])
-    scale, zero = torch.full((9, 32), 0.25), torch.full((9, 32), 8, dtype=torch.uint8)
     against = -x
     against[:, 0] = 0
-    x = torch.cat((x, against), 1)[:, order]
-    weights = Packed(packed, scale, zero, 32)
+    # x times a, and times b, less x times a + b: products that are rounded do not cancel.
+    codes = 8 + torch.cat((steps, more, steps + more), 1)[:, order]
+    x = torch.cat((x, x, against), 1)[:, order]
+    scale, zero = torch.full((9, 30), 0.25), torch.full((9, 30), 8, dtype=torch.uint8)
+    weights = Packed(oracle.pack(codes), scale, zero, 32)
 
     assert_product(multiplied(student, x, weights), x, weights)
 
@@ -773,6 +774,17 @@ def test_sizes_beyond_float16(student, draw, rows, large, small):
     """bfloat16 reaches as far as float32 does: x and weights may be of any size."""
     x, weights = draw.normal(rows, 128, dtype=BF16) * large, packed_weights(draw, 13, 128, 32)
     weights = replace(weights, scale=weights.scale * small)
+
+    assert_product(multiplied(student, x, weights), x, weights)
+
+
+@task("kernel")
+@pytest.mark.parametrize("rows", [1, 3])
+def test_scales_that_float16_rounds(student, draw, rows):
+    """Scales are float32 where x is float16, which holds small ones to a percent only."""
+    x, weights = 1000 * draw.normal(rows, 128, dtype=FP16), packed_weights(draw, 13, 128, 32)
+    halves = draw.integers(30, 60, 13, 4) + 0.5  # in steps of float16 below 6e-5
+    weights = replace(weights, scale=halves * 2.0**-24)
 
     assert_product(multiplied(student, x, weights), x, weights)
 
