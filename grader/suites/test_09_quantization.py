@@ -508,10 +508,12 @@ def test_linear_keeps_leading_axes(student, draw, name, shape):
     """x has any number of leading axes and any strides, as for nn.Linear."""
     w, left = grid(draw, name, 9, 64)
     bias, x = draw.normal(9), draw.normal(*shape[:-1], 2 * shape[-1])[..., ::2]
+    given = student.watch(x)
 
     layer = converted(student, name, make_linear(student, w, bias))
 
-    assert_linear(layer(x), x, left, bias)
+    assert_linear(layer(given), x, left, bias)
+    assert_unmodified(given, "x")
 
 
 @task("linears")
@@ -549,6 +551,43 @@ def test_linear_of_sizes_beyond_float16(student, draw, name):
     layer = converted(student, name, make_linear(student, w * 2.0**-16, bias))
 
     assert_linear(layer(x), x, left * 2.0**-16, bias)
+
+
+def exact_steps(
+    draw: Any, name: str, size: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:  # [15, 96] in the dtype, and what is left of it in float64
+    """Draw whole numbers of steps, rounded to the dtype: of a size that is no power of two."""
+    if name == "Int8Linear":
+        steps = oracle.int8_on_grid(draw.generator, 15, 96, spread=0.0)[1]
+        w = (steps * size).to(dtype)
+        return w, oracle.fake_int8(w)
+    w = (8 * size * grid(draw, name, 15, 96)[0]).to(dtype)
+    return w, oracle.fake_int4(w, 32)
+
+
+@task("linears")
+@LINEARS
+def test_linear_of_small_weights(student, draw, name):
+    """Scales are float32: float16 would round those of small weights, and overflow without."""
+    w, left = exact_steps(draw, name, 40.5 * 2.0**-24, FP16)
+    x = 1000 * draw.normal(6, 96, dtype=FP16)
+
+    layer = converted(student, name, make_linear(student, w, None))
+
+    assert_linear(layer(x), x, left, None)
+
+
+@task("linears")
+@LINEARS
+@pytest.mark.parametrize(("kept", "dtype"), [(FP16, FP32), (FP32, BF16)], ids=str)
+def test_linear_answers_in_the_dtype_of_x(student, draw, name, kept, dtype):
+    """x says which dtype comes back, whatever that of the float weight was."""
+    w, left = exact_steps(draw, name, 0.007, kept)
+    x = draw.normal(6, 96, dtype=dtype)
+
+    layer = converted(student, name, make_linear(student, w, None))
+
+    assert_linear(layer(x), x, left, None)
 
 
 @task("linears", weight=2)
