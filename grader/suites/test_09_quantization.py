@@ -1072,9 +1072,9 @@ def test_skip_names_the_last_part(student, draw, skip):
 
 @task("model", weight=2)
 def test_other_models_than_llama(student, draw):
-    """Any model will do: names that contain a skipped one, lists, deep nesting, biases."""
+    """Any model will do: names around or inside a skipped one, deep nesting, biases, any width."""
     modules = student.handle("nn", given="llama")
-    sizes = {"lm_head2": (7, 32), "my_lm_head": (5, 32), "lm_head": (6, 32)}
+    sizes = {"lm_head2": (7, 32), "my_lm_head": (5, 32), "lm_head": (6, 32), "head": (4, 33)}
     pieces = {key: make_linear(student, draw.normal(*size), None) for key, size in sizes.items()}
     inner = {
         "lm_head": modules.ModuleDict({"proj": make_linear(student, draw.normal(4, 64), None)})
@@ -1088,12 +1088,44 @@ def test_other_models_than_llama(student, draw):
 
     new = quantized_model(student, model, student.handle("Int8Linear"))
 
-    for part in ("lm_head2", "my_lm_head", "block.lm_head.proj", "deep.0.1"):
+    for part in ("lm_head2", "my_lm_head", "head", "block.lm_head.proj", "deep.0.1"):
         kind = kind_at(new, part)
         check(kind == "Int8Linear", f"{part} is a {kind}, not an Int8Linear")
     check(kind_at(new, "lm_head") == "Linear", "lm_head should stay an nn.Linear")
     got = expect(new.get_submodule("deep"), Proxy, "a part of the new model")(x)
     assert_linear(got, x, left, bias, "what a nested layer returns")
+
+
+@task("model")
+def test_dtypes_of_the_model_stay(student, draw):
+    """Neither what is left of a bfloat16 model nor the model that was passed changes its dtype."""
+    modules = student.handle("nn", given="llama")
+    w, head = draw.normal(6, 32, dtype=BF16), draw.normal(5, 6, dtype=BF16)
+    parts = {"proj": make_linear(student, w, None), "lm_head": make_linear(student, head, None)}
+    model = modules.ModuleDict(parts)
+
+    new = quantized_model(student, model, student.handle("Int8Linear"))
+
+    state = expect(model.state_dict(), dict, "the state of the float model")
+    assert_equal(state.get("proj.weight"), w, "a weight of the float model")
+    kept = expect(new.get_submodule("lm_head"), Proxy, "lm_head").weight
+    assert_equal(kept, head, "the weight of lm_head in the new model")
+
+
+@task("model")
+def test_what_from_float_refuses(student, draw):
+    """No layer stays in float because from_float raises, and the model that was passed is whole."""
+    modules = student.handle("nn", given="llama")
+    sizes = {"first": (6, 32), "second": (5, 48)}  # 32, the group, does not divide 48
+    parts = {key: make_linear(student, draw.normal(*size), None) for key, size in sizes.items()}
+    model = modules.ModuleDict(parts)
+
+    with student.raises(ValueError, naming="group"):
+        student.quantize_model(model, student.handle("Int4Linear"))
+
+    for part in sizes:
+        kind = kind_at(model, part)
+        check(kind == "Linear", f"{part} of the model that was passed has become a {kind}")
 
 
 @task("model")
