@@ -1391,12 +1391,13 @@ def test_cache_returns_the_dtype_it_gets(student, draw, dtype):
 
 
 @task("cache")
-def test_scales_of_the_cache_are_float32(student, draw):
-    """Scale and division are float32 for float16 too, where they would move codes by one."""
+@pytest.mark.parametrize("size", [1.0, 2.0**-12])
+def test_scales_of_the_cache_are_float32(student, draw, size):
+    """Scales are float32 for float16 too, which would move codes and lose scales of 1e-6."""
     followed = Followed(student, draw, FP16)
     pair = []
     for _ in "kv":
-        x = draw.normal(BATCH, HEADS, 60, 64).to(FP16)
+        x = (size * draw.normal(BATCH, HEADS, 60, 64)).to(FP16)
         steps = x.double() / x.double().abs().amax(-1, keepdim=True) * 127
         pair.append(x.masked_fill((steps.abs() % 1 - 0.5).abs() < 1e-3, 0.0))  # off ties
 
