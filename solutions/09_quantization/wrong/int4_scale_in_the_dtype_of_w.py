@@ -1,6 +1,6 @@
 """Ranges and scales of int4 are computed in the dtype of w.
 
-Fails: int4
+Fails: int4, linears
 """
 
 import copy

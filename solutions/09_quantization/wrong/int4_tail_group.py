@@ -1,6 +1,6 @@
 """Columns beyond the last whole group join it, and are not refused.
 
-Fails: int4, linears
+Fails: int4, linears, model
 """
 
 import copy

@@ -1,6 +1,6 @@
 """The scale is computed in the dtype of w.
 
-Fails: int8, cache
+Fails: int8, linears, cache
 """
 
 import copy
