@@ -595,14 +595,15 @@ def story(
     instead: int = -1,
     prompt: list[int] | None = None,
 ) -> Story:
-    """Make one; with ``end`` the target says an EOS as its token of that number."""
+    """Make one; with ``end`` the target says an EOS as its token of that number, then another."""
     prompt = prompt or [token for token in draw.tokens(VOCAB, 60) if token not in EOS][:length]
-    endings = {} if end is None else {len(prompt) + end: draw.choice(EOS)}
+    last = [] if end is None else draw.shuffled(EOS)[:2]
+    endings = dict(enumerate(last, len(prompt) + (end or 0)))
     target = oracle.Script(VOCAB, secret(draw), EOS, endings)
     draft = oracle.disagree(target, judgement(kind, target), instead)
     eos = EOS if end is not None else []
     tokens = oracle.greedy(target, prompt, count, eos)
-    ended = [*endings.values()] if len(tokens) < count else []
+    ended = last[:1] if len(tokens) < count else []
     return Story(target, draft, prompt, tokens, prompt + tokens + ended)
 
 
