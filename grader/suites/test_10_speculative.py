@@ -640,6 +640,26 @@ def test_text_is_the_targets(student, draw, kind):
         assert_text(tell(student, tale, k, 19, []), tale)
 
 
+@task("generate")
+def test_best_token_by_little(student, draw):
+    """At temperature 0 a model's best token is meant, however close its second is."""
+
+    def close(rows: oracle.Rows) -> oracle.Rows:
+        def moved(history: Sequence[int]) -> list[float]:
+            row = [*rows(history)]
+            best = row.index(max(row))
+            row[best - 1] = row[best] - 2**-10
+            return row
+
+        return moved
+
+    for k in (0, 3):
+        tale = story(draw, "fair", 19)
+        models = close(tale.target), close(tale.draft)
+
+        assert_text(run(student, *models, tale.prompt, k, 19), tale)
+
+
 @task("generate", weight=3)
 @each_draft
 def test_calls_of_the_target(student, draw, kind):
@@ -847,10 +867,12 @@ def test_eos_ids_of_any_kind(student, draw):
 
 
 @task("generate")
-def test_nothing_to_do(student, draw):
+@pytest.mark.parametrize("heat", [0.0, 0.8])
+def test_nothing_to_do(student, draw, heat):
     """With max_new_tokens = 0 there are no tokens, no guesses, and one call at most."""
     for k in (0, 1, 4):
-        done = tell(student, story(draw, "perfect", 0), k, 0)
+        tale = story(draw, "perfect", 0)
+        done = run(student, tale.target, tale.draft, tale.prompt, k, 0, EOS, heat)
 
         assert_equal(done.tokens, [], "the list of tokens")
         check(done.target.calls <= 1, "the target was called more than once for nothing")
@@ -1015,12 +1037,13 @@ def test_eos_when_sampling(student, draw):
 
 
 @task("generate")
-def test_generator_decides_the_text(student, draw):
+@pytest.mark.parametrize("k", [0, 3])
+def test_generator_decides_the_text(student, draw, k):
     """Equal seeds give equal texts, other seeds others; without a generator texts differ too."""
     target, draft = (Pairs(FIRST[i], SECOND[i], 1.0, 3) for i in range(2))
 
     def text(generator: torch.Generator | None) -> list[int]:
-        args = [0, 1, 0], 3, 80, [], 1.0
+        args = [0, 1, 0], k, 80, [], 1.0
         named = {} if generator is None else {"generator": generator}
         return run(student, target, draft, *args, vocab=4, **named).tokens
 
