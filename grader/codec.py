@@ -65,9 +65,9 @@ class Packer:
             return value
         if kind is int and -(1 << 63) <= value < 1 << 63:
             return value
-        if kind is float:
-            finite = value == value and abs(value) != float("inf")
-            return value if finite else {"f": repr(value)}
+        if isinstance(value, float):  # numpy's float64 is one too
+            number = float(value)
+            return number if math.isfinite(number) else {"f": repr(number)}
         if kind is list:
             return [self.pack(item, depth + 1) for item in value]
         if isinstance(value, tuple):

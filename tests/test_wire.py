@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -397,6 +398,14 @@ def test_buffer_makes_one_tensor_only() -> None:
 
     with pytest.raises(WireError):
         Unpacker([FOUR], resolve).unpack([tree, tree])
+
+
+@pytest.mark.parametrize("number", [0.5, math.inf, -math.inf])
+def test_a_float_of_numpy_is_packed_as_a_float(number: float) -> None:
+    """A student's numpy.float64 is a float; the tree holds a plain one."""
+    tree = Packer(repr).pack(np.float64(number))
+
+    assert Unpacker([], resolve).unpack(json.loads(json.dumps(tree))) == number
 
 
 # -- noise ---------------------------------------------------------------------------------------

@@ -435,6 +435,11 @@ def _tiles(x: Tensor, num_out: int, sizes: dict[str, int]) -> tuple[int, int]:
 # --- linears ---------------------------------------------------------------------------------
 
 
+def _in_dtype_of(x: Tensor, bias: Tensor | None) -> Tensor | None:
+    """Return the bias, if there is one, in x's dtype: torch adds no others."""
+    return None if bias is None else bias.to(x.dtype)
+
+
 class Int8Linear(nn.Module):
     """A linear layer that keeps its weight as int8."""
 
@@ -456,10 +461,11 @@ class Int8Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:  # [..., I] -> [..., O]
         if not x.is_cuda:  # the interpreter would take minutes
             weight = dequantize_int8(self.codes, self.scale).to(x.dtype)
-            return F.linear(x, weight, self.bias)
+            return F.linear(x, weight, _in_dtype_of(x, self.bias))
         y = _int8_matmul(x.reshape(-1, x.shape[-1]), self.codes, self.scale)
         y = y.reshape(*x.shape[:-1], y.shape[-1])
-        return y if self.bias is None else y + self.bias
+        bias = _in_dtype_of(x, self.bias)
+        return y if bias is None else y + bias
 
 
 class Int4Linear(nn.Module):
@@ -488,11 +494,12 @@ class Int4Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:  # [..., I] -> [..., O]
         if not x.is_cuda:  # the interpreter would take minutes
             weight = dequantize_int4(self.packed, self.scale, self.zero, self.group)
-            return F.linear(x, weight.to(x.dtype), self.bias)
+            return F.linear(x, weight.to(x.dtype), _in_dtype_of(x, self.bias))
         rows = x.reshape(-1, x.shape[-1])
         y = int4_matmul(rows, self.packed, self.scale, self.zero, self.group)
         y = y.reshape(*x.shape[:-1], y.shape[-1])
-        return y if self.bias is None else y + self.bias
+        bias = _in_dtype_of(x, self.bias)
+        return y if bias is None else y + bias
 
 
 # --- model -----------------------------------------------------------------------------------
