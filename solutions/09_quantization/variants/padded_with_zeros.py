@@ -1,12 +1,11 @@
 """Written differently: a kernel without masks, all that it reads padded with zeros by torch.cat.
 
 Int8Linear is an nn.Linear of the meta device that computes a few outputs at a time; a model is
-converted breadth first; a cache is a dataclass with a list of updates, values as more heads.
+converted breadth first; a cache is a list of updates, values as more heads.
 """
 
 import copy
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import torch
@@ -173,10 +172,10 @@ def quantize_model(
     return new
 
 
-@dataclass(slots=True)
 class QuantizedCache:
-    length: int = field(default=0, init=False)
-    _updates: list[tuple[Tensor, Tensor]] = field(default_factory=list, init=False)
+    def __init__(self) -> None:
+        self.length = 0
+        self._updates: list[tuple[Tensor, Tensor]] = []
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         both = torch.cat((k, v), dim=1)  # values are more heads
