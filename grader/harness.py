@@ -35,13 +35,16 @@ class Harness:
         that of a later one, and would count as the call's.
         """
         for _ in range(HEAD_START):
-            torch.sum(self._flood, 0, out=self._drained)
+            self._read_flood()
         for slot in self._slots[:count]:
             result = self._nothing if function is None else function(*slot.inputs, **options)
-            torch.sum(self._flood, 0, out=self._drained)
+            self._read_flood()
             keep(result, slot)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
+
+    def _read_flood(self) -> None:
+        torch.sum(self._flood, 0, out=self._drained)
 
     def close(self) -> None:
         """Give the ring up."""

@@ -446,8 +446,12 @@ def test_tiled_results_outlive_the_next_call(student, draw):
     """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
     cases = [make(draw, 5, 9) for _ in range(3)]
 
-    got = expect(student.together("flash_attention_torch", *cases), list[Pair])
+    assert_results_stay(student, "flash_attention_torch", cases)
 
+
+def assert_results_stay(student: Any, name: str, cases: list[Any]) -> None:
+    """Assert that results are right after the calls for all cases of q, k, v."""
+    got = expect(student.together(name, *cases), list[Pair])
     for result, qkv in zip(got, cases, strict=True):
         assert_result(result, qkv, False)
 
@@ -640,10 +644,7 @@ def test_results_outlive_the_next_call(student, draw):
     """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
     cases = [make(draw, 1, 9) for _ in range(3)]
 
-    got = expect(student.together("flash_attention", *cases), list[Pair])
-
-    for result, qkv in zip(got, cases, strict=True):
-        assert_result(result, qkv, False)
+    assert_results_stay(student, "flash_attention", cases)
 
 
 @task("triton", gate=True)
