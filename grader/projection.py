@@ -35,6 +35,39 @@ class Expected:
     lengths: Tensor  # [rows]
 
 
+class Reader:
+    """Projects the outputs of the same slots, as often as they are asked for.
+
+    On a GPU the launches are recorded once and repeated together. One by one they take a processor
+    about as long as the GPU takes to read the outputs, and longer whenever it is busy: that would
+    count as the calls' time.
+    """
+
+    def __init__(self, slots: Sequence[Slot], signs: Sequence[Tensor]) -> None:
+        self._slots = [tuple(_rows(output) for output in slot.outputs) for slot in slots]
+        self._signs = signs
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if signs[0].is_cuda:
+            self._seen = self._project()  # outside the recording: cuBLAS sets itself up
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                self._seen = self._project()
+            self._graph.replay()  # the first repetition takes longer
+
+    def read(self) -> list[list[Tensor]]:
+        """Return the projections, which the next reading overwrites: every byte is read."""
+        if self._graph is None:
+            return self._project()
+        self._graph.replay()
+        return self._seen
+
+    def _project(self) -> list[list[Tensor]]:
+        return [
+            [torch.mv(rows, sign) for rows, sign in zip(outputs, self._signs, strict=True)]
+            for outputs in self._slots
+        ]
+
+
 class Prover:
     """Fills slots and judges what comes back; one for each race."""
 
@@ -44,9 +77,9 @@ class Prover:
         self._device = device
         self._generator = torch.Generator(device)
         self._seeds: list[int] = []  # of the slots' inputs; no worker sees them
-        self._signs: list[Tensor] = []
         inputs = self._draw(0)
         outputs = self._answer(inputs)
+        self._signs = [output.new_empty(_rows(output).shape[1]) for output in outputs]
         self._inputs = tuple(Spec.of(tensor) for tensor in inputs)
         self._outputs = tuple(Spec.of(tensor) for tensor in outputs)
         # Outputs in float32 count as the inputs do, from which they are made.
@@ -70,7 +103,8 @@ class Prover:
     def prepare(self, slots: Sequence[Slot]) -> list[list[Expected]]:
         """Fill the slots with fresh inputs, poison their outputs, return what must come back."""
         self._generator.manual_seed(secrets.randbits(62))
-        self._signs = [self._sign(output) for output in slots[0].outputs]
+        for sign in self._signs:
+            self._toss(sign)
         self._seeds = [secrets.randbits(62) for _ in slots]
         expected: list[list[Expected]] = []
         for slot, seed in zip(slots, self._seeds, strict=True):
@@ -84,23 +118,18 @@ class Prover:
                 output.view(-1).view(torch.uint8).fill_(0xFF)  # NaN in every float
         return expected
 
-    def _sign(self, output: Tensor) -> Tensor:
-        width = _rows(output).shape[1]
-        coins = torch.randint(0, 2, (width,), generator=self._generator, device=self._device)
-        return (2 * coins - 1).to(output.dtype)
+    def _toss(self, sign: Tensor) -> None:
+        coins = torch.randint(0, 2, sign.shape, generator=self._generator, device=self._device)
+        sign.copy_(2 * coins - 1)
 
     def _expected(self, answer: Tensor, sign: Tensor) -> Expected:
         rows = _rows(answer)
         lengths = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float32)
         return Expected(torch.mv(rows, sign), lengths)
 
-    def read(self, slots: Sequence[Slot]) -> list[list[Tensor]]:
-        """Return the projections of all outputs: this reads every byte of them."""
-        signs = self._signs
-        return [
-            [torch.mv(_rows(out), sign) for out, sign in zip(slot.outputs, signs, strict=True)]
-            for slot in slots
-        ]
+    def reader(self, slots: Sequence[Slot]) -> Reader:
+        """Return what reads the projections of all outputs of these slots."""
+        return Reader(slots, self._signs)
 
     def judge(self, seen: list[list[Tensor]], expected: list[list[Expected]]) -> None:
         """Raise Mismatch unless every projection is that of the right output."""

@@ -109,10 +109,8 @@ class Stopwatch:
     def _contest(self, race: Race, prover: Prover, baseline: Lane, slots: int) -> Contest:
         try:
             baseline.run(prover, 1)
-            count = min(FACTOR, slots)
-            idle = baseline.run(prover, count, null=True)
-            seconds = (baseline.run(prover, count) - idle) / count
-            contest = Contest(race, prover, choose_calls(seconds, slots))
+            calls = choose_calls(baseline.quickest(prover, min(FACTOR, slots)), slots)
+            contest = Contest(race, prover, calls)
             contest.alone(baseline)
         except SubmissionFault as fault:
             raise JudgeError(f"the baseline of {race.function} failed: {fault}") from None

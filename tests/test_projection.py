@@ -43,7 +43,7 @@ def judge(prover: Prover, slots: list[Slot], part: slice) -> None:
     for slot in slots:
         slot.outputs[0].copy_(exact_weights(slot.inputs[0]))
     slots[-1].outputs[0][:, part] = stale[:, part]
-    prover.judge(prover.read(slots), expected)
+    prover.judge(prover.reader(slots).read(), expected)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 200])
@@ -66,4 +66,4 @@ def test_output_that_was_not_written_is_found():
     prover, slots = prover_of(1)
     expected = prover.prepare(slots)
     with pytest.raises(Mismatch):
-        prover.judge(prover.read(slots), expected)
+        prover.judge(prover.reader(slots).read(), expected)
