@@ -20,6 +20,7 @@ VECTOR4 = {"ROWS": 8, "CHUNKS": 128, "num_warps": 4}
 VECTOR8 = {"ROWS": 4, "CHUNKS": 64, "num_warps": 2}
 TILE4 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
 TILE8 = {"OUTS": 64, "WORDS": 64, "STAGES": 3, "num_warps": 4}
+LONGEST_GROUP = 32 * VECTOR4["CHUNKS"]  # columns of a step, where x is one row
 NEAR, FAR = 0x43800000, 0x41800000  # 256.0 and 16.0, as bits
 NEAR_SIGNED = NEAR ^ 0x400000  # 384.0: turns the sign of a code at the top of the mantissa around
 
@@ -156,18 +157,6 @@ def _spread(value, SHARE: tl.constexpr):
 
 
 @triton.jit
-def _of_chunks(values, row, chunk, inside, groups, SHARE: tl.constexpr):
-    """Load for each chunk what belongs to its group: [ROWS, CHUNKS], as floats.
-
-    The places count as not contiguous. Otherwise a thread would load those of its neighbours too
-    and hand them over, and in each step all warps would wait for each other.
-    """
-    place = row[:, None] * groups + (chunk // SHARE)[None, :]
-    value = tl.load(values + tl.max_contiguous(place, [1, 1]), mask=inside[None, :], other=0)
-    return value.to(tl.float32)
-
-
-@triton.jit
 def _vector4_kernel(
     x, words, scale, zero, y, near, far, num_out, chunks,
     SHARE: tl.constexpr, WHOLE: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr,
@@ -186,8 +175,8 @@ def _vector4_kernel(
     for start in range(0, chunks, CHUNKS):
         chunk = start + tl.arange(0, CHUNKS)
         inside = (chunk < chunks) | WHOLE
-        s = _of_chunks(scale, here, chunk, inside, groups, SHARE)
-        z = _of_chunks(zero, here, chunk, inside, groups, SHARE)
+        s = _groups(scale, here, start, groups, CHUNKS // SHARE, SHARE)
+        z = _groups(zero, here, start, groups, CHUNKS // SHARE, SHARE)
         first, second, third, fourth = _words_of_chunks(ahead)
         following = start + CHUNKS
         if WHOLE:  # no mask holds the last step back: it loads its own words again
@@ -211,7 +200,7 @@ def _vector4_kernel(
         )  # fmt: skip
         # sum((code - zero) * x) = sum(code * x) - zero * sum(x)
         more, sums = (256.0 * evens + 16.0 * odds)[None, :], (evens + odds)[None, :]
-        acc += s * ((total - more) - z * sums)
+        acc += _spread(s, SHARE) * ((total - more) - _spread(z, SHARE) * sums)
     tl.store(y + row, tl.sum(acc, 1), mask=row < num_out)
 
 
@@ -385,7 +374,7 @@ def int4_matmul(
         _any_kernel[grid](x, packed, scale, zero, y, *sizes, ROWS=tile, OUTS=32, BYTES=32)
         return y
     words = packed.view(torch.int32)
-    if _is_vector(x) and group >= 2 * CHUNK:
+    if _is_vector(x) and 2 * CHUNK <= group <= LONGEST_GROUP:
         share, chunks = group // (2 * CHUNK), width // (2 * CHUNK)
         sizes = (NEAR, FAR, num_out, chunks, share, chunks % VECTOR4["CHUNKS"] == 0)
         grid = (triton.cdiv(num_out, VECTOR4["ROWS"]),)
