@@ -1,12 +1,14 @@
 """Linear layers for a few rows of x: our int4 and int8, torch's bf16, torchao, and a copy.
 
-Weights are made once for all rounds, as a decoder's are; x is new in each. They are of a kind that
-int4, int8 and bf16 all hold exactly, so every peer is checked against the same product.
+Weights are made once for all rounds, as a decoder's are; x is new in each. Two sets take turns, as
+a decoder's layers do: of one alone the cache would keep a part. They are of a kind that int4, int8
+and bf16 all hold exactly, so every peer is checked against the same product.
 """
 
 import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from grader.kernels.case import COPY, SIMPLE, SOLUTION, Case, Peer, Slot, copy_o
 LAB = 9
 SIZES = ((57_344, 8192, 32), (8192, 28_672, 128))  # outputs, inputs, group: an MLP of 70B Llama
 ROWS = (1, 64)  # of x: decoding one sequence, and a batch where weight-only may not pay
+SETS = 2  # of weights, read in turn
 BASELINE, TORCHAO = "torch bf16", "torchao"
 NOT_INSTALLED = "not installed: pip install torchao"
 ROUNDING = 0.01  # torchao's int8 has scales of its own: half a step of 1/127 at most
@@ -51,7 +54,7 @@ def int4_cases(size: tuple[int, int, int], solution: Any, simple: Any) -> list[C
     )
     groups = num_out * width // group
     stored = num_out * width // 2 + 5 * groups  # a float32 scale and a zero of a byte
-    return _cases(name, size, once(partial(int4_weights, size)), peers, stored)
+    return _cases(name, size, in_turn(partial(int4_weights, size)), peers, stored)
 
 
 def int8_cases(size: tuple[int, int, int], solution: Any, simple: Any) -> list[Case]:
@@ -64,7 +67,7 @@ def int8_cases(size: tuple[int, int, int], solution: Any, simple: Any) -> list[C
         _torchao("Int8WeightOnlyConfig", {}),
     )
     stored = num_out * width + 4 * num_out
-    return _cases(name, size, once(partial(int8_weights, size)), peers, stored)
+    return _cases(name, size, in_turn(partial(int8_weights, size)), peers, stored)
 
 
 def _cases(
@@ -100,8 +103,8 @@ def _bf16(slot: Slot) -> Tensor:
     return F.linear(slot[0], slot[1])
 
 
-def _copy(count: int, slot: Slot) -> tuple[Tensor, ...]:
-    return copy_of(slot[1:2], count // slot[1].element_size())
+def _copy(amount: int, slot: Slot) -> tuple[Tensor, ...]:
+    return copy_of(slot[1:2], amount // slot[1].element_size())
 
 
 def _draw(
@@ -111,14 +114,15 @@ def _draw(
     return (x.normal_(generator=generator), *weights(generator))
 
 
-def once(make: Callable[[Generator], Slot]) -> Callable[[Generator], Slot]:
-    """Return what the first call makes, in all calls."""
+def in_turn(make: Callable[[Generator], Slot]) -> Callable[[Generator], Slot]:
+    """Return what the first ``SETS`` calls make, one after the other, in all calls."""
     kept: list[Slot] = []
+    turns = count()
 
     def get(generator: Generator) -> Slot:
-        if not kept:
+        if len(kept) < SETS:
             kept.append(make(generator))
-        return kept[0]
+        return kept[next(turns) % SETS]
 
     return get
 
@@ -165,13 +169,14 @@ def _layer(name: str, linear_cls: Any) -> Peer:
 
 
 def _kept(make: Callable[[nn.Linear], Any]) -> Callable[[Slot], Tensor]:
-    """Return a call of the layer that is made from the first slot: weights are the same in all."""
-    kept: list[Any] = []
+    """Return a call of the layer that is made from a slot's weights when they first come."""
+    kept: dict[int, Any] = {}
 
     def call(slot: Slot) -> Tensor:
-        if not kept:
-            kept.append(make(linear_of(slot[1])))
-        return kept[0](slot[0])
+        x, weights = slot[:2]
+        if weights.data_ptr() not in kept:
+            kept[weights.data_ptr()] = make(linear_of(weights))
+        return kept[weights.data_ptr()](x)
 
     return call
 
