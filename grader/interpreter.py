@@ -8,8 +8,10 @@ still different.
 """
 
 import builtins
+import dataclasses
 import functools
 import importlib
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -41,8 +43,13 @@ def mend() -> None:
     tuner._bench = lambda *_args, **_kwargs: [0.0, 0.0, 0.0]
     executor = interpreter.GridExecutor
     executor.__init__ = _with_tuple_grid(executor.__init__)
-    executor.__call__ = _unobserved(executor.__call__)
+    once = _Once(interpreter._patch_lang, interpreter._LangPatchScope, (tl, tl.core))
+    interpreter._patch_lang = once.patch
+    executor.__call__ = _unobserved(once.launching(executor.__call__))
     interpreter._patch_lang_tensor = _with_index(interpreter._patch_lang_tensor)
+    # It would compute every sum of integers thrice, to assert what it asserts in debug mode only.
+    builder = interpreter.interpreter_builder
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug)
     # The interpreter gives the names of its module to the kernels.
     interpreter.min = _lanewise("min", "minimum", tl)
     interpreter.max = _lanewise("max", "maximum", tl)
@@ -70,6 +77,51 @@ def _unobserved(method: Callable[..., None]) -> Callable[..., None]:
             method(*args, **kwargs)
 
     return launch
+
+
+class _Once:
+    """Lets a launch patch ``triton.language`` once.
+
+    The interpreter does so again at each call of a function within a kernel, ``tl.max`` and
+    ``tl.zeros`` too, which is a quarter of what it does.
+    """
+
+    def __init__(
+        self, patch: Callable[[Any], Any], nothing: Callable[[], Any], modules: tuple[Any, ...]
+    ) -> None:
+        self._patch = patch
+        self._nothing = nothing  # makes the scope of a patch that changes nothing
+        self._modules = modules  # that may be patched
+        self._launch = threading.local()
+
+    def launching(self, method: Callable[..., None]) -> Callable[..., None]:
+        """Wrap a launch: what it patches, it patches once."""
+
+        @functools.wraps(method)
+        def launch(*args: Any, **kwargs: Any) -> None:
+            before = self._patched()
+            self._launch.patched = set[int]()
+            try:
+                method(*args, **kwargs)
+            finally:
+                self._launch.patched = before
+
+        return launch
+
+    def patch(self, function: Any) -> Any:
+        """Patch the modules that a function sees, unless this launch has."""
+        visible = {id(value) for value in function.__globals__.values()}
+        seen = {id(module) for module in self._modules} & visible
+        patched = self._patched()
+        if patched is None:
+            return self._patch(function)
+        if patched and seen <= patched:
+            return self._nothing()
+        patched |= seen
+        return self._patch(function)
+
+    def _patched(self) -> set[int] | None:
+        return getattr(self._launch, "patched", None)
 
 
 def _with_index(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
