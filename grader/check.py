@@ -149,7 +149,8 @@ class _Runner:
                 sandbox=self.sandbox,
                 # Our own wrong answers need no isolation from themselves: one worker start for each
                 # instead of one for each task halves the time of a check.
-                one_worker=trial.role in (Role.WRONG, Role.CONTROL),
+                # Right answers have workers of their own, as students have, under the first seed.
+                one_worker=trial.role in (Role.WRONG, Role.CONTROL) or trial.seed > 1,
                 # All that counts of a wrong answer is which tasks it loses; a control must not
                 # earn a single test.
                 until_lost=trial.role is Role.WRONG,

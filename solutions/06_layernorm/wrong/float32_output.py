@@ -1,6 +1,6 @@
 """Returns y in float32, whatever x is.
 
-Fails: forward, speed
+Fails: forward, backward, speed
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Rounds the normalised row to the dtype of x before weight and bias, as many a model does.
 
-Fails: forward, speed
+Fails: forward, backward, speed
 """
 
 from typing import Any
