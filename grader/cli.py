@@ -116,7 +116,8 @@ def grade(
 @app.command()
 def check(
     labs: Annotated[list[str] | None, typer.Argument(metavar="[LAB…]")] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = CORES,
+    # One more than cores: each of them waits now and then.
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = CORES + 1,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per right answer")] = 2,
     wrong_seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per wrong one")] = 1,
     device: DeviceChoice = Device.AUTO,
