@@ -88,11 +88,11 @@ class _Once:
     """
 
     def __init__(
-        self, patch: Callable[[Any], Any], nothing: Callable[[], Any], modules: tuple[Any, ...]
+        self, patch: Callable[[Any], Any], nothing: Callable[[], Any], namespaces: tuple[Any, ...]
     ) -> None:
         self._patch = patch
         self._nothing = nothing  # makes the scope of a patch that changes nothing
-        self._modules = modules  # that may be patched
+        self._namespaces = namespaces  # that may be patched
         self._launch = threading.local()
 
     def launching(self, method: Callable[..., None]) -> Callable[..., None]:
@@ -112,7 +112,7 @@ class _Once:
     def patch(self, function: Any) -> Any:
         """Patch the modules that a function sees, unless this launch has."""
         visible = {id(value) for value in function.__globals__.values()}
-        seen = {id(module) for module in self._modules} & visible
+        seen = {id(module) for module in self._namespaces} & visible
         patched = self._patched()
         if patched is None:
             return self._patch(function)
