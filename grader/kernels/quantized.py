@@ -174,9 +174,10 @@ def _kept(make: Callable[[nn.Linear], Any]) -> Callable[[Slot], Tensor]:
 
     def call(slot: Slot) -> Tensor:
         x, weights = slot[:2]
-        if weights.data_ptr() not in kept:
-            kept[weights.data_ptr()] = make(linear_of(weights))
-        return kept[weights.data_ptr()](x)
+        place = weights.data_ptr()
+        if place not in kept:
+            kept[place] = make(linear_of(weights))
+        return kept[place](x)
 
     return call
 
