@@ -10,10 +10,11 @@ import functools
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from grader.check_code import Proven
 from grader.check_files import check_files, fails_line, shown, solution, variants, wrong_answers
 from grader.check_reports import Graded, Role, judge
 from grader.controls import make_controls
@@ -65,12 +66,14 @@ def check_labs(
     sandbox: str = "auto",
     only: Sequence[str] = (),
     brief: bool = False,
+    whole: bool = False,
     on_progress: OnProgress | None = None,
     grade: Grade | None = None,
 ) -> CheckReport:
     """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``solution``, ``stub``,
     ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
-    ``brief`` grades only those tasks of a wrong answer that it should lose.
+    ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
+    also those whose code is that of a right answer which has passed in this check.
     """
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
         trials = [
@@ -80,7 +83,8 @@ def check_labs(
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
         ]
         with _judge() if grade is None else contextlib.nullcontext(grade) as judging:
-            graded = _run(trials, _Runner(judging, device, sandbox, brief), jobs, on_progress)
+            runner = _Runner(judging, device, sandbox, brief)
+            graded = _run(trials, runner, jobs, on_progress, learn=not whole)
     findings: list[Finding] = []
     for lab in labs:
         findings += [] if only else check_files(lab)
@@ -130,13 +134,17 @@ class _Runner:
     device: str
     sandbox: str
     brief: bool
+    proven: Proven = field(default_factory=Proven)
 
     def __call__(self, trial: Trial) -> Graded:
         manifest: list[Expected] = []
+        asked: dict[str, list[str]] = {}
 
         def hear(event: str, data: Any) -> None:
             if event == "manifest":
                 manifest[:] = data
+            elif event == "asked":
+                asked.update(data)
 
         report: Report | None = None
         failure = ""
@@ -154,15 +162,30 @@ class _Runner:
                 # All that counts of a wrong answer is which tasks it loses; a control must not
                 # earn a single test.
                 until_lost=trial.role is Role.WRONG,
-                tasks=trial.fails if self.brief else (),
+                tasks=self._tasks(trial),
                 on_event=hear,
             )
         except InferlabError as error:
             failure = error.line
         return Graded(
-            *(trial.lab, trial.role, trial.file, trial.seed, trial.fails),
-            *(tuple(manifest), report, failure),
+            *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
+            *(tuple(manifest), asked, report, failure),
         )
+
+    def _tasks(self, trial: Trial) -> Collection[str]:
+        """Return the tasks to grade; none means all."""
+        if trial.role is not Role.WRONG:
+            return ()
+        if self.brief:
+            return trial.fails
+        proven = self.proven.tasks(trial.lab, trial.source, trial.seed) - trial.fails
+        # What a task requires may take it along, whatever its own code is.
+        left = {
+            task.id
+            for task in trial.lab.tasks
+            if task.id not in proven or trial.fails.intersection(task.requires)
+        }
+        return left if len(left) < len(trial.lab.tasks) else ()
 
 
 @contextlib.contextmanager
@@ -184,18 +207,31 @@ def _problems(graded: Graded) -> str:
 
 
 def _run(
-    trials: list[Trial], runner: _Runner, jobs: int, on_progress: OnProgress | None
+    trials: list[Trial],
+    runner: _Runner,
+    jobs: int,
+    on_progress: OnProgress | None,
+    *,
+    learn: bool,
 ) -> list[Graded]:
+    """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out."""
+    places = range(len(trials))
+    wrong = [place for place in places if trials[place].role is Role.WRONG]
+    others = [place for place in places if trials[place].role is not Role.WRONG]
+    graded: dict[int, Graded] = {}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = {pool.submit(runner, trial): trial for trial in trials}
         try:
-            for done, future in enumerate(as_completed(futures), 1):
-                graded = future.result()
-                if on_progress is not None:
-                    trial = futures[future]
-                    label = f"{trial.lab.name} {trial.label}{_problems(graded)}"
-                    on_progress(done, len(trials), label)
+            for wave in (others, wrong):
+                futures = {pool.submit(runner, trials[place]): place for place in wave}
+                for future in as_completed(futures):
+                    place = futures[future]
+                    graded[place] = future.result()
+                    if on_progress is not None:
+                        trial, problems = trials[place], _problems(graded[place])
+                        label = f"{trial.lab.name} {trial.label}{problems}"
+                        on_progress(len(graded), len(trials), label)
+                runner = replace(runner, proven=Proven(graded.values())) if learn else runner
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        return [future.result() for future in futures]
+    return [graded[place] for place in places]

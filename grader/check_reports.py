@@ -1,8 +1,9 @@
 """The part of ``lab check`` that holds a report against what the submission should earn."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from grader.findings import Finding, Outcome, verdict
 from grader.lab import Lab
@@ -10,7 +11,7 @@ from grader.results import Expected, Report, TaskResult, TestResult, Verdict
 
 SOLUTION_SECONDS = 30.0
 SHOWN_TESTS = 8
-_RIGHT = (Verdict.PASSED, Verdict.NOT_GRADED)
+RIGHT = (Verdict.PASSED, Verdict.NOT_GRADED)  # verdicts of a right answer
 _CLOSE = 1e-6  # points
 
 
@@ -31,9 +32,11 @@ class Graded:
     lab: Lab
     role: Role
     file: str
+    source: Path
     seed: int
     fails: frozenset[str]
     manifest: tuple[Expected, ...]
+    asked: Mapping[str, Collection[str]]  # by task: the names that its tests called
     report: Report | None
     failure: str = ""
 
@@ -102,7 +105,7 @@ def _ungraded(graded: Graded, report: Report) -> Finding:
 
 
 def _right(graded: Graded, report: Report, leaving: Collection[str] = ()) -> Iterator[Finding]:
-    bad = [t for t in report.tests if t.verdict not in _RIGHT and t.task not in leaving]
+    bad = [t for t in report.tests if t.verdict not in RIGHT and t.task not in leaving]
     tasks = [task for task in report.tasks if task.graded and task.id not in leaving]
     score, points = sum(task.score for task in tasks), sum(task.points for task in tasks)
     got = ""
@@ -142,7 +145,7 @@ def _wrong(graded: Graded, report: Report) -> Iterator[Finding]:
             return
     got = "" if lost == wanted else f"loses {_list(lost)}"
     odd = [test for test in report.tests if test.task in lost - wanted]
-    bad = [test for test in odd if test.verdict not in (*_RIGHT, Verdict.SKIPPED)]
+    bad = [test for test in odd if test.verdict not in (*RIGHT, Verdict.SKIPPED)]
     kept = tuple(f"  {name}: every test passes" for name in sorted(wanted - lost))
     details = kept + _messages(bad)
     yield verdict(graded.lab.name, rule, graded.file, got, f"loses {_list(wanted)}", details)

@@ -131,10 +131,13 @@ def check(
     brief: Annotated[
         bool, typer.Option("--brief", help="of wrong answers, only what they should lose")
     ] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="of wrong answers, also what a right one has proven")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
-    proof = commands.Proof(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief)
+    proof = commands.Proof(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole)
     raise typer.Exit(commands.check(proof))
 
 

@@ -169,6 +169,7 @@ class Proof:
     sandbox: str
     only: tuple[str, ...]
     brief: bool
+    whole: bool
 
 
 def check(proof: Proof) -> int:
@@ -192,6 +193,7 @@ def check(proof: Proof) -> int:
             sandbox=proof.sandbox,
             only=proof.only,
             brief=proof.brief,
+            whole=proof.whole,
             on_progress=progress.on_progress,
         )
     if not report.findings:

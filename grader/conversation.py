@@ -98,9 +98,18 @@ class Clock:
 class Conversation:
     """Requests to one worker. After a fault it is over: the worker is dead."""
 
-    def __init__(self, worker: Process, device: str, clock: Clock, source: str) -> None:
+    def __init__(
+        self,
+        worker: Process,
+        device: str,
+        clock: Clock,
+        source: str,
+        asked: set[str] | None = None,
+    ) -> None:
+        """``asked`` takes the public names of the submission that requests are about."""
         self.worker = worker
         self.over = False
+        self._asked = set[str]() if asked is None else asked
         self._device = device
         self._clock = clock
         self._lines = source.splitlines()
@@ -158,6 +167,7 @@ class Conversation:
 
         ``fds`` are descriptors to hand over; ``seconds`` extends the deadline of a single call.
         """
+        self._asked.update(_public_names(header))
         if self.over:
             raise StudentCrashed("the code was stopped earlier in this test")
         if self._depth == 0:
@@ -333,3 +343,14 @@ class Conversation:
         finally:
             if not self.over:
                 reading.append(self.request({**message, "action": "stop"}))
+
+
+def _public_names(header: dict[str, Any]) -> tuple[str, ...]:
+    """Return the public name of the submission that a request is about, if it is about one."""
+    match header:
+        case {"target": ["object" | "given", *_]}:
+            return ()
+        case {"target": [_, str(name)]} | {"op": "race", "function": str(name)}:
+            return (name,)
+        case _:
+            return ()

@@ -105,7 +105,8 @@ def grade(
     could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
     lost a point or is sure to: to know which tasks are lost, not how many points. With ``tasks``
     only the tests of these run; others are not graded. ``start`` starts the session. ``on_event``
-    hears ("manifest", list[Expected]), ("begin", Expected) and ("test", TestResult).
+    hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult) and, last,
+    ("asked", dict[str, list[str]]): the public names that the tests of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)
@@ -293,6 +294,8 @@ def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int |
                 hear.keep()
             case "gpu":
                 progress.extras["gpu"] = data
+            case "asked":
+                hear.say("asked", data)
             case _:
                 return int(data)
     return None

@@ -100,6 +100,7 @@ class JudgePlugin:
         self._outcome: tuple[Verdict, str] | None = None
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
+        self._asked: dict[str, set[str]] = {}  # by task: what its tests called
 
     # -- fixtures ---------------------------------------------------------------------------
 
@@ -217,10 +218,15 @@ class JudgePlugin:
         self._gates.note(expected, verdict)
         seconds = round(time.monotonic() - started, 3)
         output = self._student.printed_()
+        self._asked.setdefault(expected.task, set()).update(self._student.asked_())
         suite, task_id = expected.suite, expected.task
         result = TestResult(expected.id, task_id, suite, verdict, message, seconds, output)
         self._emit("test", result)
         return done
+
+    def pytest_sessionfinish(self) -> None:
+        """Tell which public names the tests of each task called."""
+        self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
 
     def _take_gpu(self, item: pytest.Item, expected: Expected) -> None:
         """Take the GPU for a task, or alone for all that is timed; waiting is our time."""

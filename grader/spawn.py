@@ -25,12 +25,14 @@ class Groups:
         source: str,
         file: str,
         take: Callable[[], WorkerProcess],
+        asked: set[str] | None = None,
     ) -> None:
         self._setting = setting
         self._clock = clock
         self._source = source
         self._file = file
         self._take = take
+        self._asked = asked
         self._sandboxes: dict[str, RankSandbox] = {}  # by backend
         self._groups: dict[tuple[str, int], Group] = {}
         self._load_fault: SubmissionFault | None = None
@@ -90,7 +92,8 @@ class Groups:
         return group
 
     def _conversation(self, process: RankProcess, backend: str) -> Conversation:
-        return Conversation(process, DEVICES[backend], self._clock, self._source)
+        device = DEVICES[backend]
+        return Conversation(process, device, self._clock, self._source, self._asked)
 
     def _load(self, group: Group) -> None:
         try:

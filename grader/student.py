@@ -49,10 +49,11 @@ class Student:
         self._pool = pool
         self._source = source
         self._clock = Clock(lab.limits.call_seconds)
+        self._asked: set[str] = set()  # public names, since the plugin last took them
         self._talk: Conversation | None = None
         self._worker: WorkerProcess | None = None  # of the conversation
         self._file = f"{setting.seen('submission')}/{lab.topic}.py"
-        self._groups = Groups(setting, self._clock, source, self._file, pool.take)
+        self._groups = Groups(setting, self._clock, source, self._file, pool.take, self._asked)
         self._load_fault: SubmissionFault | None = None
         self._killers: list[threading.Thread] = []
 
@@ -76,6 +77,12 @@ class Student:
             text = self._worker.output() + text
             self._worker.forget_output()
         return text
+
+    def asked_(self) -> set[str]:
+        """Return the public names that were called since the last time, and forget them."""
+        names = {*self._asked}
+        self._asked.clear()
+        return names
 
     def extend_(self, seconds: float) -> None:
         """Let the test, and the grading, last at least this long from now on."""
@@ -122,7 +129,8 @@ class Student:
             # How long a worker takes to start is ours, not the submission's.
             self._clock.test += time.monotonic() - started
             device = self._setting.device
-            self._talk = Conversation(self._worker, device, self._clock, self._source)
+            talk = Conversation(self._worker, device, self._clock, self._source, self._asked)
+            self._talk = talk
             try:
                 self._talk.request({"op": "load", "file": self._file})
             except SubmissionFault as fault:

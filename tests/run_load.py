@@ -163,7 +163,10 @@ def attempt(lab: Lab, case: Case, start: Starter) -> str:
     except InferlabError as error:
         return error.message
     role = Role.VARIANT if case.kind == "right" else Role.WRONG
-    graded = Graded(lab, role, case.source.name, 7, case.fails, tuple(manifest), report)
+    graded = Graded(
+        *(lab, role, case.source.name, case.source, 7),
+        *(case.fails, tuple(manifest), {}, report),
+    )
     bad = [f for f in judge(graded) if f.outcome not in (Outcome.OK, Outcome.NOT_CHECKED)]
     return "; ".join(f"{f.rule}: {f.got}" for f in bad)
 

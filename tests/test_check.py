@@ -127,7 +127,9 @@ class Judge:
         self.shortened: set[str] = set()  # graded with one worker for all tasks
         self.cut: set[str] = set()  # graded until each task has lost a point
         self.chosen: dict[str, set[str]] = {}  # graded on some tasks only
+        self.whole: set[str] = set()  # seeds of wrong answers that were graded on all tasks
         self.ungraded: tuple[str, ...] = ()
+        self.asked = {"double": ["double"], "halve": ["Halver"]}
 
     def __call__(
         self,
@@ -146,6 +148,7 @@ class Judge:
         self.shortened |= {source.name} if one_worker else set()
         self.cut |= {source.name} if until_lost else set()
         self.chosen |= {source.name: set(tasks)} if tasks else {}
+        self.whole |= {str(seed)} if until_lost and not tasks else set()
         on_event("manifest", list(self.manifest))
         code = source / lab.code_name if source.is_dir() else source
         verdicts = {
@@ -154,6 +157,7 @@ class Judge:
             "halve": self._try(code, lambda names: names["Halver"]().halve(3.0) == 1.5),
             "pseudocode": source.is_dir() and "words" in (source / "PSEUDOCODE.md").read_text(),
         }
+        on_event("asked", self.asked)
         return self._report(lab, verdicts, source.is_dir())
 
     def _report(self, lab: Lab, right: dict[str, bool], folder: bool) -> Report:
@@ -226,7 +230,58 @@ def test_what_should_earn_points_is_graded_as_students_are(lab: Lab) -> None:
 
     assert judge.shortened == {"adds_one.py", *(f"{name}.py" for name in BODIES)}
     assert judge.cut == {"adds_one.py"}
-    assert judge.chosen == {}
+
+
+def test_what_a_right_answer_has_proven_is_not_graded_again(lab: Lab) -> None:
+    judge = Judge()
+
+    report = prove(lab, judge)
+
+    assert judge.chosen == {"adds_one.py": {"double", "pseudocode"}}
+    assert failures(report) == []
+
+
+CODE_FILE = "solutions/01_numbers/numbers.py"
+VARIANT_FILE = "solutions/01_numbers/variants/shift.py"
+WRONG_FILE = "solutions/01_numbers/wrong/adds_one.py"
+
+
+def test_a_variant_proves_as_much_as_the_solution(lab: Lab) -> None:
+    for name in (VARIANT_FILE, WRONG_FILE):
+        edit(lab, name, "round(x / 2", "round(x * 0.5")
+    judge = Judge()
+
+    prove(lab, judge)
+
+    assert judge.chosen == {"adds_one.py": {"double", "pseudocode"}}
+
+
+HALVES = "round(x / 2"
+FUNCTIONS = 'functions = ["Halver"]'
+REQUIRES = f'{FUNCTIONS}\nrequires = ["double"]'
+UNPROVEN: dict[str, tuple[list[str], str, str, dict[str, Any]]] = {
+    "other code": ([WRONG_FILE], HALVES, "round(x * 0.5", {}),
+    "no right answer passed": ([CODE_FILE, VARIANT_FILE, WRONG_FILE], HALVES, "round(x / 3", {}),
+    "another seed": ([], "", "", {"seeds": 1, "wrong_seeds": 2}),
+    "it requires what is lost": (["labs/01_numbers/lab.toml"], FUNCTIONS, REQUIRES, {}),
+    "no right answer was graded": ([], "", "", {"only": ["wrong/*"]}),
+    "all is asked for": ([], "", "", {"whole": True}),
+}
+
+
+@pytest.mark.parametrize(("files", "old", "new", "options"), UNPROVEN.values(), ids=UNPROVEN)
+def test_what_is_not_proven_is_graded(
+    lab: Lab, files: list[str], old: str, new: str, options: dict[str, Any]
+) -> None:
+    for file in files:
+        edit(lab, file, old, new)
+    judge = Judge()
+
+    prove(load_lab(lab.folder), judge, **options)
+
+    graded = [name for name in judge.graded if name.startswith("adds_one.py")]
+    assert len(graded) == options.get("wrong_seeds", 1)
+    assert judge.whole == {graded[-1].split()[1]}
 
 
 def test_brief_check_grades_of_a_wrong_answer_what_it_should_lose(lab: Lab) -> None:

@@ -5,6 +5,7 @@ Hostile ones are in ``tests/exploits/ranks``.
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import expectation
 import pytest
@@ -44,6 +45,22 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Future[Rep
     odd = expectation.problems(report, expectation.read(FILES[name]))
     assert not odd, "\n".join((*odd, expectation.failures(report)))
     assert Verdict.INFRA not in {test.verdict for test in report.tests}
+
+
+def test_what_the_ranks_were_asked_for_is_told() -> None:
+    require_sandbox()
+    told: dict[str, dict[str, list[str]]] = {}
+
+    def hear(event: str, data: Any) -> None:
+        if event == "asked":
+            told[event] = data
+
+    grade(LAB, FILES["right"], device="cpu", seed=3, sandbox="required", on_event=hear)
+
+    assert {task: "Part" in names for task, names in told["asked"].items()} == {
+        "total": False,
+        "part": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ class Student:
     def softmax(self, x): return torch.{formula}
     def begin_(self, *args): pass
     def printed_(self): return ""
+    def asked_(self): return set()
     def retire_(self): pass
     def close_(self): pass
 

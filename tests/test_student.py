@@ -197,6 +197,20 @@ def test_a_name_of_a_given_module_can_be_had_uncalled(student: Student) -> None:
     assert layer(torch.zeros(2, 5)).shape == (2, 3)
 
 
+def test_public_names_that_were_called_are_known_until_they_are_taken(student: Student) -> None:
+    begin(student)
+    student.same(1)
+    box = student.handle("Box")
+    box.of_two(3, 4).get()
+    student.handle("Linear", given="layers")
+    student.together("reuse", (torch.zeros(2),))
+    with pytest.raises(StudentError):
+        student.absent()
+
+    assert student.asked_() == {"same", "Box", "reuse", "absent"}
+    assert student.asked_() == set()
+
+
 def test_a_name_that_is_not_there_is_the_submissions_fault(student: Student) -> None:
     begin(student)
 
