@@ -7,6 +7,7 @@ findings depends on the files alone, never on what ended first.
 import contextlib
 import fnmatch
 import functools
+import os
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -83,7 +84,8 @@ def check_labs(
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
         ]
         with _judge() if grade is None else contextlib.nullcontext(grade) as judging:
-            runner = _Runner(judging, device, sandbox, brief)
+            crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
+            runner = _Runner(judging, device, sandbox, brief, crowd)
             graded = _run(trials, runner, jobs, on_progress, learn=not whole)
     findings: list[Finding] = []
     for lab in labs:
@@ -134,6 +136,7 @@ class _Runner:
     device: str
     sandbox: str
     brief: bool
+    crowd: float
     proven: Proven = field(default_factory=Proven)
 
     def __call__(self, trial: Trial) -> Graded:
@@ -169,7 +172,7 @@ class _Runner:
             failure = error.line
         return Graded(
             *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
-            *(tuple(manifest), asked, report, failure),
+            *(tuple(manifest), asked, report, failure, self.crowd),
         )
 
     def _tasks(self, trial: Trial) -> Collection[str]:

@@ -551,13 +551,24 @@ def test_what_needs_more_gpus_is_not_held_against_the_suite(
         assert [item.got for item in report.failed] == ["loses nothing"]
 
 
-def test_a_slow_solution_is_a_warning(lab: Lab) -> None:
-    report = prove(lab, Judge(seconds=31.0), only=["solution"], seeds=1)
+@pytest.mark.parametrize(
+    ("seconds", "cores", "jobs", "limit"),
+    [
+        *[(31.0, 2, 1, "at most 30 s"), (31.0, 8, 4, "at most 30 s"), (31.0, 2, 3, "")],
+        *[(91.0, 2, 3, "at most 90 s"), (61.0, 1, 1, "at most 60 s"), (30.0, 2, 1, "")],
+    ],
+)
+def test_a_solution_that_is_slow_for_its_share_of_the_cores_is_a_warning(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, seconds: float, cores: int, jobs: int, limit: str
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(cores))
+
+    report = prove(lab, Judge(seconds=seconds), only=["solution"], seeds=1, jobs=jobs)
 
     assert report.exit_code == 0
-    assert [item.got for item in report.findings if item.outcome is Outcome.WARNING] == [
-        "31 s under seed 1"
-    ]
+    warnings = [item for item in report.findings if item.outcome is Outcome.WARNING]
+    told = [(item.expected, item.got) for item in warnings]
+    assert told == ([(limit, f"{seconds:.0f} s under seed 1")] if limit else [])
 
 
 def test_a_variant_need_not_be_fast(lab: Lab) -> None:
