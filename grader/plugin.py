@@ -1,12 +1,10 @@
-"""The pytest plugin: fixtures, the ``task`` marker, the manifest, gates and verdicts.
+"""The pytest plugin: fixtures, the ``task`` marker, the manifest, the order of tests, results.
 
-It runs in the trusted session process. A verdict comes from what a test raised; whatever is not
-about the submission is ``infra``.
+It runs in the trusted session process.
 """
 
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,7 @@ import pytest
 from grader import gpu
 from grader.compare import check
 from grader.draw import Draw
-from grader.errors import (
-    CannotGrade,
-    Mismatch,
-    NotGraded,
-    StudentCrashed,
-    StudentError,
-    StudentMemory,
-    StudentTimeout,
-    SubmissionFault,
-)
+from grader.errors import NotGraded, StudentMemory, StudentTimeout, SubmissionFault
 from grader.gates import GateFailed, Gates
 from grader.lab import Lab, Task
 from grader.plots import Recorder
@@ -33,16 +22,9 @@ from grader.results import Expected, TestResult, Verdict
 from grader.stopwatch import Stopwatch
 from grader.student import Student
 from grader.tiers import Rung
+from grader.verdicts import verdict_of
 
 __all__ = ["JudgePlugin", "check", "task"]
-
-VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
-    (Mismatch, Verdict.FAILED),
-    (StudentError, Verdict.ERROR),
-    (StudentTimeout, Verdict.TIMEOUT),
-    (StudentMemory, Verdict.MEMORY),
-    (StudentCrashed, Verdict.CRASHED),
-)
 
 
 def task(
@@ -278,18 +260,7 @@ class JudgePlugin:
             trouble = self._blame_gpu(error)
             if trouble:
                 return Verdict.INFRA, trouble
-        if isinstance(error, NotGraded):
-            return Verdict.NOT_GRADED, str(error)  # no contract is broken: none is shown
-        for kind, verdict in VERDICTS:
-            if isinstance(error, kind):
-                return verdict, f"{contract(item)}\n{explain(error)}".strip()
-        if _called_a_value(error, item):
-            text = "what should be a method of the object is a plain value"
-            return Verdict.FAILED, f"{contract(item)}\n{text}".strip()
-        if isinstance(error, CannotGrade):
-            return Verdict.INFRA, error.message
-        traceback.print_exception(error, file=sys.stderr)
-        return Verdict.INFRA, f"the judge failed with {type(error).__name__}; see its log"
+        return verdict_of(item, error)
 
     def _blame_gpu(self, error: SubmissionFault) -> str:
         """Return what is wrong with the GPU, if that may be what the submission met."""
@@ -321,28 +292,6 @@ def needs_of(item: pytest.Item) -> tuple[str, ...]:
     """Return the tasks of which no test may have failed."""
     marker = item.get_closest_marker("task")
     return tuple(marker.kwargs.get("needs", ())) if marker else ()
-
-
-def contract(item: pytest.Item) -> str:
-    """Return the first line of the test's docstring: what must hold, in the student's words."""
-    text = getattr(getattr(item, "obj", None), "__doc__", None) or ""
-    return text.strip().partition("\n")[0]
-
-
-def _called_a_value(error: BaseException, item: pytest.Item) -> bool:
-    """Tell whether the test itself called what the submission gave as an attribute."""
-    called = isinstance(error, TypeError) and str(error).endswith("object is not callable")
-    return called and traceback.extract_tb(error.__traceback__)[-1].filename == str(item.path)
-
-
-def explain(error: Exception) -> str:
-    """Return what went wrong, with the student's own lines for an exception of theirs."""
-    lines = [str(error)]
-    if isinstance(error, StudentError):
-        lines += [
-            f"  line {f.line} in {f.function}: {f.source}" for f in error.frames[-4:] if f.line
-        ]
-    return "\n".join(lines)
 
 
 def suite_files(lab: Lab, suite: str) -> list[Path]:

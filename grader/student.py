@@ -16,13 +16,13 @@ from torch import Tensor
 from grader.codec import Record
 from grader.compare import expect
 from grader.conversation import Clock, Conversation, Proxy, Watched
-from grader.errors import Mismatch, NotGraded, SubmissionFault
+from grader.errors import SubmissionFault
 from grader.group import Group, PerRank
+from grader.instruments import Instruments
 from grader.lab import Lab
 from grader.lent import Lent, Refusal
 from grader.pool import WarmPool
 from grader.raising import raises
-from grader.readings import Count, Operators
 from grader.ring import Layout
 from grader.sandbox import Setting, WorkerProcess
 from grader.spawn import Groups
@@ -40,7 +40,7 @@ class Folder:
     path: str
 
 
-class Student:
+class Student(Instruments):
     """A submission under test. Each public name of the submission is a callable attribute."""
 
     def __init__(self, lab: Lab, setting: Setting, pool: WarmPool, source: str) -> None:
@@ -248,64 +248,6 @@ class Student:
         host = Path(tempfile.mkdtemp(dir=worker.folder))
         host.chmod(0o755)
         return Folder(host, f"{worker.seen_folder}/{host.name}")
-
-    @contextmanager
-    def guard(self) -> Generator[None, None, None]:
-        """Fail if the submission reaches, in the calls inside, what the lab's rules forbid."""
-        rules = self._lab.rules
-        config = {
-            "names": [name for rule in rules for name in rule.forbid],
-            "aten": [pattern for rule in rules for pattern in rule.aten],
-            "packages": [rule.package for rule in rules if rule.package],
-        }
-        with self._conversation().probe("guard", config) as reading:
-            yield
-        hits = reading[0] if reading and isinstance(reading[0], list) else []
-        if hits:
-            names = ", ".join(str(hit)[:100] for hit in hits[:5])
-            raise Mismatch(f"the code called what this lab forbids: {names}")
-
-    def flops(self) -> AbstractContextManager[Count]:
-        """Count floating-point operations of the calls inside, by torch's counter."""
-        return self._counted("flops")
-
-    def largest_tensor(self) -> AbstractContextManager[Count]:
-        """Measure the largest tensor, in elements, that the calls inside make."""
-        return self._counted("largest")
-
-    def launches(self) -> AbstractContextManager[Count]:
-        """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
-        return self._counted("launches")
-
-    def silenced(self) -> AbstractContextManager[Count]:
-        """Let no Triton kernel run in the calls inside; count those that would have."""
-        return self._counted("silenced")
-
-    @contextmanager
-    def peak_memory(self) -> Generator[Count, None, None]:
-        """Measure the GPU memory, in bytes, that the calls inside hold at most, arguments included.
-
-        Raises NotGraded on a CPU.
-        """
-        if self._setting.device == "cpu":
-            raise NotGraded("memory is measured on a GPU only")
-        with self._counted("memory") as count:
-            yield count
-
-    @contextmanager
-    def operators(self) -> Generator[Operators, None, None]:
-        """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
-        operators = Operators()
-        with self._conversation().probe("operators", {}) as reading:
-            yield operators
-        operators.take(reading)
-
-    @contextmanager
-    def _counted(self, probe: str) -> Generator[Count, None, None]:
-        count = Count()
-        with self._conversation().probe(probe, {}) as reading:
-            yield count
-        count.take(reading)
 
 
 class _Given:

@@ -15,7 +15,7 @@ import pytest
 import torch
 from threaded import SOURCE, Thread
 
-from grader import plugin, ranks
+from grader import ranks, verdicts
 from grader.codec import MAX_ROWS, Unpacker
 from grader.conversation import Clock, Conversation
 from grader.errors import Mismatch, StudentCrashed, StudentMemory, StudentTimeout
@@ -262,9 +262,9 @@ def test_value_that_a_test_calls_is_the_submissions_fault() -> None:
     with pytest.raises(TypeError) as deeper:
         json.dumps({}, default=3, cls=number)
 
-    assert plugin._called_a_value(ours.value, item)
-    assert not plugin._called_a_value(deeper.value, item)
-    assert not plugin._called_a_value(TypeError("what"), item)
+    assert verdicts.called_a_value(ours.value, item)
+    assert not verdicts.called_a_value(deeper.value, item)
+    assert not verdicts.called_a_value(TypeError("what"), item)
 
 
 def test_worker_that_hangs_up_on_a_question_of_ours_is_a_crash() -> None:
