@@ -225,6 +225,8 @@ def _run(
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
             for wave in (others, wrong):
+                if learn and graded:
+                    runner = replace(runner, proven=Proven(graded.values()))
                 futures = {pool.submit(runner, trials[place]): place for place in wave}
                 for future in as_completed(futures):
                     place = futures[future]
@@ -233,7 +235,6 @@ def _run(
                         trial, problems = trials[place], _problems(graded[place])
                         label = f"{trial.lab.name} {trial.label}{problems}"
                         on_progress(len(graded), len(trials), label)
-                runner = replace(runner, proven=Proven(graded.values())) if learn else runner
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
