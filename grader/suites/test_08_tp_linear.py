@@ -24,6 +24,7 @@ from reference import tp_linear as oracle
 # What is imported late, and NCCL, take seconds to start. After a hang there is less patience.
 CALL_SECONDS = {"cpu": (10.0, 4.0), "cuda": (10.0, 10.0)}
 SLACK = 2048  # bytes that a rank may hold beside its shards
+RELEASE_SECONDS = 2.0  # usually 5 ms, for what a collective worked on and, with it, its graph
 WORLDS = (1, 2, 3, 4)
 LEADS = [(), (5,), (1, 1), (2, 3, 4)]
 BFLOAT16, FLOAT64 = torch.bfloat16, torch.float64
@@ -291,8 +292,14 @@ def assert_sent(sent: Any, wanted: Sequence[tuple[str, int]], when: str) -> None
         check(same, f"collectives of {when}: {message}")
 
 
-def assert_holds(before: PerRank, after: PerRank, limit: int, what: str) -> None:
-    held = max(now - then for then, now in zip(before, after, strict=True))
+def assert_holds(group: Group, before: PerRank, limit: int, what: str) -> None:
+    """Fail if a rank holds more than before and this; a thread of gloo's may let go a bit late."""
+    patience = time.monotonic() + RELEASE_SECONDS
+    while True:
+        held = max(now - then for then, now in zip(before, group.held_bytes(), strict=True))
+        if held <= limit + SLACK or time.monotonic() > patience:
+            break
+        time.sleep(0.02)
     check(held <= limit + SLACK, f"{what}: a rank holds {held} bytes; its part has {limit}")
 
 
@@ -464,10 +471,10 @@ def test_column_holds_its_part_only(student, draw):
 
     before = group.held_bytes()
     module = column(group, case)
-    assert_holds(before, group.held_bytes(), part, "after the constructor")
+    assert_holds(group, before, part, "after the constructor")
     steps = column_train(group, module, case)
     limit = 2 * part + size_of(case.x, case.dy)
-    assert_holds(before, group.held_bytes(), limit, "after a step, with gradients")
+    assert_holds(group, before, limit, "after a step, with gradients")
     assert_column(steps, case)
 
 
@@ -694,10 +701,10 @@ def test_row_holds_its_part_only(student, draw):
 
     before = group.held_bytes()
     module = row(group, case)
-    assert_holds(before, group.held_bytes(), part, "after the constructor")
+    assert_holds(group, before, part, "after the constructor")
     steps = row_train(group, module, case)
     limit = 2 * part + size_of(case.x, case.dy)
-    assert_holds(before, group.held_bytes(), limit, "after a step, with gradients")
+    assert_holds(group, before, limit, "after a step, with gradients")
     assert_row(steps, case)
 
 
@@ -955,9 +962,8 @@ def test_qkv_holds_its_heads_only(student, draw, num_kv_heads):
 
     before = group.held_bytes()
     module = qkv(group, case)
-    after = group.held_bytes()
 
-    assert_holds(before, after, sum(rows) * 230 * 4, "after the constructor")
+    assert_holds(group, before, sum(rows) * 230 * 4, "after the constructor")
     for rank, out in enumerate(each(module(case.x))):
         assert_qkv_out(out, case, rank)
 
@@ -1208,10 +1214,10 @@ def test_mlp_holds_its_part_only(student, draw):
 
     before = group.held_bytes()
     module = feed_forward(group, case)
-    assert_holds(before, group.held_bytes(), part, "after the constructor")
+    assert_holds(group, before, part, "after the constructor")
     steps = mlp_train(group, module, case)
     limit = 2 * part + size_of(case.x, case.dy)
-    assert_holds(before, group.held_bytes(), limit, "after a step, with gradients")
+    assert_holds(group, before, limit, "after a step, with gradients")
     assert_mlp(steps, case)
 
 
