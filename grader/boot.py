@@ -1,6 +1,7 @@
 """What a worker's process runs: import what is given, take the limits, say "ready", serve."""
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -42,6 +43,7 @@ def main() -> None:
         from grader import interpreter
 
         interpreter.prepare(worker.device.type)
+    gc.enable()
     limit(config["rlimits"])
     channel.send({"op": "ready"}, [], None)
     with contextlib.suppress(Exception):

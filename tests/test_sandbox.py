@@ -110,6 +110,10 @@ def test_environment_is_ours_alone(inside: Run) -> None:
     assert set(got) - set(ours) <= {"PWD", "LC_CTYPE"}
 
 
+def test_garbage_is_collected_as_usual(inside: Run) -> None:
+    assert inside("import gc; out = gc.isenabled()") is True
+
+
 def test_what_a_host_sets_for_nccl_holds_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCCL_NVLS_ENABLE", "0")
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
