@@ -86,7 +86,7 @@ def check_labs(
         with _judge() if grade is None else contextlib.nullcontext(grade) as judging:
             crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
             runner = _Runner(judging, device, sandbox, brief, crowd)
-            graded = _run(trials, runner, jobs, on_progress, learn=not whole)
+            graded = _run(trials, runner, jobs, on_progress, learn=not (whole or brief))
     findings: list[Finding] = []
     for lab in labs:
         findings += [] if only else check_files(lab)
@@ -225,7 +225,7 @@ def _run(
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
             for wave in (others, wrong):
-                if learn and graded:
+                if learn and graded and wave:
                     runner = replace(runner, proven=Proven(graded.values()))
                 futures = {pool.submit(runner, trials[place]): place for place in wave}
                 for future in as_completed(futures):

@@ -5,7 +5,7 @@ the same seed, the wrong one passes them too: to grade that again would prove no
 """
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from grader.check_reports import RIGHT, Graded, Role
@@ -19,29 +19,33 @@ class Proven:
 
     def __init__(self, gradings: Iterable[Graded] = ()) -> None:
         self._asked: dict[tuple[str, str], set[str]] = {}  # by lab and task
-        passed: list[tuple[Graded, str]] = []
-        for graded in gradings:
-            if graded.role in (Role.SOLUTION, Role.VARIANT):
-                for task, names in graded.asked.items():
-                    self._asked.setdefault((graded.lab.name, task), set()).update(names)
-                passed += [(graded, task) for task in _passed(graded)]
+        right = [item for item in gradings if item.role in (Role.SOLUTION, Role.VARIANT)]
+        for graded in right:
+            for task, names in graded.asked.items():
+                self._asked.setdefault((graded.lab.name, task), set()).update(names)
         self._known = {
-            (graded.lab.name, task, graded.seed, self._code(graded.lab, graded.source, task))
-            for graded, task in passed
+            (graded.lab.name, graded.seed, task, code)
+            for graded in right
+            for task, code in self._code(graded.lab, graded.source, _passed(graded))
         }
 
     def tasks(self, lab: Lab, source: Path, seed: int) -> frozenset[str]:
         """Return the tasks whose code in this file is that of an answer that passed."""
+        asked = [task.id for task in lab.tasks if (lab.name, task.id) in self._asked]
         return frozenset(
-            task.id
-            for task in lab.tasks
-            if (lab.name, task.id) in self._asked
-            and (lab.name, task.id, seed, self._code(lab, source, task.id)) in self._known
+            task
+            for task, code in self._code(lab, source, asked)
+            if (lab.name, seed, task, code) in self._known
         )
 
-    def _code(self, lab: Lab, source: Path, task: str) -> frozenset[str]:
+    def _code(
+        self, lab: Lab, source: Path, tasks: Iterable[str]
+    ) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield the code of each task, all from one reading of the file."""
         file = source / lab.code_name if source.is_dir() else source
-        return reached_code(file.read_bytes(), self._asked[lab.name, task])
+        module = Module(file.read_bytes())
+        for task in tasks:
+            yield task, module.reached(self._asked[lab.name, task])
 
 
 def _passed(graded: Graded) -> Iterator[str]:
@@ -53,37 +57,39 @@ def _passed(graded: Graded) -> Iterator[str]:
             yield task
 
 
-def reached_code(source: bytes, names: Collection[str]) -> frozenset[str]:
-    """Return the statements of a module that the public ``names`` may reach, as syntax trees.
+class Module:
+    """The statements of a file, read once: what always counts, and what does if its name does."""
 
-    Comments, docstrings and the order of statements are left out. A definition, an import or a
-    plain assignment counts if its name is a word of one that counts: a name, an attribute or a
-    string. Whatever else runs when the module is imported always counts.
-    """
-    always: list[ast.stmt] = []
-    bound: dict[str, list[ast.stmt]] = {}
-    for node in _without_docstrings(ast.parse(source)).body:
-        binds = tuple(_bound(node))
-        for name in binds:
-            bound.setdefault(name, []).append(node)
-        if not binds:
-            always.append(node)
-    return frozenset(ast.dump(node) for node in [*always, *_below(names, always, bound)])
+    def __init__(self, source: bytes) -> None:
+        self._always: list[ast.stmt] = []
+        self._bound: dict[str, list[ast.stmt]] = {}
+        for node in _without_docstrings(ast.parse(source)).body:
+            binds = tuple(_bound(node))
+            for name in binds:
+                self._bound.setdefault(name, []).append(node)
+            if not binds:
+                self._always.append(node)
 
+    def reached(self, names: Collection[str]) -> frozenset[str]:
+        """Return the statements that the public ``names`` may reach, as syntax trees.
 
-def _below(
-    names: Collection[str], always: Iterable[ast.stmt], bound: Mapping[str, list[ast.stmt]]
-) -> Iterator[ast.stmt]:
-    """Yield what the names, and all that always counts, can reach."""
-    todo = [*names, *(word for node in always for word in _words(node))]
-    reached: set[str] = set()
-    while todo:
-        name = todo.pop()
-        if name not in reached:
-            reached.add(name)
-            for node in bound.get(name, ()):
-                yield node
-                todo += _words(node)
+        Comments, docstrings and the order of statements are left out. A definition, an import or a
+        plain assignment counts if its name is a word of one that counts: a name, an attribute or a
+        string. Whatever else runs when the module is imported always counts.
+        """
+        return frozenset(ast.dump(node) for node in [*self._always, *self._below(names)])
+
+    def _below(self, names: Collection[str]) -> Iterator[ast.stmt]:
+        """Yield what the names, and all that always counts, can reach."""
+        todo = [*names, *(word for node in self._always for word in _words(node))]
+        reached: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name not in reached:
+                reached.add(name)
+                for node in self._bound.get(name, ()):
+                    yield node
+                    todo += _words(node)
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

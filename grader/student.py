@@ -129,8 +129,7 @@ class Student(Instruments):
             # How long a worker takes to start is ours, not the submission's.
             self._clock.test += time.monotonic() - started
             device = self._setting.device
-            talk = Conversation(self._worker, device, self._clock, self._source, self._asked)
-            self._talk = talk
+            self._talk = Conversation(self._worker, device, self._clock, self._source, self._asked)
             try:
                 self._talk.request({"op": "load", "file": self._file})
             except SubmissionFault as fault:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.check_code import reached_code
+from grader.check_code import Module
 
 BASE = '''"""An answer."""
 
@@ -29,7 +29,7 @@ class Unasked:
 
 
 def same(edited: str, base: str = BASE) -> bool:
-    return reached_code(base.encode(), ["asked"]) == reached_code(edited.encode(), ["asked"])
+    return Module(base.encode()).reached(["asked"]) == Module(edited.encode()).reached(["asked"])
 
 
 ALIKE = {
