@@ -122,6 +122,37 @@ def test_those_without_work_are_listed_with_the_reason(store: Store, tmp_path: P
     assert found.absent["d"] == "was not collected yet"
 
 
+def test_each_state_that_was_collected_is_an_attempt(store: Store, tmp_path: Path) -> None:
+    batch = class_of(store, tmp_path, ["ada"])
+    freeze(store, tmp_path, "ada", "late", "x = 2\n")
+    store.add_frozen(store.collections(LAB.name)[-1])  # collected once more
+
+    run(batch, store, SayingEngine())
+
+    assert [row[1:3] for row in graded(store)] == [("ada", "ada1"), ("ada", "late")]
+    assert not plan(dataclasses.replace(batch, resume=True), store).jobs
+
+
+def test_a_run_goes_on_for_those_it_was_started_for(store: Store, tmp_path: Path) -> None:
+    whole = class_of(store, tmp_path, ["ada", "bob", "cyd"])
+    few = dataclasses.replace(whole, students=("bob", "ada"))
+    run(whole, store, SayingEngine())
+    run(few, store, SayingEngine())
+    freeze(store, tmp_path, "cyd", "new")
+    freeze(store, tmp_path, "ada", "new")
+
+    run(dataclasses.replace(few, students=("ada", "bob"), resume=True), store, SayingEngine())
+    run(dataclasses.replace(whole, resume=True), store, SayingEngine())
+
+    rows = [row[:3] for row in graded(store)]
+    assert rows[3:] == [
+        *(("2", "ada", "ada1"), ("2", "bob", "bob1"), ("2", "ada", "new")),
+        *(("1", "ada", "new"), ("1", "cyd", "new")),
+    ]
+    with pytest.raises(UsageError, match=r"run 2 was started with --student ada --student bob"):
+        plan(dataclasses.replace(whole, students=("cyd",), resume=True), store)
+
+
 # -- failures that are ours ----------------------------------------------------------------------
 
 

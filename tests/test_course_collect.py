@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +22,7 @@ LAB = load_lab(Path(__file__).parent / "course" / "labs" / "90_echo")
 DUE = datetime(2026, 10, 1, 22, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 CODE = "90_echo/echo.py"
+NOWHERE = "there is no echo.py in 90_echo/, in labs/90_echo/ or at the top"
 ADA = Student("ada", "Ada", "", "student/ada")
 BOB = Student("bob", "Bob", "", "student/bob")
 
@@ -50,7 +51,7 @@ def collect(
     of: Course,
     *students: Student,
     now: datetime = DUE + HOUR,
-    earlier: Mapping[str, Collected] | None = None,
+    earlier: Sequence[Mapping[str, Collected]] = (),
     late: bool = False,
     refresh: bool = False,
     bounds: Bounds | None = None,
@@ -59,7 +60,7 @@ def collect(
     collect_class(
         Collection(of, LAB, now, late, refresh, bounds or Bounds(seconds=20)),
         students,
-        [item.frozen for item in (earlier or {}).values() if item.frozen is not None],
+        [frozen for found in earlier for item in found.values() for frozen in item.records],
         2,
         lambda item: found.__setitem__(item.student.id, item),
     )
@@ -67,7 +68,6 @@ def collect(
 
 
 def frozen(item: Collected) -> Frozen:
-    assert item.frozen is not None
     return item.frozen
 
 
@@ -108,7 +108,7 @@ def test_before_the_deadline_the_tip_counts_until_it_is_collected_again(remote: 
     first = collect(course(remote), ADA, now=DUE - 2 * HOUR)
     remote.commit("student/ada", {CODE: "two"}, DUE - HOUR, onto="refs/heads/student/ada^0")
 
-    second = collect(course(remote), ADA, earlier=first)
+    second = collect(course(remote), ADA, earlier=[first])
 
     assert first["ada"].outcome is Outcome.SEEN
     assert second["ada"].outcome is Outcome.FROZEN
@@ -122,11 +122,12 @@ def test_what_is_frozen_stays_unless_it_is_refreshed(remote: Remote) -> None:
     # As a student may do it: after the deadline, with a date before it.
     remote.commit("student/ada", {CODE: "two"}, DUE - HOUR, onto="refs/heads/student/ada^0")
 
-    again = collect(course(remote), ADA, earlier=first, now=DUE + 2 * HOUR)
-    fresh = collect(course(remote), ADA, earlier=first, now=DUE + 2 * HOUR, refresh=True)
+    again = collect(course(remote), ADA, earlier=[first], now=DUE + 2 * HOUR)
+    fresh = collect(course(remote), ADA, earlier=[first], now=DUE + 2 * HOUR, refresh=True)
 
     assert again["ada"].outcome is Outcome.KEPT
     assert again["ada"].frozen == first["ada"].frozen
+    assert "after the deadline, it was not there" in fresh["ada"].remark
     assert files(fresh["ada"]) == {"echo.py": b"two"}
     assert files(first["ada"]) == {"echo.py": b"one"}
 
@@ -136,7 +137,7 @@ def test_files_that_are_gone_come_back_with_a_refresh(remote: Remote) -> None:
     first = collect(course(remote), ADA)
     shutil.rmtree(frozen(first["ada"]).path)
 
-    again = collect(course(remote), ADA, earlier=first, refresh=True)
+    again = collect(course(remote), ADA, earlier=[first], refresh=True)
 
     assert again["ada"].frozen == first["ada"].frozen
     assert files(again["ada"]) == {"echo.py": b"one"}
@@ -163,15 +164,18 @@ def test_late_collection_goes_up_to_the_last_late_day(remote: Remote) -> None:
         remote.commit("student/ada", {CODE: text}, date, onto="refs/heads/student/ada^0")
     first = collect(lenient, ADA)
 
-    during = collect(lenient, ADA, earlier=first, late=True, now=DUE + 36 * HOUR)
-    after = collect(lenient, ADA, earlier=during, late=True, now=DUE + 72 * HOUR)
-    again = collect(lenient, ADA, earlier=after, late=True, now=DUE + 73 * HOUR)
+    during = collect(lenient, ADA, earlier=[first], late=True, now=DUE + 36 * HOUR)
+    after = collect(lenient, ADA, earlier=[first, during], late=True, now=DUE + 72 * HOUR)
+    again = collect(lenient, ADA, earlier=[first, during, after], late=True, now=DUE + 73 * HOUR)
 
     assert files(first["ada"]) == {"echo.py": b"in time"}
-    assert during["ada"].outcome is Outcome.SEEN  # there is time left, and the tip counts
-    assert (files(after["ada"]), after["ada"].outcome) == ({"echo.py": b"late"}, Outcome.FROZEN)
+    assert during["ada"].outcome is Outcome.LATE  # there is time left, and the tip counts
+    assert (files(after["ada"]), after["ada"].outcome) == ({"echo.py": b"late"}, Outcome.LATE)
     assert again["ada"].outcome is Outcome.KEPT
-    assert collect(lenient, ADA, earlier=after, now=DUE + 74 * HOUR)["ada"].outcome is Outcome.KEPT
+    assert (
+        collect(lenient, ADA, earlier=[first, during, after], now=DUE + 74 * HOUR)["ada"].outcome
+        is Outcome.KEPT
+    )
 
 
 def test_late_collection_finds_nothing_new_of_who_was_in_time(remote: Remote) -> None:
@@ -179,9 +183,82 @@ def test_late_collection_finds_nothing_new_of_who_was_in_time(remote: Remote) ->
     remote.commit("student/ada", {CODE: "in time"}, DUE - HOUR)
     first = collect(lenient, ADA, now=DUE + 72 * HOUR)
 
-    late = collect(lenient, ADA, earlier=first, late=True, now=DUE + 73 * HOUR)
+    late = collect(lenient, ADA, earlier=[first], late=True, now=DUE + 73 * HOUR)
 
-    assert late["ada"] == Collected(ADA, Outcome.KEPT, first["ada"].frozen)
+    assert late["ada"].outcome is Outcome.KEPT
+    assert (frozen(late["ada"]).commit, late["ada"].remark) == (frozen(first["ada"]).commit, "")
+
+
+@pytest.mark.parametrize("order", [("in time", "late"), ("late",)])
+@pytest.mark.parametrize("name", ["notes.md", "91_other/other.py", "90_echo/notes.md"])
+def test_late_commit_beside_the_labs_files_is_no_late_work(
+    remote: Remote, order: tuple[str, ...], name: str
+) -> None:
+    lenient = course(remote, late=LateRule(per_day=0.1, days=2))
+    wanted = remote.commit("student/ada", {CODE: "right"}, DUE - HOUR)
+    remote.commit("student/ada", {name: "x"}, DUE + HOUR / 2, onto="refs/heads/student/ada^0")
+    found: list[dict[str, Collected]] = []
+    for step, kind in enumerate(order, 1):
+        now = DUE + step * HOUR
+        found.append(collect(lenient, ADA, earlier=found, late=kind == "late", now=now))
+
+    kept = [frozen for item in found for frozen in item["ada"].records]
+    assert {(item.commit, item.committed) for item in kept} == {(wanted, DUE - HOUR)}
+    assert not any(item["ada"].remark for item in found)
+
+
+def test_late_work_is_dated_by_the_commit_that_changed_it(remote: Remote) -> None:
+    lenient = course(remote, late=LateRule(per_day=0.1, days=3))
+    remote.commit("student/ada", {CODE: "in time"}, DUE - HOUR)
+    late = remote.commit("student/ada", {CODE: "late"}, DUE + HOUR, onto="refs/heads/student/ada^0")
+    remote.commit(
+        "student/ada", {"notes.md": "x"}, DUE + 30 * HOUR, onto="refs/heads/student/ada^0"
+    )
+
+    found = collect(lenient, ADA, late=True, now=DUE + 31 * HOUR)
+
+    assert found["ada"].outcome is Outcome.LATE
+    assert [item.committed for item in found["ada"].records] == [DUE - HOUR, DUE + HOUR]
+    assert frozen(found["ada"]).commit == late
+    assert files(found["ada"]) == {"echo.py": b"late"}
+
+
+def test_work_that_was_moved_to_another_place_is_the_same_work(remote: Remote) -> None:
+    wanted = remote.commit("student/ada", {"echo.py": "one"}, DUE - 2 * HOUR)
+    remote.commit("student/ada", {CODE: "one"}, DUE - HOUR, onto="refs/heads/student/ada^0")
+
+    ada = collect(course(remote), ADA)["ada"]
+
+    assert (frozen(ada).commit, frozen(ada).committed) == (wanted, DUE - 2 * HOUR)
+
+
+def test_rewritten_branch_with_the_same_files_is_no_late_work(remote: Remote) -> None:
+    lenient = course(remote, late=LateRule(per_day=0.1, days=2))
+    remote.commit("student/ada", {CODE: "right"}, DUE - HOUR)
+    first = collect(lenient, ADA)
+    remote.commit("student/ada", {CODE: "right", "notes.md": "x"}, DUE + HOUR)  # amended
+
+    late = collect(lenient, ADA, earlier=[first], late=True, now=DUE + 2 * HOUR)
+
+    assert late["ada"].outcome is Outcome.KEPT
+    assert frozen(late["ada"]).committed == DUE - HOUR
+    assert "the branch was rewritten" in late["ada"].remark
+
+
+def test_extension_after_the_freeze_is_taken_at_once(remote: Remote) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
+    remote.commit("student/ada", {CODE: "two"}, DUE + HOUR, onto="refs/heads/student/ada^0")
+    first = collect(course(remote), ADA, now=DUE + 5 * HOUR)
+    extended = course(remote, extensions={("ada", 90): DUE + 2 * HOUR})
+
+    second = collect(extended, ADA, earlier=[first], now=DUE + 6 * HOUR)
+    third = collect(extended, ADA, earlier=[first, second], now=DUE + 7 * HOUR)
+    back = collect(course(remote), ADA, earlier=[first, second], now=DUE + 7 * HOUR)
+
+    assert files(first["ada"]) == {"echo.py": b"one"}
+    assert (files(second["ada"]), second["ada"].outcome) == ({"echo.py": b"two"}, Outcome.FROZEN)
+    assert second["ada"].remark == "taken anew: the deadline is 2026-10-02 00:00 UTC now"
+    assert (third["ada"].outcome, back["ada"].outcome) == (Outcome.KEPT, Outcome.KEPT)
 
 
 def test_lab_without_a_deadline_is_frozen_as_it_is(remote: Remote) -> None:
@@ -200,12 +277,41 @@ def test_rewritten_branch_is_told_and_the_old_files_stay(remote: Remote) -> None
     first = collect(course(remote), ADA, now=DUE - 2 * HOUR)
     remote.commit("student/ada", {CODE: "forced"}, DUE - HOUR)
 
-    second = collect(course(remote), ADA, earlier=first)
+    second = collect(course(remote), ADA, earlier=[first])
 
     assert "the branch was rewritten" in second["ada"].remark
     assert frozen(first["ada"]).commit[:12] in second["ada"].remark
     assert files(second["ada"]) == {"echo.py": b"forced"}
     assert files(first["ada"]) == {"echo.py": b"one"}
+
+
+def test_rewritten_branch_is_told_beside_other_remarks_and_after_a_refresh(remote: Remote) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - 3 * HOUR)
+    first = collect(course(remote), ADA)
+    remote.commit("student/ada", {CODE: "other"}, DUE - HOUR)
+    remote.commit("student/ada", {CODE: "two"}, DUE - 2 * HOUR, onto="refs/heads/student/ada^0")
+
+    second = collect(course(remote), ADA, earlier=[first], refresh=True)
+    third = collect(course(remote), ADA, earlier=[first, second], refresh=True)
+
+    for item in (second["ada"], third["ada"]):
+        assert "its date lies before that of its parent" in item.remark
+        assert f"rewritten: {frozen(first['ada']).commit[:12]}, collected before" in item.remark
+
+
+def test_newer_work_on_another_branch_is_told(remote: Remote) -> None:
+    stub = LAB.stub.read_text()
+    remote.commit("student/ada", {CODE: "one"}, DUE - 3 * HOUR)
+    remote.commit("ada-fixes", {CODE: "two"}, DUE - HOUR)
+    remote.commit("student/bob", {CODE: "three"}, DUE - HOUR)
+    remote.commit("main", {CODE: stub}, DUE - HOUR)
+    own = Student("cyd", "Cyd", str(remote.folder), "student/ada")
+
+    found = collect(course(remote), ADA, own)
+
+    assert found["ada"].remark == "newer work on echo.py lies on ada-fixes"
+    assert found["cyd"].remark == "newer work on echo.py lies on ada-fixes, student/bob"
+    assert files(found["ada"]) == {"echo.py": b"one"}
 
 
 def test_vanished_branch_leaves_what_was_collected(remote: Remote) -> None:
@@ -214,7 +320,7 @@ def test_vanished_branch_leaves_what_was_collected(remote: Remote) -> None:
     remote.commit("student/other", {CODE: "one"}, DUE - 3 * HOUR)
     (remote.folder / "refs" / "heads" / "student" / "ada").unlink()
 
-    second = collect(course(remote), ADA, earlier=first)
+    second = collect(course(remote), ADA, earlier=[first])
 
     assert second["ada"].outcome is Outcome.KEPT
     assert second["ada"].frozen == first["ada"].frozen
@@ -290,9 +396,15 @@ def test_repository_of_a_students_own_may_be_a_path_beside_the_course(remote: Re
 
 def test_missing_branch_of_a_students_own_is_told(remote: Remote) -> None:
     remote.commit("main", {CODE: "one"}, DUE - HOUR)
+    remote.commit("work/ada", {CODE: "one"}, DUE - HOUR)
     own = Student("ada", "Ada", str(remote.folder), "work")
+    misnamed = collect(course(remote), ADA)["ada"]
+    assert problem(misnamed) == "there is no branch student/ada; there is work/ada"
 
-    assert problem(collect(course(remote), own)["ada"]) == "there is no branch work"
+    assert (
+        problem(collect(course(remote), own)["ada"])
+        == "there is no branch work; there is main, work/ada"
+    )
 
 
 def test_remote_of_all_that_is_not_there_is_one_line(remote: Remote, tmp_path: Path) -> None:
@@ -326,8 +438,9 @@ def test_only_the_labs_files_are_taken_from_where_they_may_lie(remote: Remote, p
         (CODE, "/etc/passwd", "120000", "90_echo/echo.py is not a regular file"),
         ("90_echo", "/etc", "120000", "90_echo is not a folder"),
         ("90_echo", "text", "100644", "90_echo is not a folder"),
-        ("90_echo/other.py", "x", "100644", "there is no 90_echo/echo.py"),
-        ("README.md", "x", "100644", "there is no echo.py"),
+        ("90_echo/other.py", "x", "100644", NOWHERE),
+        ("README.md", "x", "100644", NOWHERE),
+        ("homework/lab1/Echo.py", "x", "100644", f"{NOWHERE}; it lies in homework/lab1/Echo.py"),
         (CODE, b"x" * (MAX_BYTES + 1), "100644", "90_echo/echo.py is larger than 1024 KiB"),
         ("90_echo/echo.py/x", "x", "100644", "90_echo/echo.py is not a regular file"),
     ],

@@ -201,7 +201,7 @@ def test_two_runs_are_compared_before_marks_are_told(run: Run, store: Store) -> 
 
     assert code == 1
     assert out.splitlines() == [
-        "ada  Ada L.: 75 -> 50",
+        "ada  Ada L., c0ffee: 75 -> 50",
         "    test_norm/b: failed -> passed",
         "    test_rope/a: passed -> timeout",
         "    test_rope/c: absent -> failed",
@@ -214,11 +214,34 @@ def test_a_student_of_one_run_alone_is_a_difference(store: Store) -> None:
     second = store.start_run(LAB, after(60))
     store.add_attempt(attempt("ada", 75.0, run=second, report=report(BEFORE)))
 
-    changes = compare_runs(store, "1", second)
+    found = compare_runs(store, "1", second)
 
-    assert [(c.student, c.before, c.after, c.kind) for c in changes] == [
+    assert [(c.student, c.before, c.after, c.kind) for c in found.changes] == [
         ("bob", 60.0, None, "only")
     ]
+    assert found.left_out == []
+
+
+def test_who_was_not_to_be_graded_in_a_run_is_no_difference(run: Run, store: Store) -> None:
+    second = store.start_run(LAB, after(60), students=["ada"])
+    store.add_attempt(attempt("ada", 75.0, run=second, report=report(BEFORE)))
+    told = "1 student was in one of the runs only, since the other was started with --student"
+
+    for runs in (("1", second), (second, "1")):
+        code, out, _ = run("--diff", *runs)
+        assert (code, out.splitlines()) == (0, [told, f"runs {runs[0]} and {runs[1]} agree"])
+
+
+def test_two_attempts_of_a_student_are_compared_one_by_one(store: Store) -> None:
+    second = store.start_run(LAB, after(60))
+    for run, points in (("1", 10.0), (second, 20.0)):
+        store.add_attempt(attempt("ada", points, run=run, commit="1a7e", report=report(BEFORE)))
+    store.add_attempt(attempt("ada", 75.0, run=second, report=report(BEFORE)))
+    store.add_attempt(attempt("bob", 60.0, run=second, report=report(BEFORE)))
+
+    changes = compare_runs(store, "1", second).changes
+
+    assert [(c.commit, c.before, c.after) for c in changes] == [("1a7e", 10.0, 20.0)]
 
 
 def test_a_mark_set_by_hand_stays_through_a_regrade(run: Run, store: Store) -> None:

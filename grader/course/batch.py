@@ -51,7 +51,7 @@ class Plan:
 
     run: str
     jobs: tuple[Job, ...]
-    frozen: dict[str, Frozen]
+    frozen: dict[tuple[str, str], Frozen]  # by student and commit
     graded: tuple[Attempt, ...]  # what the run has already
     version: str  # of the lab as it is now
     absent: dict[str, str]  # why, by student
@@ -96,38 +96,58 @@ def spool_of(course: Course, store: Store) -> Spool:
 
 
 def plan(batch: Batch, store: Store) -> Plan:
-    """Start a run, or continue the newest, and list what it still has to grade."""
+    """Start a run, or continue one, and list what it still has to grade.
+
+    Each state of a student's files that was ever collected is an attempt, not just the newest.
+    """
     lab = batch.lab
-    frozen = {item.student: item for item in store.frozen(lab.name)}
-    _check_students(batch, frozen, store)
-    runs = store.runs(lab.name)
-    if batch.resume and runs:
-        run = runs[-1].id
-    else:
-        run = store.start_run(lab.name, datetime.now(UTC), batch.engine)
+    newest = {item.student: item for item in store.frozen(lab.name)}
+    _check_students(batch, newest, store)
+    run = _run(batch, store)
+    frozen = {(item.student, item.commit): item for item in store.collections(lab.name)}
     graded = [attempt for attempt in store.attempts(lab.name, run=run) if not attempt.infra]
     done = {(attempt.student, attempt.commit) for attempt in graded}
     version = lab_version(lab)
     jobs: list[Job] = []
     absent: dict[str, str] = {}
     for student in store.students():
-        item = frozen.get(student.id)
         if batch.students and student.id not in batch.students:
             continue
-        if item is None or not item.path:
-            absent[student.id] = item.problem if item else "was not collected yet"
-        elif (student.id, item.commit) not in done:
-            job = _job(batch, item, version)
-            if job is None:
-                absent[student.id] = f"{item.path} is gone: lab collect --refresh"
-            else:
-                jobs.append(job)
+        own = [item for (name, _), item in frozen.items() if name == student.id]
+        if not own:
+            absent[student.id] = _why_absent(newest.get(student.id))
+        for item in own:
+            if (student.id, item.commit) not in done:
+                job = _job(batch, item, version)
+                if job is None:
+                    absent[student.id] = f"{item.path} is gone: lab collect --refresh"
+                else:
+                    jobs.append(job)
     return Plan(run, tuple(jobs), frozen, tuple(graded), version, absent)
 
 
-def _check_students(batch: Batch, frozen: dict[str, Frozen], store: Store) -> None:
+def _run(batch: Batch, store: Store) -> str:
+    """Return the run to continue, of the same students, or a new one."""
+    wanted = tuple(sorted(batch.students))
+    runs = store.runs(batch.lab.name)
+    if batch.resume and runs:
+        same = [run.id for run in runs if run.students == wanted]
+        if same:
+            return same[-1]
+        of = " ".join(f"--student {name}" for name in runs[-1].students) or "no --student"
+        whom = "those students" if wanted else "the whole class"
+        told = f"there is no run of {whom} to go on with: run {runs[-1].id} was started with {of}"
+        raise UsageError(told, "the same options with --resume go on with it; without, a new run")
+    return store.start_run(batch.lab.name, datetime.now(UTC), batch.engine, wanted)
+
+
+def _why_absent(newest: Frozen | None) -> str:
+    return newest.problem if newest else "was not collected yet"
+
+
+def _check_students(batch: Batch, newest: dict[str, Frozen], store: Store) -> None:
     known = {student.id for student in store.students()}
-    if not frozen:
+    if not newest:
         hint = f"lab collect {batch.lab.number} first"
         raise UsageError(f"nothing of {batch.lab.name} was collected", hint)
     for student in batch.students:
@@ -210,7 +230,7 @@ def repeat_failures(jobs: Sequence[Job], engine: Engine, retries: int) -> Iterab
 
 
 def _attempt(batch: Batch, todo: Plan, done: Done) -> Attempt:
-    frozen = todo.frozen[done.job.student]
+    frozen = todo.frozen[done.job.student, done.job.commit]
     more: dict[str, Any] = {
         "commit": done.job.commit,
         "lab_version": done.job.version,

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from grader.course.batch import Batch, Plan, Waiting, only_one, plan, run_batch, spool_of
 from grader.course.class_progress import Bar, Mean, duration
-from grader.course.collect import Collected, Collection, Outcome, collect_class
+from grader.course.collect import Collected, collect_class
 from grader.course.config import Course, load_course
 from grader.course.engines import Engine, LocalEngine
 from grader.course.fetch import Bounds
 from grader.course.leases import visible_gpus
+from grader.course.ledger import Collection, Outcome
 from grader.course.records import Attempt, Student
 from grader.course.roster import read_roster
 from grader.course.spool import Spool
@@ -65,12 +66,12 @@ def collect(order: CollectOrder) -> int:
         store.put_students(students)
 
         def on_collected(item: Collected) -> None:
-            if item.frozen is not None and item.outcome is not Outcome.KEPT:
-                store.add_frozen(item.frozen)
+            for frozen in item.records:
+                store.add_frozen(frozen)
             found[item.student.id] = item
             bar.step(f"{item.student.id}: {item.remark or item.outcome}")
 
-        collect_class(collection, students, store.frozen(lab.name), order.jobs, on_collected)
+        collect_class(collection, students, store.collections(lab.name), order.jobs, on_collected)
     return _tell_collected(collection, [found[student.id] for student in students])
 
 
@@ -123,7 +124,7 @@ def _tell_collected(collection: Collection, found: list[Collected]) -> int:
             " --refresh collects again",
             file=sys.stderr,
         )
-    if counts[Outcome.FROZEN] and due is not None:
+    if (counts[Outcome.FROZEN] or counts[Outcome.LATE]) and due is not None:
         print(
             "note: frozen after the deadline by the dates in the commits, which students' own"
             " machines write: what was pushed when, only the server's log can tell",

@@ -4,64 +4,36 @@ What a server had at a moment cannot be asked of git later. Collected before the
 counts for now and a later collection may replace it; from the deadline on the newest commit that is
 not dated after it is frozen for good, since the student may write any date but the files and the
 hash of what was seen stay. Nothing that was collected is ever removed.
+
+Late or in time is the last commit that changed the lab's files, not the tip of the branch.
 """
 
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from grader.course import fetch
+from grader.course.answer import take
+from grader.course.branch import doubts, last_change, newer_elsewhere, newest
 from grader.course.config import Course
-from grader.course.fetch import Bounds, Broken, Commit
+from grader.course.fetch import Broken
+from grader.course.ledger import Collection, Ledger, Outcome, Taken, asked
 from grader.course.records import Frozen, Student
 from grader.errors import GitError, UsageError
-from grader.lab import Lab
-
-FOLDER = "collected"
-
-
-class Outcome(StrEnum):
-    """What became of one student's collection."""
-
-    FROZEN = "frozen"
-    SEEN = "collected before the deadline"
-    KEPT = "kept as frozen earlier"
-    MISSING = "nothing to collect"
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """One student's line; ``remark`` is for a person to look at."""
+    """One student's line; ``remark`` is for a person to look at, ``records`` are to be kept."""
 
     student: Student
     outcome: Outcome
-    frozen: Frozen | None
+    frozen: Frozen
     remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """What to collect and how; ``now`` is one moment for the whole class."""
-
-    course: Course
-    lab: Lab
-    now: datetime
-    late: bool = False  # up to the last late day, not to the deadline
-    refresh: bool = False
-    bounds: Bounds = field(default_factory=Bounds)
-
-    def until(self, student: str) -> datetime | None:
-        """Return the last moment at which a commit may be dated."""
-        due = self.course.deadline(student, self.lab.number)
-        if due is not None and self.late:
-            due += timedelta(days=self.course.late.days)
-        return due
+    records: tuple[Frozen, ...] = ()
 
 
 OnCollected = Callable[[Collected], None]
@@ -76,20 +48,24 @@ def collect_class(
 ) -> None:
     """Collect from every student; ``on_collected`` hears each one, in the caller's thread.
 
-    Raises UsageError if the remote of all cannot be reached; a student's own never stops it.
+    ``earlier`` is all that was ever collected, oldest first. Raises UsageError if the remote of all
+    cannot be reached; a student's own never stops it.
     """
-    before = {frozen.student: frozen for frozen in earlier if frozen.path}
+    before: dict[str, list[Frozen]] = {student.id: [] for student in students}
+    for frozen in earlier:
+        if frozen.path and frozen.student in before:
+            before[frozen.student].append(frozen)
     wanted: list[Student] = []
     for student in students:
-        kept = before.get(student.id)
-        if kept is not None and not order.refresh and _is_final(order, kept):
-            on_collected(Collected(student, Outcome.KEPT, kept))
+        kept = before[student.id]
+        if kept and not order.refresh and not _open_moments(order, student, kept):
+            on_collected(Collected(student, Outcome.KEPT, kept[-1]))
         else:
             wanted.append(student)
     branches = _shared_branches(order, wanted)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         futures = [
-            pool.submit(_collect, order, student, before.get(student.id), branches)
+            pool.submit(_collect, order, student, before[student.id], branches)
             for student in wanted
         ]
         try:
@@ -100,17 +76,18 @@ def collect_class(
             raise
 
 
-def _is_final(order: Collection, frozen: Frozen) -> bool:
-    due = order.course.deadline(frozen.student, order.lab.number)
-    if due is not None and order.late and frozen.committed is not None and frozen.committed <= due:
-        return False  # it was in time: what came later is collected beside it
-    until = order.until(frozen.student)
-    return until is None or frozen.collected >= until
+def _open_moments(
+    order: Collection, student: Student, before: Sequence[Frozen]
+) -> list[datetime | None]:
+    """Return the moments up to which is to be asked: each once, after it has passed.
 
-
-def _is_closed(order: Collection, frozen: Frozen) -> bool:
-    due = order.course.deadline(frozen.student, order.lab.number)
-    return due is None or frozen.collected >= due
+    Where a deadline was moved since, or an extension granted, it is another moment.
+    """
+    return [
+        until
+        for until in order.moments(student.id)
+        if order.refresh or not any(asked(frozen, until) for frozen in before)
+    ]
 
 
 def _shared_branches(order: Collection, students: Sequence[Student]) -> frozenset[str]:
@@ -126,12 +103,13 @@ def _shared_branches(order: Collection, students: Sequence[Student]) -> frozense
 
 
 def _collect(
-    order: Collection, student: Student, before: Frozen | None, branches: frozenset[str]
+    order: Collection, student: Student, before: Sequence[Frozen], branches: frozenset[str]
 ) -> Collected:
     try:
         if not student.repository and student.branch not in branches:
-            raise Broken(f"there is no branch {student.branch}")
-        return _freeze(order, student, before)
+            others = fetch.named(_own_branches(student, branches))
+            raise Broken(f"there is no branch {student.branch}{others}")
+        return _freeze(order, student, before, branches)
     except Broken as error:
         problem = str(error)
     except (GitError, OSError) as error:
@@ -140,31 +118,73 @@ def _collect(
             if isinstance(error, GitError)
             else f"on this machine: {error.strerror or error}"
         )
-    if before is not None:
-        kept = f"{problem}; what was collected on {before.collected:%Y-%m-%d %H:%M} UTC stays"
-        return Collected(student, Outcome.KEPT, before, kept)
+    if before:
+        kept = before[-1]
+        told = f"{problem}; what was collected on {kept.collected:%Y-%m-%d %H:%M} UTC stays"
+        return Collected(student, Outcome.KEPT, kept, told)
     none = Frozen(student.id, order.lab.name, "", None, order.now, "", problem)
-    return Collected(student, Outcome.MISSING, none, problem)
+    return Collected(student, Outcome.MISSING, none, problem, (none,))
 
 
-def _freeze(order: Collection, student: Student, before: Frozen | None) -> Collected:
-    until = order.until(student.id)
+def _own_branches(student: Student, branches: Iterable[str]) -> list[str]:
+    """Return the branches of the remote of all that seem to be a student's, but for the one."""
+    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(student.id)}(?![A-Za-z0-9])", re.IGNORECASE)
+    return sorted(name for name in branches if name != student.branch and word.search(name))
+
+
+def _freeze(
+    order: Collection, student: Student, before: Sequence[Frozen], branches: frozenset[str]
+) -> Collected:
+    """Take the work of each moment that is to be asked for; raises Broken if there is none."""
     remote = _location(order.course, student)
+    found: list[Taken] = []
+    problems: list[str] = []
     with fetch.fetched(remote, student.branch, order.bounds) as repository:
-        # The tip itself before the deadline; a clock that goes wrong must not hide it.
-        open_still = until is None or order.now < until
-        commit = fetch.newest(repository, None if open_still else until)
-        if commit is None:
-            raise Broken(_too_late(repository, student, until))
-        doubt = fetch.doubts(repository, commit, order.now, before.commit if before else "")
-        files, remark = fetch.take(repository, commit.hash, order.lab)
-    path = str(_keep(order, student, commit, files).relative_to(order.course.folder))
-    if before is not None and _is_closed(order, before) and before.commit == commit.hash:
-        if before.path == path:
-            return Collected(student, Outcome.KEPT, before, doubt)
-    frozen = Frozen(student.id, order.lab.name, commit.hash, commit.date, order.now, path, remark)
-    outcome = Outcome.SEEN if until is not None and open_still else Outcome.FROZEN
-    return Collected(student, outcome, frozen, "; ".join(filter(None, (remark, doubt))))
+        for until in _open_moments(order, student, before):
+            try:
+                found.append(_take(order, student, repository, until))
+            except Broken as error:
+                problems.append(str(error))
+        commits = [commit for work in found for commit in (work.newest, work.change)]
+        remarks = [*doubts(repository, commits, (item.commit for item in before), order.now)]
+        remarks += _work_elsewhere(order, student, repository, branches)
+    if not found:
+        raise Broken("; ".join([*problems[-1:], *remarks]))
+    ledger = Ledger(order, student.id, before)
+    outcomes = [ledger.enter(work) for work in found]
+    remarks = [*ledger.remarks, *problems[-1:], *remarks]
+    told = "; ".join(dict.fromkeys(filter(None, remarks)))
+    outcome = min(outcomes, key=[*Outcome].index)
+    return Collected(student, outcome, ledger.newest, told, tuple(ledger.fresh))
+
+
+def _work_elsewhere(
+    order: Collection, student: Student, repository: Path, branches: frozenset[str]
+) -> list[str]:
+    """Name the student's other branches that hold newer work on the lab, for a person to look."""
+    try:
+        if student.repository:
+            remote = _location(order.course, student)
+            known = fetch.heads(remote, repository, order.bounds.seconds)
+            others = sorted(name for name in known if name != student.branch)
+        else:
+            others = _own_branches(student, branches)
+        tip = newest(repository, None)
+        fetched = fetch.fetch_tips(repository, others, order.bounds)
+        names = newer_elsewhere(repository, fetched, order.lab, tip) if tip and fetched else []
+    except (Broken, GitError):
+        return []  # only a hint, and what is wrong is told elsewhere
+    return [f"newer work on {order.lab.code_name} lies on {', '.join(names)}"] if names else []
+
+
+def _take(order: Collection, student: Student, repository: Path, until: datetime | None) -> Taken:
+    # The tip itself before the deadline; a clock that goes wrong must not hide it.
+    open_still = until is None or order.now < until
+    commit = newest(repository, None if open_still else until)
+    if commit is None:
+        raise Broken(_too_late(repository, student, until))
+    files, remark = take(repository, commit.hash, order.lab)
+    return Taken(until, commit, last_change(repository, commit, order.lab), files, remark)
 
 
 def _location(course: Course, student: Student) -> str:
@@ -180,25 +200,3 @@ def _too_late(repository: Path, student: Student, until: datetime | None) -> str
     if (repository / "shallow").exists():
         return f"{told} (too large: only its last commit was looked at)"
     return told
-
-
-def _keep(order: Collection, student: Student, commit: Commit, files: dict[str, bytes]) -> Path:
-    """Write the files of a commit, all or none; what is there already is left as it is."""
-    top = order.course.folder / FOLDER
-    top.mkdir(mode=0o700, exist_ok=True)
-    folder = top / order.lab.name / student.id
-    place = folder / commit.hash[:16]
-    if place.is_dir():
-        return place
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder))
-    try:
-        for name, content in files.items():
-            with open(draft / name, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        draft.rename(place)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return place

@@ -6,19 +6,17 @@ repository is temporary; what was taken from it stays.
 """
 
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.git import git, git_bytes
 from grader.errors import GitError
-from grader.lab import Lab
-from grader.submission import MAX_BYTES, PSEUDOCODE_NAME, shown
+from grader.submission import MAX_BYTES
 
 TIP = "refs/heads/tip"
-LFS = b"version https://git-lfs.github.com/spec/"
+OTHERS = "refs/others/"
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}  # else git would fetch an object that it misses
 # One pack, so that its size is the size of all, and little memory for what is large in it.
 ONE_PACK = {
@@ -28,8 +26,8 @@ ONE_PACK = {
     "GIT_CONFIG_KEY_1": "core.bigFileThreshold",
     "GIT_CONFIG_VALUE_1": "16m",
 }
-_FILE_MODES = ("100644", "100755", "100664")
-_TREE_MODE = "040000"
+MOST_NAMED = 5
+_MOST_OTHERS = 10  # branches that are looked at beside a student's own
 
 
 class Broken(Exception):
@@ -44,14 +42,6 @@ class Bounds:
     megabytes: int = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit and its committer's date, which is what the student's clock said."""
-
-    hash: str
-    date: datetime
-
-
 @contextmanager
 def fetched(remote: str, branch: str, bounds: Bounds) -> Generator[Path, None, None]:
     """Fetch a branch into a temporary repository; raises Broken if it cannot be had."""
@@ -63,7 +53,7 @@ def fetched(remote: str, branch: str, bounds: Bounds) -> Generator[Path, None, N
                     yield folder
                     return
             except GitError as error:
-                raise Broken(_reason(error, branch)) from None
+                raise Broken(_reason(error, remote, branch, folder, bounds)) from None
         raise Broken(f"the last commit alone is larger than {bounds.megabytes} MiB")
 
 
@@ -91,10 +81,22 @@ def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, depth: tuple[
     return True
 
 
-def _reason(error: GitError, branch: str) -> str:
-    if "find remote ref" in error.message:
-        return f"there is no branch {branch}"
-    return error.message
+def _reason(error: GitError, remote: str, branch: str, folder: Path, bounds: Bounds) -> str:
+    if "find remote ref" not in error.message:
+        return error.message
+    try:
+        others = sorted(heads(remote, folder, bounds.seconds))
+    except GitError:
+        others = []
+    return f"there is no branch {branch}{named(others)}"
+
+
+def named(branches: Sequence[str]) -> str:
+    """Name the branches that there are instead, to follow "there is no branch …"."""
+    if not branches:
+        return ""
+    more = f" and {len(branches) - MOST_NAMED} more" if len(branches) > MOST_NAMED else ""
+    return f"; there is {', '.join(branches[:MOST_NAMED])}{more}"
 
 
 def heads(remote: str, folder: Path, seconds: float) -> dict[str, str]:
@@ -104,104 +106,24 @@ def heads(remote: str, folder: Path, seconds: float) -> dict[str, str]:
     return {name.removeprefix("refs/heads/"): commit for commit, name in pairs}
 
 
-def newest(repository: Path, until: datetime | None) -> Commit | None:
-    """Return the branch's newest commit that is not dated after ``until``.
+def fetch_tips(folder: Path, branches: Sequence[str], bounds: Bounds) -> list[str]:
+    """Fetch the last commits of other branches, without files; return those that came.
 
-    Only commits that the branch itself has pointed to are looked at: first parents.
+    A host that cannot leave files out may send more than may come: then none does.
     """
-    limit = () if until is None else (f"--min-age={int(until.timestamp())}",)
-    line = ("log", "-1", "--first-parent", "--format=%H %ct", *limit, TIP)
-    found = git(*line, folder=repository, env=OFFLINE)
-    if not found:
-        return None
-    commit, _, seconds = found.partition(" ")  # no seconds: the date is no date
-    return Commit(commit, _moment(seconds))
-
-
-def doubts(repository: Path, commit: Commit, now: datetime, before: str) -> str:
-    """Say why a commit's date or history is to be looked at by a person, or return ""."""
-    if commit.date > now:
-        return "its date lies in the future"
-    dates = git(
-        *("log", "-2", "--first-parent", "--format=%ct", commit.hash),
-        folder=repository,
-        env=OFFLINE,
-    ).split()
-    if len(dates) == 2 and _moment(dates[1]) > commit.date:
-        return "its date lies before that of its parent: it may have been set by hand"
-    if before and before != commit.hash and not _follows(repository, commit.hash, before):
-        return f"the branch was rewritten: {before[:12]}, collected before, is no part of it"
-    return ""
-
-
-def _moment(seconds: str) -> datetime:
+    asked = list(branches)[:_MOST_OTHERS]
+    if not asked:
+        return []
     try:
-        return datetime.fromtimestamp(int(seconds), UTC)
-    except (OverflowError, ValueError, OSError):
-        raise Broken("its commit has a date that no clock shows") from None
-
-
-def _follows(repository: Path, commit: str, before: str) -> bool:
-    try:
-        git("merge-base", "--is-ancestor", before, commit, folder=repository, env=OFFLINE)
+        git_bytes(
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow"),
+            *("--filter=blob:none", "--depth=1", "student"),
+            *(f"+refs/heads/{branch}:{OTHERS}{branch}" for branch in asked),
+            folder=folder,
+            timeout=bounds.seconds,
+            env=ONE_PACK,
+            file_limit=bounds.megabytes << 20,
+        )
     except GitError:
-        return False
-    return True
-
-
-def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str]:
-    """Return the lab's files in a commit by name, and a remark; raises Broken without the code."""
-    place = _place(repository, commit, lab)
-    entries = _entries(repository, commit, place, (lab.code_name, PSEUDOCODE_NAME))
-    code, told = _file(repository, place + lab.code_name, entries.get(lab.code_name))
-    if code is None:
-        raise Broken(told)
-    remark = f"{lab.code_name} is a pointer of Git LFS" if code.startswith(LFS) else ""
-    text, told = _file(repository, place + PSEUDOCODE_NAME, entries.get(PSEUDOCODE_NAME))
-    files = {lab.code_name: code}
-    if text is None:
-        left_out = f"{told}: left out" if PSEUDOCODE_NAME in entries else ""
-        return files, "; ".join(filter(None, (remark, left_out)))
-    return files | {PSEUDOCODE_NAME: text}, remark
-
-
-def _place(repository: Path, commit: str, lab: Lab) -> str:
-    """Return the folder of the lab with a slash; "" if the files lie at the top."""
-    for place in (lab.name, f"labs/{lab.name}"):
-        entry = _entries(repository, commit, "", (place,)).get(place)
-        if entry is not None:
-            if entry[0] != _TREE_MODE:
-                raise Broken(f"{place} is not a folder")
-            return f"{place}/"
-    return ""
-
-
-def _entries(
-    repository: Path, commit: str, place: str, names: tuple[str, ...]
-) -> dict[str, tuple[str, str]]:
-    """Return mode and object of those names under ``place`` that the commit has."""
-    paths = [place + name for name in names]
-    listing = git("ls-tree", "-z", commit, "--", *paths, folder=repository, env=OFFLINE)
-    found: dict[str, tuple[str, str]] = {}
-    for line in filter(None, listing.split("\0")):
-        meta, _, path = line.partition("\t")
-        mode, _, blob = meta.split()
-        found[path.removeprefix(place)] = (mode, blob)
-    return found
-
-
-def _file(repository: Path, path: str, entry: tuple[str, str] | None) -> tuple[bytes | None, str]:
-    """Return the bytes of a file, or None and why not."""
-    name = shown(path)
-    if entry is None:
-        return None, f"there is no {name}"
-    mode, blob = entry
-    if mode not in _FILE_MODES:
-        return None, f"{name} is not a regular file"
-    try:
-        size = int(git("cat-file", "-s", blob, folder=repository, env=OFFLINE))
-    except GitError:
-        size = MAX_BYTES + 1  # it was left out of what was fetched
-    if size > MAX_BYTES:
-        return None, f"{name} is larger than {MAX_BYTES >> 10} KiB"
-    return git_bytes("cat-file", "blob", blob, folder=repository, env=OFFLINE), ""
+        return []
+    return asked

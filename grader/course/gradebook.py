@@ -76,9 +76,10 @@ def _mark(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one student's points and tests were in a run, and are in another."""
+    """What points and tests of one commit of a student were in a run, and are in another."""
 
     student: str
+    commit: str
     before: float | None  # None: not in that run, or not graded in it
     after: float | None
     tests: Sequence[tuple[str, str, str]]  # id, verdict before, verdict after
@@ -91,8 +92,16 @@ class Change:
         return "up" if self.after > self.before else "down" if self.after < self.before else "same"
 
 
-def compare_runs(store: Store, before: str, after: str) -> list[Change]:
-    """Compare two runs of one lab: the students of whom points or verdicts differ."""
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of a lab; ``left_out`` are students whom one of them was not asked to grade."""
+
+    changes: Sequence[Change]
+    left_out: Sequence[str]
+
+
+def compare_runs(store: Store, before: str, after: str) -> Comparison:
+    """Compare two runs of one lab: the commits of which points or verdicts differ."""
     runs = {run.id: run for run in store.runs()}
     for name in (before, after):
         if name not in runs:
@@ -102,23 +111,29 @@ def compare_runs(store: Store, before: str, after: str) -> list[Change]:
         shown = f"run {before} is of {runs[before].lab}, run {after} of {runs[after].lab}"
         raise UsageError(shown, "compare two runs of one lab")
     old, new = _graded(store.attempts(run=before)), _graded(store.attempts(run=after))
-    changes = (_change(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
-    return [change for change in changes if change.tests or change.before != change.after]
+    keys = sorted({*old, *new})
+    scopes = [set(runs[name].students) for name in (before, after) if runs[name].students]
+    asked = [key for key in keys if all(key[0] in scope for scope in scopes)]
+    changes = (_change(key, old.get(key), new.get(key)) for key in asked)
+    return Comparison(
+        changes=[item for item in changes if item.tests or item.before != item.after],
+        left_out=sorted({student for student, _ in keys} - {student for student, _ in asked}),
+    )
 
 
-def _graded(attempts: Sequence[Attempt]) -> dict[str, Attempt]:
-    """The last grading of each student that did not fail by our fault."""
-    return {attempt.student: attempt for attempt in attempts if not attempt.infra}
+def _graded(attempts: Sequence[Attempt]) -> dict[tuple[str, str], Attempt]:
+    """The last grading of each commit that did not fail by our fault."""
+    return {(attempt.student, attempt.commit): attempt for attempt in attempts if not attempt.infra}
 
 
-def _change(student: str, old: Attempt | None, new: Attempt | None) -> Change:
+def _change(key: tuple[str, str], old: Attempt | None, new: Attempt | None) -> Change:
     verdicts = [_verdicts(attempt) if attempt else {} for attempt in (old, new)]
     tests: list[tuple[str, str, str]] = []
-    for key in {**verdicts[0], **verdicts[1]} if old and new else ():
-        pair = verdicts[0].get(key, ABSENT), verdicts[1].get(key, ABSENT)
+    for test in {**verdicts[0], **verdicts[1]} if old and new else ():
+        pair = verdicts[0].get(test, ABSENT), verdicts[1].get(test, ABSENT)
         if pair[0] != pair[1]:
-            tests.append((key[1], *pair))
-    return Change(student, old.points if old else None, new.points if new else None, tests)
+            tests.append((test[1], *pair))
+    return Change(*key, old.points if old else None, new.points if new else None, tests)
 
 
 def _verdicts(attempt: Attempt) -> dict[tuple[str, str], str]:

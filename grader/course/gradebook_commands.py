@@ -13,6 +13,7 @@ from rich.text import Text
 from grader.course.config import Course, load_course
 from grader.course.exports import Csv, canvas_csv, gradescope_files, long_csv, wide_csv
 from grader.course.gradebook import Change, Gradebook, compare_runs, read_gradebook
+from grader.course.marks import SHOWN_COMMIT
 from grader.course.pages import points_of, write_pages
 from grader.course.records import Override, Student
 from grader.course.store import Store
@@ -139,17 +140,27 @@ def _known(students: Sequence[Student], name: str) -> Student:
 def show_diff(course_file: Path, before: str, after: str) -> int:
     """Show whose points and tests differ between two runs; 1 if any do."""
     with open_store(load_course(course_file)) as store:
-        changes = compare_runs(store, before, after)
+        found = compare_runs(store, before, after)
         names = {student.id: student.name for student in store.students()}
-    for change in changes:
+    for change in found.changes:
         print(visible_line(_change_line(change, names.get(change.student, "")), 200))
         for test, old, new in change.tests:
             print(f"    {visible_line(test)}: {old} -> {new}")
+    if found.left_out:
+        many = len(found.left_out)
+        told = "1 student was" if many == 1 else f"{many} students were"
+        print(f"{told} in one of the runs only, since the other was started with --student")
+    print(_diff_line(found.changes, before, after))
+    return 1 if found.changes else 0
+
+
+def _diff_line(changes: Sequence[Change], before: str, after: str) -> str:
+    if not changes:
+        return f"runs {before} and {after} agree"
     counts = {kind: sum(change.kind == kind for change in changes) for kind in ("up", "down")}
-    told = f"{counts['up']} earn more in run {after}, {counts['down']} less"
-    many = "1 student differs" if len(changes) == 1 else f"{len(changes)} students differ"
-    print(f"{many}: {told}" if changes else f"runs {before} and {after} agree")
-    return 1 if changes else 0
+    students = len({change.student for change in changes})
+    many = "1 student differs" if students == 1 else f"{students} students differ"
+    return f"{many}: {counts['up']} earn more in run {after}, {counts['down']} less"
 
 
 def _change_line(change: Change, name: str) -> str:
@@ -157,7 +168,8 @@ def _change_line(change: Change, name: str) -> str:
         "not graded" if points is None else number(points)
         for points in (change.before, change.after)
     )
-    return f"{change.student}  {name}: {old} -> {new}"
+    commit = change.commit[:SHOWN_COMMIT]
+    return f"{change.student}  {name}, {commit}: {old} -> {new}"
 
 
 def override(course_file: Path, word: Word) -> int:

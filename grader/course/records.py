@@ -27,20 +27,22 @@ class Frozen:
     student: str
     lab: str  # such as "01_llama"
     commit: str
-    committed: datetime | None
+    committed: datetime | None  # since when the branch had these files, by its own dates
     collected: datetime
     path: str  # the folder with the allow-listed files, from that of the course
     problem: str = ""
+    until: datetime | None = None  # up to when a commit could be dated; None: no deadline was known
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One grading of a class in one lab."""
+    """One grading of a class in one lab, or of some ``students`` of it."""
 
     id: str
     lab: str
     started: datetime
     note: str = ""
+    students: tuple[str, ...] = ()  # in order; none: the whole class
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,15 +95,30 @@ class Store:
         )
         return self._read(Frozen, rows.order_by(t.StudentRow.place))
 
+    def collections(self, lab: str) -> list[Frozen]:
+        """All that was ever collected of the students of the roster, oldest first for each."""
+        rows = (
+            select(t.FrozenRow)
+            .join(t.StudentRow, t.StudentRow.id == t.FrozenRow.student)
+            .where(t.FrozenRow.lab == lab, t.FrozenRow.path != "")
+            .where(t.StudentRow.place.is_not(None))
+        )
+        return self._read(Frozen, rows.order_by(t.StudentRow.place, t.FrozenRow.id))
+
     def collected_labs(self) -> list[str]:
         """The labs of which anything was collected, in order."""
         with explained(self._url), Session(self._engine) as session:
             return [*session.scalars(select(t.FrozenRow.lab).distinct().order_by(t.FrozenRow.lab))]
 
-    def start_run(self, lab: str, started: datetime, note: str = "") -> str:
-        """Record that a class is about to be graded; return the run's id, a small number."""
+    def start_run(
+        self, lab: str, started: datetime, note: str = "", students: Sequence[str] = ()
+    ) -> str:
+        """Record that a class, or some of it, is about to be graded.
+
+        Returns the run's id, a small number.
+        """
         with self._writing() as session:
-            row = t.RunRow(lab=lab, started=started, note=note)
+            row = t.RunRow(lab=lab, started=started, note=note, students=tuple(students))
             session.add(row)
             session.flush()
             return row.id

@@ -119,6 +119,21 @@ class RunNumber(TypeDecorator[str]):
         return None if value is None else str(value)
 
 
+class Ids(TypeDecorator[tuple[str, ...]]):
+    """Ids of students, in which there are no blanks, as one text."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[str, ...] | None, dialect: Dialect) -> str | None:
+        """Return the ids with blanks between them."""
+        return None if value is None else " ".join(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...] | None:
+        """Return the ids one by one."""
+        return None if value is None else tuple(value.split())
+
+
 class Table(DeclarativeBase):
     """What all tables share: names of constraints that are the same in every database."""
 
@@ -159,6 +174,7 @@ class FrozenRow(Table):
     collected: Mapped[datetime]
     path: Mapped[str]
     problem: Mapped[str]
+    until: Mapped[datetime | None] = mapped_column("up_to")
 
 
 class RunRow(Table):
@@ -170,6 +186,7 @@ class RunRow(Table):
     lab: Mapped[str] = mapped_column(index=True)
     started: Mapped[datetime]
     note: Mapped[str]
+    students: Mapped[tuple[str, ...]] = mapped_column(Ids, server_default="")
 
 
 class AttemptRow(Table):
