@@ -15,6 +15,9 @@ Branch = Annotated[
     str | None, typer.Option(metavar="NAME", help="main; 'lab/{NN}' for a branch per lab")
 ]
 CourseFile = Annotated[Path, typer.Option(metavar="FILE", help="title, remote and branch")]
+GiveAway = Annotated[
+    bool, typer.Option("--give-away", help="also given code that answers a lab that is still open")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="prepare, scan and list; push nothing")]
 
 
@@ -37,8 +40,10 @@ def publish(
     branch: Branch = None,
     course: CourseFile = Path("course.toml"),
     dry_run: DryRun = False,
+    give_away: GiveAway = False,
 ) -> None:
     """Commit what students may see of labs to a branch of a remote, after a leak scan."""
     from grader.course.author import Wish, publish_labs
 
-    raise typer.Exit(publish_labs(Wish(tuple(labs), to, branch, course, dry_run)))
+    wish = Wish(tuple(labs), to, branch, course, dry_run, give_away)
+    raise typer.Exit(publish_labs(wish))

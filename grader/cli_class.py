@@ -1,4 +1,4 @@
-"""The commands for a class: collect what students handed in, and grade all of it."""
+"""The commands for a class: collect what students handed in, grade all of it, keep it safe."""
 
 import os
 from enum import StrEnum
@@ -31,6 +31,8 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(collect)
     app.command(name="grade-all")(grade_all)
+    app.command()(backup)
+    app.command()(restore)
 
 
 def collect(
@@ -97,3 +99,23 @@ def grade_all(
         sandbox=sandbox,
     )
     raise typer.Exit(class_commands.grade_all(order))
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a new file, such as week3.tar.gz")],
+    course: CourseFile = COURSE_FILE,
+) -> None:
+    """Write the database, the collected work and the reports of a course to one file."""
+    from grader.course import backup_commands
+
+    raise typer.Exit(backup_commands.back_up_course(file, course))
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="what lab backup wrote")],
+    course: CourseFile = COURSE_FILE,
+) -> None:
+    """Bring a course back from a backup, into a folder or database that has none."""
+    from grader.course import backup_commands
+
+    raise typer.Exit(backup_commands.restore_course(file, course))

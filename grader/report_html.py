@@ -4,7 +4,8 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grader.measured import speed_cases
+from grader.lab import PSEUDOCODE
+from grader.measured import listed, speed_cases, table_of, text_of
 from grader.notices import notices
 from grader.plots import plots_of
 from grader.report_plot import speed_figures
@@ -21,14 +22,18 @@ from grader.summary import AT_FAULT, SHOWN_AS, TaskSummary, ahead, score_line, s
 from grader.text import number, visible
 from grader.web import escaped, facts_list, figures, page
 
-DRAWN = ("figures", "speed", "gpu", "plots")  # extras with a place of their own
+DRAWN = ("figures", "speed", "gpu", "plots", PSEUDOCODE)  # extras with a place of their own
 
 
-def render_html(report: Report) -> str:
-    """The page, as text that encodes to UTF-8 whatever the report holds."""
+def render_html(report: Report, above: Sequence[str] = ()) -> str:
+    """The page, as text that encodes to UTF-8 whatever the report holds.
+
+    ``above`` are lines of HTML that stand first.
+    """
     parts = summarize(report)
     title = f"Lab {report.lab:02d} · {report.topic}"
     body = [
+        *above,
         f"<h1>{escaped(title)}</h1>",
         f'<p class="score">{escaped(score_line(report))}</p>',
         *_notices(report),
@@ -40,6 +45,7 @@ def render_html(report: Report) -> str:
         *figures(report.extras.get("figures")),
         "<h2>All tests</h2>",
         *(_tests(part) for part in parts),
+        *_pseudocode(report),
         *facts_list("Also measured, never scored", _flat(report.extras, skip=DRAWN)),
         *facts_list("About this grading", _flat(report.provenance)),
     ]
@@ -133,5 +139,27 @@ def _test(test: TestResult) -> str:
     )
 
 
+def _pseudocode(report: Report) -> list[str]:
+    """What was handed in beside the code, for a person to read."""
+    text = text_of(table_of(report.extras.get(PSEUDOCODE)).get("text"))
+    if not text.strip():
+        return []
+    return [
+        f"<details><summary>Pseudocode as handed in</summary><pre>{_block(text)}</pre></details>"
+    ]
+
+
 def _flat(facts: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, str]:
-    return {str(key): str(value) for key, value in facts.items() if key not in skip}
+    """Facts by their names; those of a table by both names, and none that is not known."""
+    found: dict[str, str] = {}
+    for key, value in facts.items():
+        if key not in skip and value is not None:
+            name = str(key).replace("_", " ")
+            if isinstance(value, dict):
+                inner = _flat(table_of(value))
+                found |= {f"{name}: {part}": told for part, told in inner.items()}
+            elif isinstance(value, list | tuple):
+                found[name] = ", ".join(str(item) for item in listed(value))
+            else:
+                found[name] = str(value)
+    return found

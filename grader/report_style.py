@@ -6,7 +6,7 @@ STYLE = """
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
 main { max-width: 50rem; margin: 0 auto; padding: 1rem }
-h1, h2, h3 { overflow-wrap: anywhere }
+h1, h2, h3, p { overflow-wrap: anywhere }
 h1 { font-size: 1.4rem; margin: .5rem 0 }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
 h3 { font-size: 1rem; margin: 0; color: var(--bad) }

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader import limits
+from grader.errors import CannotGrade
 from grader.lab import Lab
 from grader.orphans import end_orphans
 from grader.sandbox import BOOT
@@ -36,6 +37,9 @@ def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Generator[Path
             shutil.copy(Path(__file__).parent / name, judge / name)
         (labs / "checkpoints").mkdir(parents=True)
         for file in lab.given_files:
+            if not file.is_file():
+                hint = "it comes with a later publication (git pull), or was removed"
+                raise CannotGrade(f"{lab.name} needs labs/{file.name}, which is not here", hint)
             shutil.copy(file, labs / file.name)
         for name, folder in checkpoints.items():
             place = labs / "checkpoints" / name

@@ -110,6 +110,60 @@ def test_given_code_comes_with_the_lab_that_names_it(send: Send, root: Path, rem
     assert "\nchat: " in text(remote, "Makefile")
 
 
+@pytest.fixture
+def answering(root: Path) -> Path:
+    """A repository in which lab 92 is given what answers lab 90, and a program needs it."""
+    write(root, "labs/echo.py", "answer = 1\n")
+    write(root, "labs/chat.py", "from labs import echo\n")
+    toml = (root / "labs/92_ranks/lab.toml").read_text()
+    write(root, "labs/92_ranks/lab.toml", 'given = ["echo"]\n' + toml.replace("given = []\n", ""))
+    commit(root, "Give an answer")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("dates", "held"),
+    [
+        ("[deadlines]\n90 = 2999-01-01T00:00:00Z\n", True),
+        ("[deadlines]\n90 = 2020-01-01T00:00:00Z\n", False),
+        (
+            "[deadlines]\n90 = 2020-01-01T00:00:00Z\n[extensions.ada]\n90 = 2999-01-01T00:00:00Z\n",
+            True,
+        ),
+        ("", None),
+    ],
+)
+def test_given_code_that_answers_an_open_lab_is_held_back(
+    answering: Path,
+    remote: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    dates: str,
+    held: bool | None,
+) -> None:
+    monkeypatch.setattr(grader.course.author, "find_root", lambda: answering)
+    monkeypatch.chdir(answering.parent)
+    (answering.parent / "course.toml").write_text(f'title = "T"\n{dates}')
+    order = ("publish", "90,92", "--to", str(remote), "--branch", "main")
+
+    assert run(*order) == 0
+
+    told = capsys.readouterr().err
+    files = {"labs/echo.py", "labs/chat.py"}
+    assert files & paths(remote) == (set() if held else files)
+    assert "labs/92_ranks/ranks.py" in paths(remote)
+    assert ("held back: labs/echo.py answers 90_echo, open until 2999-01-01 00:00 UTC" in told) is (
+        held is True
+    )
+    assert ("warning: labs/echo.py is an answer to 90_echo" in told) is (held is None)
+    if held:
+        assert run(*order, "--give-away") == 0
+        assert files <= paths(remote)
+        assert "warning: labs/echo.py is an answer to 90_echo" in capsys.readouterr().err
+        assert run(*order) == 0  # what is there stays
+        assert files <= paths(remote)
+
+
 def test_program_comes_with_the_handout_that_names_it(send: Send, root: Path, remote: Path) -> None:
     write(root, "labs/echoes.py", "from labs.common import EchoConfig\nTEXT = 'heard.txt'\n")
     write(root, "labs/unasked.py", "from labs.common import EchoConfig\n")

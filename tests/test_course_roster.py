@@ -133,3 +133,29 @@ def test_file_that_is_no_roster_is_one_line(tmp_path: Path, text: str, told: str
 def test_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"roster .*none.csv cannot be read: No such file"):
         read_roster(tmp_path / "none.csv")
+
+
+# As Canvas writes it under Grades: two rows before the students, the test student at the end.
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Homework 1 (4711),Final Score
+,,,,,Manual Posting,
+    Points Possible,,,,,10.0,(read only)
+"Lovelace, Ada",101,7001,ada,CS-101,8,80.0
+"Turing, Alan",102,7002,{login},CS-101,,
+"Student, Test",199,,0a1b2c,CS-101,,
+"""
+
+
+@pytest.mark.parametrize(
+    ("login", "ids"), [("alan@uni", ["ada", "alan@uni"]), ("", ["7001", "7002"])]
+)
+def test_canvas_export_is_a_roster_as_it_is(tmp_path: Path, login: str, ids: list[str]) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(b"\xef\xbb\xbf" + CANVAS.format(login=login).encode())
+
+    roster = read_roster(file, "remote")
+
+    assert roster.problems == ()
+    assert [student.id for student in roster.students] == ids
+    assert [student.name for student in roster.students] == ["Lovelace, Ada", "Turing, Alan"]
+    assert roster.students[0].branch == f"student/{ids[0]}"

@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.config import load_course
+from grader.course.held import closing, open_labs
 from grader.course.leak import Leak
 from grader.course.new import write_lab
 from grader.course.publish import Order, Publication, publish
@@ -28,6 +30,7 @@ class Wish:
     branch: str | None
     course: Path
     dry_run: bool
+    give_away: bool = False
 
 
 def new_lab(name: str) -> int:
@@ -50,6 +53,7 @@ def publish_labs(wish: Wish) -> int:
         return _refused(outcome.leaks)
     for item in outcome.publications:
         _tell(item, order.remote, wish.dry_run)
+        _tell_answers(item, order)
     return 0
 
 
@@ -64,7 +68,16 @@ def _order(wish: Wish) -> Order:
             "where to?", "give --to REMOTE, or [publish] remote in course.toml (docs/course.md)"
         )
     branch = wish.branch or (course.publish_branch if course else BRANCH)
-    return Order(wish.labs, remote, branch, course.title if course else TITLE)
+    names = [folder.name for folder in find_root().glob("labs/[0-9][0-9]_*")]
+    still = open_labs(course, names, datetime.now(UTC))
+    return Order(
+        labs=wish.labs,
+        remote=remote,
+        branch=branch,
+        title=course.title if course else TITLE,
+        open_labs={} if wish.give_away else still,
+        over=frozenset(name for name in names if closing(course, int(name[:2]))) - still.keys(),
+    )
 
 
 def _refused(leaks: Sequence[Leak]) -> int:
@@ -97,6 +110,22 @@ def _tell(item: Publication, remote: str, dry_run: bool) -> None:
     for path in _edited_by_students(item, changed):
         note = "students have edited it, and will have to merge"
         print(f"  note: {path} changed: {note}", file=sys.stderr)
+
+
+def _tell_answers(item: Publication, order: Order) -> None:
+    """Say what given code was held back, or gives a lab of the same branch away."""
+    for name, lab in item.held.items():
+        until = f"{order.open_labs[lab]:%Y-%m-%d %H:%M} UTC"
+        print(f"  held back: labs/{name}.py answers {lab}, open until {until}", file=sys.stderr)
+        print("  hint: publish again after that, or now with --give-away", file=sys.stderr)
+    for name, lab in item.gives_away.items():
+        if lab in order.over:
+            continue
+        print(
+            f"  warning: labs/{name}.py is an answer to {lab}, which is there too", file=sys.stderr
+        )
+        hint = f"a deadline of lab {int(lab[:2])} in course.toml holds it back until then"
+        print(f"  hint: {hint}", file=sys.stderr)
 
 
 def _edited_by_students(item: Publication, changed: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from grader.course.charts import histogram, task_bars
 from grader.course.files import plain_name
 from grader.course.gradebook import Gradebook
 from grader.course.marks import Mark
-from grader.course.overview import Failing, Overview, overview
+from grader.course.overview import Failing, Overview, Tried, overview
 from grader.course.records import Likeness, Student
 from grader.report_plot import tick_step
 from grader.text import number
@@ -59,12 +59,13 @@ for (const table of document.querySelectorAll('table.sortable')) {
 def class_page(book: Gradebook) -> str:
     """The instructor's page as HTML."""
     many = "1 student" if len(book.students) == 1 else f"{len(book.students)} students"
+    handed_in = [lab for lab in book.labs if lab in book.handed_in]
     labs = "one lab" if len(book.labs) == 1 else f"{len(book.labs)} labs"
     body = [
         f"<h1>{escaped(book.course.title)}</h1>",
         f'<p class="score">{many}, {labs}</p>',
-        f"<nav>{' · '.join(_link(name) for name in (*book.labs, 'Students'))}</nav>",
-        *(line for lab in book.labs for line in _lab(overview(book, lab))),
+        f"<nav>{' · '.join(_link(name) for name in (*handed_in, 'Students'))}</nav>",
+        *(line for lab in handed_in for line in _lab(overview(book, lab), book.title(lab))),
         '<h2 id="Students">Students</h2>',
         *_students(book),
     ]
@@ -75,8 +76,8 @@ def _link(name: str) -> str:
     return f'<a href="#{quote(name)}">{escaped(name)}</a>'
 
 
-def _lab(found: Overview) -> Iterable[str]:
-    yield f'<h2 id="{escaped(found.lab)}">{escaped(found.lab)}</h2>'
+def _lab(found: Overview, title: str) -> Iterable[str]:
+    yield f'<h2 id="{escaped(found.lab)}">{escaped(title)}</h2>'
     yield f"<p>{escaped(found.points_line)}</p>"
     pictures: list[dict[str, str]] = []
     if found.points:
@@ -90,6 +91,11 @@ def _lab(found: Overview) -> Iterable[str]:
     if found.failing:
         yield "<h3>Most failed</h3>"
         yield _failing(found)
+    if found.tests:
+        yield f"<details><summary><h3>All {len(found.tests)} tests</h3></summary>"
+        head = ("Task", "Test", "passed", "failed", "not run")
+        yield table(head, (_tried(item) for item in found.tests))
+        yield "</details>"
     if found.seconds:
         yield f"<h3>Time per submission</h3><p>{escaped(found.seconds_line)}</p>"
         longest = max(0.1, *found.seconds)
@@ -109,6 +115,10 @@ def _failing_row(item: Failing) -> str:
     test = f"<code>{escaped(item.test)}</code> <small>{escaped(item.task)}</small>"
     told = f"{escaped(item.message)} <small>({item.told})</small>"
     return f"<tr><td>{item.students}</td><td>{test}<br>{told}</td></tr>"
+
+
+def _tried(item: Tried) -> tuple[str, ...]:
+    return (item.task, item.test, str(item.passed), str(item.failed), str(item.other))
 
 
 def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:

@@ -27,6 +27,17 @@ class Gradebook:
     frozen: Mapping[tuple[str, str], Frozen]
     attempts: Mapping[tuple[str, str], Sequence[Attempt]]
     likenesses: Sequence[Likeness]
+    handed_in: frozenset[str]  # labs that were collected or graded; of others a mark may be set
+    titles: Mapping[str, str]  # of labs, as far as they are known
+
+    def title(self, lab: str) -> str:
+        """For example "01_llama: Llama from scratch"."""
+        return f"{lab}: {self.titles[lab]}" if self.titles.get(lab) else lab
+
+    def told(self, student: str) -> list[Mark]:
+        """A student's marks, without labs of which only others have one, set by hand."""
+        marks = self.of(student)
+        return [item for item in marks if item.points is not None or item.lab in self.handed_in]
 
     def of(self, student: str) -> list[Mark]:
         """A student's marks, in the order of the labs."""
@@ -37,11 +48,17 @@ class Gradebook:
         return round(sum(mark.points or 0.0 for mark in self.of(student)), 4)
 
 
-def read_gradebook(course: Course, store: Store, labs: Sequence[str] = ()) -> Gradebook:
+def read_gradebook(
+    course: Course,
+    store: Store,
+    labs: Sequence[str] = (),
+    titles: Mapping[str, str] | None = None,
+) -> Gradebook:
     """Read the course's gradebook, of some labs ("01_llama") or of all."""
     students, attempts = store.students(), store.attempts()
-    known = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
-    known |= {override.lab for override in store.overrides()} | set(store.collected_labs())
+    handed_in = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
+    handed_in |= set(store.collected_labs())
+    known = handed_in | {override.lab for override in store.overrides()}
     chosen = [lab for lab in sorted(known) if not labs or lab in labs]
     grouped: dict[tuple[str, str], list[Attempt]] = {}
     for attempt in attempts:
@@ -55,7 +72,11 @@ def read_gradebook(course: Course, store: Store, labs: Sequence[str] = ()) -> Gr
         for key in ((student.id, lab) for student in students for lab in chosen)
     }
     likenesses = [item for lab in chosen for item in store.likenesses(lab)]
-    return Gradebook(course, students, chosen, marks, frozen, grouped, likenesses)
+    return Gradebook(
+        *(course, students, chosen, marks, frozen, grouped, likenesses),
+        handed_in=frozenset(handed_in),
+        titles=titles or {},
+    )
 
 
 def _mark(

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +18,8 @@ from grader.course.marks import SHOWN_COMMIT
 from grader.course.pages import points_of, write_pages
 from grader.course.records import Override, Student
 from grader.course.store import Store
-from grader.errors import UsageError
-from grader.lab import find_lab, find_root
+from grader.errors import InferlabError, UsageError
+from grader.lab import find_lab, find_root, load_lab
 from grader.report import STDOUT, check_writable, write_file
 from grader.report_terminal import make_console
 from grader.text import number, visible_line
@@ -71,9 +72,18 @@ def _read(order: Order) -> Gradebook:
     course = load_course(order.course)
     labs = [find_lab(text, find_root()).name for text in order.labs]
     with open_store(course) as store:
-        found = read_gradebook(course, store, labs)
+        found = read_gradebook(course, store, labs, _titles(find_root()))
     if not found.students:
         raise UsageError("the gradebook is empty", NOT_YET)
+    return found
+
+
+def _titles(root: Path) -> dict[str, str]:
+    """The titles of all labs here; one that cannot be read has none."""
+    found: dict[str, str] = {}
+    for file in sorted(root.glob("labs/[0-9][0-9]_*/lab.toml")):
+        with suppress(InferlabError):
+            found[file.parent.name] = load_lab(file.parent).title
     return found
 
 
@@ -125,7 +135,7 @@ def show_student(order: Order, name: str) -> int:
     found = _read(order)
     student = _known(found.students, name)
     print(visible_line(f"{student.id}  {student.name}"))
-    for mark in found.of(student.id):
+    for mark in found.told(student.id):
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
     return 0
 

@@ -9,12 +9,14 @@ from grader.course.charts import Solved
 from grader.course.gradebook import Gradebook
 from grader.course.records import Likeness
 from grader.course.reports import report_of
-from grader.results import Report
+from grader.lab import PSEUDOCODE
+from grader.results import Report, Verdict
 from grader.summary import AT_FAULT, is_stub, summarize
 from grader.text import first_line
 
 MOST_FAILED = 10
 NO_WORDS = "no message"
+RULES = "rules"  # the suite of what is judged without running it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,17 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """A test, and what became of it in the attempts that count."""
+
+    test: str
+    task: str
+    passed: int
+    failed: int
+    other: int  # waited for another one, or could not be judged
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """One lab of a class. Points and seconds are of the attempts that count."""
 
@@ -36,9 +49,11 @@ class Overview:
     students: int
     points: Sequence[float]  # marks, of all who have one
     untouched: int  # handed in what they were given
+    unreadable: int  # handed in what is no Python
     missing: int  # without a mark
     tasks: Sequence[Solved]
     failing: Sequence[Failing]
+    tests: Sequence[Tried]
     seconds: Sequence[float]
     likenesses: Sequence[Likeness]
 
@@ -51,6 +66,7 @@ class Overview:
         parts = [f"{len(self.points)} of {self.students} have a mark"]
         parts += [f"mean {mean:.1f}, median {middle:.1f}"]
         parts += [f"{self.untouched} handed in the stub as it was"] if self.untouched else []
+        parts += [f"{self.unreadable} a file that cannot be read"] if self.unreadable else []
         return "; ".join(parts)
 
     @property
@@ -67,16 +83,19 @@ def overview(book: Gradebook, lab: str) -> Overview:
     marks = [book.marks[student.id, lab] for student in book.students]
     counted = [mark.attempt for mark in marks if mark.attempt is not None]
     reports = [report_of(attempt.report) for attempt in counted]
-    begun = [report for report in reports if not is_stub(report)]
+    readable = [report for report in reports if not _is_unreadable(report)]
+    begun = [report for report in readable if not is_stub(report)]
     points = [mark.points for mark in marks if mark.points is not None]
     return Overview(
         lab=lab,
         students=len(marks),
         points=points,
-        untouched=len(reports) - len(begun),
+        untouched=len(readable) - len(begun),
+        unreadable=len(reports) - len(readable),
         missing=len(marks) - len(points),
         tasks=_tasks(reports),
         failing=_failing(begun),
+        tests=_tried(reports),
         seconds=[attempt.seconds for attempt in counted],
         likenesses=[item for item in book.likenesses if item.lab == lab],
     )
@@ -103,14 +122,33 @@ def _failing(reports: Iterable[Report]) -> list[Failing]:
 
 
 def _failures(report: Report) -> Mapping[tuple[str, str], str]:
-    """Task, test and message of what failed, in the tasks that were begun."""
+    """Task, test and message of what failed, in the tasks of code that were begun."""
     return {
         (part.task.id, test.id): first_line(test.message) or NO_WORDS
         for part in summarize(report)
-        if not part.untouched
+        if not part.untouched and part.task.id != PSEUDOCODE
         for test in part.tests
         if test.verdict in AT_FAULT
     }
+
+
+def _is_unreadable(report: Report) -> bool:
+    """True if the rules could not be read out of the file: then no test was run."""
+    return any(test.suite == RULES and test.verdict is Verdict.ERROR for test in report.tests)
+
+
+def _tried(reports: Iterable[Report]) -> list[Tried]:
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for report in reports:
+        for test in report.tests:
+            if test.task != PSEUDOCODE and test.suite != RULES:
+                kind = "failed" if test.verdict in AT_FAULT else "other"
+                kind = "passed" if test.verdict is Verdict.PASSED else kind
+                counts.setdefault((test.task, test.id), Counter())[kind] += 1
+    return [
+        Tried(test, task, told["passed"], told["failed"], told["other"])
+        for (task, test), told in counts.items()
+    ]
 
 
 def _most_told(task: str, test: str, counts: Counter[str]) -> Failing:

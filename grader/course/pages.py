@@ -31,10 +31,11 @@ def write_pages(book: Gradebook, folder: Path) -> int:
 def _write_student(book: Gradebook, student: Student, folder: Path) -> int:
     name = plain_name(student.id)
     make_folder(folder / name)
-    marks = book.of(student.id)
+    marks = book.told(student.id)
     for mark in marks:
         if mark.attempt is not None:
-            report = render_html(report_of(mark.attempt.report))
+            above = _above(student, mark, f"../{name}.html")
+            report = render_html(report_of(mark.attempt.report), above)
             write_file(folder / name / f"{mark.lab}.html", report.encode())
     write_file(folder / f"{name}.html", student_page(book, student).encode())
     return 1 + sum(mark.attempt is not None for mark in marks)
@@ -46,14 +47,23 @@ def student_page(book: Gradebook, student: Student) -> str:
     body = [
         f"<h1>{escaped(student.name or student.id)}</h1>",
         f'<p class="score">{number(book.total(student.id))} points in all</p>',
-        *(_mark(mark, folder) for mark in book.of(student.id)),
+        *(_mark(mark, book.title(mark.lab), folder) for mark in book.told(student.id)),
         f"<p><small>{escaped(book.course.title)}, {escaped(student.id)}</small></p>",
     ]
     return page(f"{student.name or student.id}: marks", body, style=STYLE)
 
 
-def _mark(mark: Mark, folder: str) -> str:
-    lab = escaped(mark.lab)
+def _above(student: Student, mark: Mark, back: str) -> list[str]:
+    """A way back, and the mark where the report's own points are not it."""
+    found = [f'<p><a href="{quote(back)}">{escaped(student.name or student.id)}: all marks</a></p>']
+    if mark.attempt is not None and mark.points != mark.attempt.points:
+        why = f"<strong>The mark is {points_of(mark)}:</strong> {escaped(mark.why)}"
+        found.append(f'<p class="notice note">{why}</p>')
+    return found
+
+
+def _mark(mark: Mark, title: str, folder: str) -> str:
+    lab = escaped(title)
     if mark.attempt is not None:
         lab = f'<a href="{quote(folder)}/{quote(mark.lab)}.html">{lab}</a>'
     words = f"<p><strong>{points_of(mark)}</strong></p><p>{escaped(mark.why)}</p>"

@@ -21,8 +21,18 @@ class Press:
     person: str  # "Name <address>"
     title: str
 
-    def commit(self, branch: str, labs: Sequence[Lab], parent: str, number: int) -> tuple[str, str]:
-        """Commit the tree of some labs on a branch, tag it, and return both names."""
+    def commit(
+        self,
+        branch: str,
+        labs: Sequence[Lab],
+        parent: str,
+        number: int,
+        held: frozenset[str] = frozenset(),
+    ) -> tuple[str, str]:
+        """Commit the tree of some labs on a branch, tag it, and return both names.
+
+        ``held`` is given code that is left out.
+        """
         names = ", ".join(lab.name for lab in labs)
         message = f"Publish {names}\n\nPublication {number}, from {self.source[:12]}.\n"
         tag = f"published/{branch}/{number}"
@@ -30,7 +40,7 @@ class Press:
             f"commit refs/heads/{branch}\ncommitter {self.person} now\n".encode(),
             _data(message.encode()),
             f"from {parent}\n".encode() if parent else b"",
-            _tree(student_tree(self.files, labs, self.title)),
+            _tree(student_tree(self.files, labs, self.title, held)),
             f"tag {tag}\nfrom refs/heads/{branch}\ntagger {self.person} now\n".encode(),
             _data(f"Publication {number}: {names}\n".encode()),
         ]

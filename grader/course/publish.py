@@ -8,11 +8,13 @@ throw-away repository; what the remote gets, it gets in one push.
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from grader.course.config import is_branch
 from grader.course.git import git
+from grader.course.held import answered, held_modules
 from grader.course.leak import Leak, find_leaks
 from grader.course.press import Press, identity
 from grader.course.remote import Remote, fetch_history, look_at
@@ -28,12 +30,18 @@ PUSH_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to publish: labs such as ``1-3``, a remote and a branch or a pattern with ``{NN}``."""
+    """What to publish: labs such as ``1-3``, a remote and a branch or a pattern with ``{NN}``.
+
+    While a lab is among ``open_labs`` given code that answers it is held back; of labs that are
+    ``over`` it gives nothing away.
+    """
 
     labs: tuple[str, ...]
     remote: str
     branch: str
     title: str
+    open_labs: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    over: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,8 @@ class Publication:
     is_new: bool  # False if it is there already, file for file
     files: Mapping[str, str]
     before: Mapping[str, str]
+    held: Mapping[str, str]  # given code that was left out, with the open lab that it answers
+    gives_away: Mapping[str, str]  # that came to the branch of the lab that it answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ def publish(root: Path, order: Order, *, dry_run: bool = False) -> Outcome:
         history = {branch: fetch_history(folder, remote, branch) for branch in branches}
         press = Press(folder, files, source, identity(root), order.title)
         made = tuple(
-            _prepare(press, remote, branch, names, history[branch])
+            _prepare(press, remote, branch, names, history[branch], order.open_labs)
             for branch, names in branches.items()
         )
         _refuse_changes(root, {path for item in made for path in item.files})
@@ -102,22 +112,40 @@ def _branches(pattern: str, labs: Sequence[Lab]) -> dict[str, list[str]]:
     return found
 
 
-def _prepare(press: Press, remote: Remote, branch: str, names: list[str], tip: str) -> Publication:
+def _prepare(
+    press: Press,
+    remote: Remote,
+    branch: str,
+    names: list[str],
+    tip: str,
+    open_labs: Mapping[str, datetime],
+) -> Publication:
     """Make the next commit of a branch, with the labs that are on it already."""
     before = tree_of(press.folder, tip) if tip else {}
     labs = select([*names, *lab_folders(before)], press.files)
     tags = remote.tags_of(branch)
     number = 1 + max((int(tag.rpartition("/")[2]) for tag in tags), default=0)
-    commit, tag = press.commit(branch, labs, tip, number)
-    is_new = not tip or tree_of(press.folder, commit) != before
+    every = lab_folders(press.files)
+    held = held_modules(labs, every, open_labs)
+    held = {name: lab for name, lab in held.items() if f"labs/{name}.py" not in before}
+    commit, tag = press.commit(branch, labs, tip, number, frozenset(held))
+    files, own = tree_of(press.folder, commit), {lab.name for lab in labs}
+    fresh = {path for path in files if path not in before}
+    is_new = not tip or files != before
     return Publication(
         branch=branch,
         labs=tuple(lab.name for lab in labs),
         commit=commit if is_new else tip,
         tags=(*tags, tag) if is_new else tags,
         is_new=is_new,
-        files=tree_of(press.folder, commit),
+        files=files,
         before=before,
+        held=held,
+        gives_away={
+            name: lab
+            for name, lab in answered(every).items()
+            if f"labs/{name}.py" in fresh and lab in own
+        },
     )
 
 

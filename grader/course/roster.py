@@ -1,7 +1,8 @@
 """The class list: a CSV file of a row per student, read whole before anything is done with it.
 
 Every mistake is told with its row, as a spreadsheet counts them: the header is row 1. An id becomes
-the name of a folder and part of a branch, so that only plain characters may stand in it.
+the name of a folder and part of a branch, so that only plain characters may stand in it. What
+Canvas exports under Grades is a roster as it is.
 """
 
 import csv
@@ -22,6 +23,10 @@ MAX_BYTES = 16 << 20
 MAX_FIELD = 400  # characters of a name, a repository or a branch
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_@+-]*(?:\.[A-Za-z0-9_@+-]+)*")
 _ID_LENGTH = 64
+# Canvas's columns that may be ids here: students know their login best.
+CANVAS_NAME = "student"
+CANVAS_IDS = ("sis login id", "sis user id", "id")
+_CANVAS_ROWS = ("", "points possible", "student, test")  # of no student, by what stands for a name
 _HINT = "its first row must be: id,name,repository,branch (the last two may be missing)"
 
 
@@ -39,14 +44,16 @@ def read_roster(file: Path, remote: str = "", branch: str = "student/{id}") -> R
     Raises UsageError where there is no file, no header or no student at all.
     """
     text, unreadable = _decode(file)
-    rows = _rows(file, text)
-    _, header, lines = next(rows, (1, [], range(1)))
-    columns = _columns(file, header)
+    (_, header, lines), *rows = [*_rows(file, text)] or [(1, [], range(1))]
+    canvas = _canvas(header, [fields for _, fields, _ in rows])
+    columns = canvas or _columns(file, header)
     students: list[Student] = []
     problems = [f"row 1: {unreadable[line]}" for line in lines if line in unreadable]
     seen = _Seen()
     for row, fields, lines in rows:
         if not any(field.strip() for field in fields):
+            continue
+        if canvas and _field(fields, canvas, "name").casefold() in _CANVAS_ROWS:
             continue
         found = _student(fields, columns, branch)
         problem = next((unreadable[line] for line in lines if line in unreadable), "")
@@ -119,6 +126,26 @@ def _columns(file: Path, header: Sequence[str]) -> dict[str, int]:
     return {name: names.index(name) for name in COLUMNS if name in names} | {"": len(names)}
 
 
+def _canvas(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Return the columns of a Canvas export, ids by the first column that all have; else none."""
+    names = [name.strip().casefold() for name in header]
+    if CANVAS_NAME not in names or "name" in names or "sis login id" not in names:
+        return {}
+    known = {name: names.index(name) for name in COLUMNS[2:] if name in names}
+    known |= {"name": names.index(CANVAS_NAME), "": len(names)}
+    students = [row for row in rows if _field(row, known, "name").casefold() not in _CANVAS_ROWS]
+    for name in CANVAS_IDS:
+        columns = known | {"id": names.index(name)} if name in names else {}
+        if columns and all(_field(row, columns, "id") for row in students):
+            return columns
+    return known | {"id": names.index("sis login id")}
+
+
+def _field(fields: Sequence[str], columns: dict[str, int], name: str) -> str:
+    place = columns.get(name, len(fields))
+    return fields[place].strip() if place < len(fields) else ""
+
+
 def _extra(fields: Sequence[str], columns: dict[str, int]) -> str:
     if len(fields) > columns[""]:
         return f"has {len(fields)} fields, the first row {columns['']}: quote a comma in a field"
@@ -126,14 +153,10 @@ def _extra(fields: Sequence[str], columns: dict[str, int]) -> str:
 
 
 def _student(fields: Sequence[str], columns: dict[str, int], branch: str) -> Student:
-    def field(name: str) -> str:
-        place = columns.get(name, len(fields))
-        return fields[place].strip() if place < len(fields) else ""
-
-    student = field("id")
-    own = field("branch") or branch.replace("{id}", student)
-    name = " ".join(field("name").split())  # a quoted field may hold a line break
-    return Student(student, name, field("repository"), own)
+    student = _field(fields, columns, "id")
+    own = _field(fields, columns, "branch") or branch.replace("{id}", student)
+    name = " ".join(_field(fields, columns, "name").split())  # a quoted field may hold a line break
+    return Student(student, name, _field(fields, columns, "repository"), own)
 
 
 def _problem(student: Student, remote: str) -> str:

@@ -26,12 +26,15 @@ _NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
 _TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
-def student_tree(files: Files, labs: Sequence[Lab], title: str) -> dict[str, bytes]:
+def student_tree(
+    files: Files, labs: Sequence[Lab], title: str, held: frozenset[str] = frozenset()
+) -> dict[str, bytes]:
     """Choose the files of a student's tree from those of a commit, for some of its labs.
 
-    A file that is needed and missing raises ``UsageError``.
+    Given code that is ``held`` is left out, and so are the programs that need it. A file that is
+    needed and missing raises ``UsageError``.
     """
-    given = {name for lab in labs for name in lab.given}
+    given = {name for lab in labs for name in lab.given} - held
     wanted = [path for lab in labs for path in _lab_files(lab)]
     programs = _programs(files, labs, given)
     modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
