@@ -93,6 +93,8 @@ def rehearse(folder: Path, options: argparse.Namespace) -> int:
     for lab in labs:
         with table.timed(f"collect {lab.number}", len(students)):
             school.run("collect", lab.name, codes=(1,))  # one student has no branch
+        with table.timed(f"collect {lab.number} --late", len(students)):
+            school.run("collect", lab.name, "--late", codes=(1,))
     plain = plain_gradings(school, answers[: options.sample], table)
     graded = len(students) - 1
     with table.timed(f"grade-all {labs[0].number}, killed and resumed", graded):
@@ -150,9 +152,9 @@ def kill_and_resume(school: School, lab: Lab, jobs: int) -> None:
 def _graded(school: School, lab: Lab) -> dict[tuple[str, str], object]:
     with Store.open(school.database) as store:
         attempts = store.attempts(lab.name)
-    counts = Counter((attempt.run, attempt.student) for attempt in attempts)
-    if {run for run, _ in counts} != {attempts[0].run} or set(counts.values()) != {1}:
-        raise Failed("a resumed run is not one run with one attempt for each student")
+    counts = Counter((attempt.run, attempt.student, attempt.commit) for attempt in attempts)
+    if {run for run, *_ in counts} != {attempts[0].run} or set(counts.values()) != {1}:
+        raise Failed("a resumed run is not one run with one attempt for each commit")
     return {(attempt.student, attempt.commit): attempt.graded for attempt in attempts}
 
 

@@ -5,7 +5,7 @@ nothing, right answers all of it, and a wrong one loses exactly the tasks that i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -37,14 +37,18 @@ class Kind(StrEnum):
     WRONG = "wrong"
     HOSTILE = "hostile"
     LATE = "solution, and a stub too late"
+    NOTES = "solution, and notes too late"
+    LATE_SOLUTION = "stub, and the solution a day late"
     NOTHING = "nothing"
 
 
 # One of twelve each; a student does something else in each lab.
 CYCLE = (
-    *(Kind.SOLUTION, Kind.WRONG, Kind.STUB, Kind.VARIANT, Kind.HOSTILE, Kind.WRONG),
-    *(Kind.SOLUTION_ALONE, Kind.WRONG, Kind.VARIANT_ALONE, Kind.WRONG, Kind.HOSTILE, Kind.LATE),
+    *(Kind.SOLUTION, Kind.WRONG, Kind.STUB, Kind.VARIANT, Kind.HOSTILE, Kind.LATE),
+    *(Kind.SOLUTION_ALONE, Kind.NOTES, Kind.VARIANT_ALONE, Kind.WRONG, Kind.LATE_SOLUTION),
+    Kind.WRONG,
 )
+PER_DAY = 0.1  # what a late day costs in the rehearsal's course
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,18 @@ class Answer:
     files: Mapping[str, bytes]
     loses: frozenset[str]
     loses_all: bool = False  # of those tasks, not just something
+    late_files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])  # committed after it
+
+    @property
+    def kept(self) -> float:
+        """The share of the points that lateness leaves."""
+        return 1 - PER_DAY if self.kind is Kind.LATE_SOLUTION else 1.0
 
     @property
     def full(self) -> float:
-        """The points of the tasks that it must earn."""
-        return sum(task.points for task in self.lab.tasks if task.id not in self.loses)
+        """What the tasks that it must earn are worth."""
+        earned = sum(task.points for task in self.lab.tasks if task.id not in self.loses)
+        return round(earned * self.kept, 4)
 
     @property
     def expected(self) -> str:
@@ -111,10 +122,19 @@ def _answer(lab: Lab, student: str, kind: Kind, count: int) -> Answer:
             file, name = choice[count % len(choice)], "variants/"
         case _:
             file, name = right, ""
+    late: dict[str, bytes] = {}
+    if kind is Kind.LATE:
+        late = _files(lab, lab.stub.read_bytes(), words)
+    elif kind is Kind.NOTES:
+        late = {f"labs/{lab.name}/notes.md": b"done in time\n"}
+    elif kind is Kind.LATE_SOLUTION:
+        late = _files(lab, right.read_bytes(), words)
+        stub = _files(lab, lab.stub.read_bytes(), prompts)
+        return Answer(student, lab, kind, file.name, stub, frozenset(), True, late)
     alone = kind in (Kind.SOLUTION_ALONE, Kind.VARIANT_ALONE)
     loses = frozenset({PSEUDOCODE}) if alone else frozenset[str]()
     files = _files(lab, file.read_bytes(), prompts if alone else words)
-    return Answer(student, lab, kind, name + file.name, files, loses, True)
+    return Answer(student, lab, kind, name + file.name, files, loses, True, late)
 
 
 def _files(lab: Lab, code: bytes, words: bytes) -> dict[str, bytes]:
@@ -131,8 +151,8 @@ def mismatch(answer: Answer, report: Mapping[str, object] | None, points: float 
         return "has no mark"
     tasks = {str(task["id"]): task for task in report["tasks"]}  # type: ignore[attr-defined]
     earned = {name: float(task["score"]) for name, task in tasks.items()}
-    if abs(sum(earned.values()) - points) > 1e-6:
-        return f"the mark {points:g} is not the sum of its tasks"
+    if abs(sum(earned.values()) * answer.kept - points) > 1e-6:
+        return f"the mark {points:g} is not {answer.kept:g} of the sum of its tasks"
     for task in answer.lab.tasks:
         score = earned.get(task.id, -1.0)
         if task.id not in answer.loses and abs(score - task.points) > 1e-6:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from answers import Answer, Kind
+from answers import PER_DAY, Answer, Kind
 from remotes import Remote
 
 from grader.lab import Lab
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 COURSE = """\
 title = "Rehearsal"
 roster = "roster.csv"
-mark = "last"
+mark = "best"
 
 [publish]
 remote = "{remote}"
@@ -28,7 +28,7 @@ remote = "{remote}"
 [deadlines]
 {deadlines}
 [late]
-per_day = 0.1
+per_day = {per_day}
 days = 1
 """
 
@@ -57,7 +57,7 @@ class School:
 
     def _write(self, due: datetime) -> None:
         lines = "".join(f"{lab.number} = {due:%Y-%m-%dT%H:%M:%SZ}\n" for lab in self.labs)
-        text = COURSE.format(remote=self.remote.folder, deadlines=lines)
+        text = COURSE.format(remote=self.remote.folder, deadlines=lines, per_day=PER_DAY)
         (self.folder / "course.toml").write_text(text)
 
     def hand_in(self, answers: Sequence[Answer]) -> None:
@@ -71,14 +71,10 @@ class School:
             branch = f"student/{student}"
             files = {name: data for answer in own for name, data in answer.files.items()}
             self.remote.commit(branch, files, due, onto="refs/heads/main^0")
-            stubs = {
-                f"labs/{answer.lab.name}/{answer.lab.code_name}": answer.lab.stub.read_bytes()
-                for answer in own
-                if answer.kind is Kind.LATE
-            }
-            if stubs:
-                late = due + timedelta(seconds=1)
-                self.remote.commit(branch, stubs, late, onto=f"refs/heads/{branch}^0")
+            # What is late in one lab is beside the files of the other.
+            if late := {name: data for answer in own for name, data in answer.late_files.items()}:
+                date = due + timedelta(seconds=1)
+                self.remote.commit(branch, late, date, onto=f"refs/heads/{branch}^0")
         time.sleep(max(0.0, (due + timedelta(seconds=2) - datetime.now(UTC)).total_seconds()))
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
