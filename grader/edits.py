@@ -11,13 +11,12 @@ does not matter; what could be meant in two ways is an error, which names the ed
 """
 
 import ast
+import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
+from grader.diffs import Change, apply, fail, places
 from grader.errors import LabError
 from grader.syntax import Function
 
@@ -51,10 +50,12 @@ def built(text: str, model: str, read: Callable[[str], str]) -> str:
             raise FileNotFoundError
         base = read(name)
     except (OSError, KeyError):
-        at = 1 + text[: text.find("From:")].count("\n")
-        _fail(at if "From:" in text else 1, f"there is no right answer {name}")
-    edit = _Edit(text.split("\n"), base)
-    return _applied(base.removesuffix("\n").split("\n"), list(edit.changes(tree)))
+        fail(_from_line(text), f"there is no right answer {name}")
+    try:
+        edit = _Edit(text.split("\n"), _base(base))
+    except (SyntaxError, ValueError):
+        fail(_from_line(text), f"the right answer {name} is no Python")
+    return apply(edit.base.lines, list(edit.changes(tree)))
 
 
 def base_name(tree: ast.Module, model: str) -> str:
@@ -63,16 +64,6 @@ def base_name(tree: ast.Module, model: str) -> str:
     if found is not None:
         return found[1]
     return model if any(_is_lines(node) for node in tree.body) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """Lines of the base, from ``start`` up to ``end``, that give way; ``at``: the edit's line."""
-
-    start: int
-    end: int
-    lines: Sequence[str]
-    at: int
 
 
 class _Base:
@@ -97,7 +88,7 @@ class _Base:
         found = self.found.get(name, [])
         if len(found) != 1:
             times = f"defines {name} {len(found)} times" if found else f"defines no {name}"
-            _fail(at, f"the right answer {times}")
+            fail(at, f"the right answer {times}")
         return found[0]
 
     @property
@@ -108,14 +99,19 @@ class _Base:
         return above[-1].end_lineno or 0 if above else 0
 
 
+@functools.lru_cache(maxsize=16)  # one for all the edits of it
+def _base(text: str) -> _Base:
+    return _Base(text)
+
+
 class _Edit:
     """What an edit asks for, statement by statement, as changes of its base."""
 
-    def __init__(self, lines: list[str], base: str) -> None:
+    def __init__(self, lines: list[str], base: _Base) -> None:
         self.lines = lines
-        self.base = _Base(base)
+        self.base = base
 
-    def changes(self, tree: ast.Module) -> Iterator[_Change]:
+    def changes(self, tree: ast.Module) -> Iterator[Change]:
         """Yield all changes; the edit's docstring takes the place of the base's."""
         has_docstring = ast.get_docstring(tree) is not None
         if has_docstring:
@@ -132,140 +128,76 @@ class _Edit:
                     end = len(self.base.lines)
                     yield from self._definition(node, "", end)
 
-    def _docstring(self, node: ast.stmt) -> _Change:
+    def _docstring(self, node: ast.stmt) -> Change:
         lines = [line for line in self._text(node) if not _FROM.fullmatch(line)]
         old = self.base.tree
         start, end = _span(old.body[0]) if ast.get_docstring(old) is not None else (0, 0)
-        return _Change(start, end, lines, node.lineno)
+        return Change(start, end, lines, node.lineno)
 
-    def _import(self, node: ast.stmt) -> Iterator[_Change]:
+    def _import(self, node: ast.stmt) -> Iterator[Change]:
         if ast.dump(node) not in map(ast.dump, self.base.tree.body):
             place = self.base.below_imports
-            yield _Change(place, place, self._text(node), node.lineno)
+            yield Change(place, place, self._text(node), node.lineno)
 
-    def _removal(self, target: ast.expr) -> _Change:
+    def _removal(self, target: ast.expr) -> Change:
         name = ast.unparse(target)
         start, end = _span(self.base.definition(name, target.lineno))
         while start and not self.base.lines[start - 1]:
             start -= 1
-        return _Change(start, end, (), target.lineno)
+        return Change(start, end, (), target.lineno)
 
-    def _definition(self, node: ast.stmt, owner: str, end: int) -> Iterator[_Change]:
+    def _definition(self, node: ast.stmt, owner: str, end: int) -> Iterator[Change]:
         """Put a definition in the place of the base's, or where its owner has its ``end``."""
         name = _defines(node)
         if not name:
-            _fail(node.lineno, "stands alone: neither a definition, an import, LINES nor del")
+            fail(node.lineno, "stands alone: neither a definition, an import, LINES nor del")
         if owner + name not in self.base.found:
-            blank = [] if not isinstance(node, Function | ast.ClassDef) else [""] * (2 - bool(owner))
-            yield _Change(end, end, [*blank, *self._text(node)], node.lineno)
+            apart = isinstance(node, Function | ast.ClassDef)
+            blank = [""] * (apart * (2 - bool(owner)))
+            yield Change(end, end, [*blank, *self._text(node)], node.lineno)
             return
         old = self.base.definition(owner + name, node.lineno)
         if not isinstance(node, ast.ClassDef) or not isinstance(old, ast.ClassDef):
-            yield _Change(*_span(old), self._text(node), node.lineno)
+            yield Change(*_span(old), self._text(node), node.lineno)
             return
         if _head(node) != _head(old):
             start, stop = _span(node)[0], _span(node.body[0])[0]
-            yield _Change(*_above(old), self.lines[start:stop], node.lineno)
+            yield Change(*_above(old), self.lines[start:stop], node.lineno)
         for member in node.body:
             yield from self._definition(member, f"{owner}{name}.", _span(old)[1])
 
-    def _diffs(self, table: ast.Dict) -> Iterator[_Change]:
+    def _diffs(self, table: ast.Dict) -> Iterator[Change]:
         for key, value in zip(table.keys, table.values, strict=True):
             match key, value:
                 case ast.Constant(value=str(name)), ast.Constant(value=str(text)):
                     yield from self._diff(name, text, key.lineno, value.lineno)
                 case _:
-                    _fail(value.lineno, "LINES maps names to diffs, both written out")
+                    fail(value.lineno, "LINES maps names to diffs, both written out")
 
-    def _diff(self, name: str, text: str, at: int, first: int) -> Iterator[_Change]:
+    def _diff(self, name: str, text: str, at: int, first: int) -> Iterator[Change]:
         start, end = 0, len(self.base.lines)
         if name:
             start, end = _span(self.base.definition(name, at))
-        for place in _places(text, first):
-            old = [line for mark, line in place.lines if mark != "+"]
-            begin = start + self._find(place, old, start, end, name or "the answer")
-            new = [line for mark, line in place.lines if mark != "-"]
-            yield _Change(begin, begin + len(old), new, place.at)
-
-    def _find(self, place: "_Place", old: list[str], start: int, end: int, name: str) -> int:
-        """Return where the old lines stand, counted from the start of the definition."""
-        if not old:
-            _fail(place.at, "has no `- ` and no context: nothing tells its place")
-        if all(mark == " " for mark, _ in place.lines):
-            _fail(place.at, "has no `- ` and no `+ `: nothing is changed")
-        lines = self.base.lines[start:end]
-        size = len(old)
-        found = [i for i in range(len(lines) - size + 1) if lines[i : i + size] == old]
-        if len(found) > 1:
-            _fail(place.at, f"stands {len(found)} times in {name}: more context would tell which")
-        if not found:
-            unknown = (i for i, (mark, line) in enumerate(place.lines) if _new(mark, line, lines))
-            _fail(place.at + next(unknown, 0), f"is not found in {name}")
-        return found[0]
+        for place in places(text, first):
+            yield place.change(self.base.lines, start, end, name or "the answer")
 
     def _text(self, node: ast.stmt) -> list[str]:
         start, end = _span(node)
         return self.lines[start:end]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """One place of a diff: lines with their marks, the first of them on the edit's line ``at``."""
-
-    at: int
-    lines: list[tuple[str, str]]
-
-
-def _places(text: str, first: int) -> Iterator[_Place]:
-    """Split a diff at its ``...``; ``first`` is the line on which its string begins."""
-    place = _Place(first + 1, [])
-    # The string begins and ends with the line breaks beside its quotes.
-    for number, line in enumerate(text.removesuffix("\n").split("\n")[1:], first + 1):
-        if line == "...":
-            yield place
-            place = _Place(number + 1, [])
-        elif not line or line[:2] in ("  ", "+ ", "- ", "+", "-"):
-            place.lines.append((line[:1] or " ", line[2:]))
-        else:
-            _fail(number, "begins with neither `- `, `+ ` nor two blanks")
-    yield place
-
-
-def _applied(base: list[str], changes: list[_Change]) -> str:
-    """Make all changes at once, and hold that Python comes out."""
-    changes.sort(key=lambda change: (change.start, change.end))
-    for one, other in pairwise(changes):
-        if other.start < one.end:
-            low, high = sorted((one.at, other.at))
-            _fail(high, f"overlaps with what line {low} changes")
-    lines: list[str] = []
-    origins: list[tuple[int, int]] = [(0, 1)]  # line of the result, line of the edit behind it
-    done = 0
-    for change in changes:
-        lines += base[done : change.start]
-        origins.append((len(lines) + 1, change.at))
-        lines += change.lines
-        done = change.end
-    text = "\n".join([*lines, *base[done:]]) + "\n"
-    try:
-        ast.parse(text)
-    except SyntaxError as error:
-        at = [origin for line, origin in origins if line <= (error.lineno or 0)]
-        _fail(at[-1] if at else 1, f"gives no Python: {error.msg}")
-    return text
-
-
 def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        _fail(error.lineno or 1, f"is no Python: {error.msg}")
+        fail(error.lineno or 1, f"is no Python: {error.msg}")
     except ValueError as error:
-        _fail(1, f"is no Python: {error}")
+        fail(1, f"is no Python: {error}")
 
 
-def _fail(line: int, problem: str) -> NoReturn:
-    raise LabError(f"line {line}: {problem}")
+def _from_line(text: str) -> int:
+    found = _FROM.search(text)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
 
 
 def _is_lines(node: ast.stmt) -> bool:
@@ -301,7 +233,3 @@ def _above(node: ast.ClassDef) -> tuple[int, int]:
 
 def _head(node: ast.ClassDef) -> list[str]:
     return [ast.dump(item) for item in (*node.decorator_list, *node.bases, *node.keywords)]
-
-
-def _new(mark: str, line: str, lines: list[str]) -> bool:
-    return mark != "+" and line not in lines
