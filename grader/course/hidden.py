@@ -114,14 +114,16 @@ def hidden_lines(files: Files) -> Hidden:
         for number, line in lines_of(files[path]):
             for form in telling(line) - harmless():
                 found.setdefault(form, []).append(Place(path, number))
-        for shape in shapes(_whole(files, path)) if path.endswith(".py") else ():
+        for shape in shapes(whole(files, path)) if path.endswith(".py") else ():
             found.setdefault(shape.digest, []).append(Place(path, shape.line))
     return {form: tuple(places) for form, places in found.items()}
 
 
-def _whole(files: Files, path: str) -> bytes:
-    """Return a file, or the answer that it builds: its lines stand in the two files it is made of,
-    marks before them do not count, but its functions stand in neither.
+def whole(files: Files, path: str) -> bytes:
+    """Return a hidden file; of an edit the answer that it builds.
+
+    Lines of that answer stand in the edit, where marks before them do not count, or in its base;
+    functions may stand in neither.
     """
     match = _WRONG.fullmatch(path)
     if match is None:
