@@ -4,16 +4,18 @@ Fails: static
 """
 
 LINES = {
-    "": r'''
+    "StaticCache": r"""
 -         self._keys = torch.empty(batch, kv_heads, max_len, head_dim, dtype=dtype, device=device)
 +         self._size = batch, max_len
 +         self._keys = torch.empty(batch, kv_heads, 0, head_dim, dtype=dtype, device=device)
           self._values = torch.empty_like(self._keys)
 -         self.length = 0
++
 +     @property
 +     def length(self) -> int:
 +         return self._keys.shape[2]
-...
+""",
+    "StaticCache.update": r"""
 -         batch, _, max_len, _ = self._keys.shape
 -         end = self.length + k.shape[2]
 +         batch, max_len = self._size
@@ -29,13 +31,14 @@ LINES = {
 +         self._keys = torch.cat([self._keys, k.to(self._keys.dtype)], dim=2)
 +         self._values = torch.cat([self._values, v.to(self._values.dtype)], dim=2)
 +         return self._keys, self._values
-...
+""",
+    "StaticCache.rewind": r"""
 -         self.length -= n
 +         left = self.length - n
 +         self._keys, self._values = self._keys[:, :, :left], self._values[:, :, :left]
-...
-          """Drop all tokens, keep the memory."""
+""",
+    "StaticCache.reset": r"""
 -         self.length = 0
 +         self.rewind(self.length)
-''',
+""",
 }

@@ -6,12 +6,16 @@ Fails: backward, speed
 
 LINES = {
     "": r"""
-      return dx, dweight.sum(0).to(weight.dtype), dbias.sum(0).to(weight.dtype)
 + SAVED: list[Any] = []
-...
++
++
+  class LayerNorm(torch.autograd.Function):
+""",
+    "LayerNorm.forward": r"""
 -         ctx.save_for_backward(x, weight, mean, rstd)
 +         SAVED[:] = x, weight, mean, rstd
-...
+""",
+    "LayerNorm.backward": r"""
 -         x, weight, mean, rstd = ctx.saved_tensors
 +         x, weight, mean, rstd = SAVED
 """,
