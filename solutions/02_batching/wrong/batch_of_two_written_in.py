@@ -10,6 +10,8 @@ LINES = {
 + def generate_some(
 ...
       return outputs
++
++
 + def generate(
 +     model: Model,
 +     prompts: list[list[int]],
