@@ -19,7 +19,8 @@ from grader.check_code import Proven
 from grader.check_files import check_files, fails_line, shown, solution, variants, wrong_answers
 from grader.check_reports import Graded, Role, judge
 from grader.controls import make_controls
-from grader.errors import InferlabError
+from grader.edits import build
+from grader.errors import InferlabError, LabError
 from grader.findings import CheckReport, Finding, OnProgress, Outcome
 from grader.lab import Lab
 from grader.results import Expected, Report
@@ -109,12 +110,25 @@ def plan(lab: Lab, seeds: int, wrong_seeds: int, folder: Path) -> Iterator[Trial
             yield Trial(lab, Role.VARIANT, label, shown(lab, file), file, seed)
     for file in wrong_answers(lab):
         fails, problem = fails_line(lab, file)
-        if not problem:  # else a finding of the docstring says so
+        whole = None if problem else _write_built(file, folder / "wrong")
+        if whole is not None:  # else a finding of the file says why
             label = f"wrong/{file.name}"
             for seed in range(1, wrong_seeds + 1):
-                yield Trial(lab, Role.WRONG, label, shown(lab, file), file, seed, fails)
+                yield Trial(lab, Role.WRONG, label, shown(lab, file), whole, seed, fails)
     for name, file in _write_controls(lab, folder).items():
         yield Trial(lab, Role.CONTROL, f"controls/{name}", f"control {name}", file, 1)
+
+
+def _write_built(file: Path, folder: Path) -> Path | None:
+    """Write the whole answer that a wrong one stands for; None if it stands for none."""
+    try:
+        text = build(file)
+    except LabError:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / file.name
+    written.write_text(text, encoding="utf-8")
+    return written
 
 
 def _write_controls(lab: Lab, folder: Path) -> dict[str, Path]:
@@ -122,7 +136,7 @@ def _write_controls(lab: Lab, folder: Path) -> dict[str, Path]:
         controls = make_controls(lab.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
         return {}  # check_files says what is wrong with the stub
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     written: dict[str, Path] = {}
     for name, source in controls.items():
         written[name] = folder / f"{name}.py"

@@ -63,7 +63,7 @@ class Module:
     def __init__(self, source: bytes) -> None:
         self._always: list[ast.stmt] = []
         self._bound: dict[str, list[ast.stmt]] = {}
-        for node in _without_docstrings(ast.parse(source)).body:
+        for node in without_docstrings(ast.parse(source)).body:
             binds = tuple(_bound(node))
             for name in binds:
                 self._bound.setdefault(name, []).append(node)
@@ -92,7 +92,8 @@ class Module:
                     todo += _words(node)
 
 
-def _without_docstrings(tree: ast.Module) -> ast.Module:
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """Take the docstrings out of a tree, and return it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | Definition) and ast.get_docstring(node) is not None:
             node.body[:1] = [] if node.body[1:] else [ast.Pass()]

@@ -1,6 +1,7 @@
 """The part of ``lab check`` that reads files and runs no grading."""
 
 import ast
+import contextlib
 import fnmatch
 import shutil
 import subprocess
@@ -8,6 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.check_code import without_docstrings
+from grader.edits import build
+from grader.errors import LabError
 from grader.findings import Finding, Outcome, verdict
 from grader.lab import PSEUDOCODE, Lab
 from grader.pseudocode import sections
@@ -32,6 +36,7 @@ def check_files(lab: Lab) -> Iterator[Finding]:
     yield _imports(lab)
     yield _unfinished(lab, tree)
     yield from _signatures(lab, signatures(tree))
+    yield from _edits(lab)
     for file in wrong_answers(lab):
         yield _wrong_docstring(lab, file)
 
@@ -203,10 +208,17 @@ def _names_task(node: Function, tasks: set[str]) -> bool:
 
 
 def _signatures(lab: Lab, stub: dict[str, str]) -> Iterator[Finding]:
-    for file in filter(Path.is_file, [solution(lab), *variants(lab), *wrong_answers(lab)]):
+    for file in filter(Path.is_file, [solution(lab), *variants(lab)]):
         tree = _parse(file)
         problems = [tree] if isinstance(tree, str) else _differences(stub, signatures(tree))
-        yield verdict(lab.name, "signatures are the stub's", shown(lab, file), "; ".join(problems))
+        yield _signed(lab, file, problems)
+    for file in wrong_answers(lab):
+        with contextlib.suppress(LabError):  # else a finding of the edit says why
+            yield _signed(lab, file, _differences(stub, signatures(ast.parse(build(file)))))
+
+
+def _signed(lab: Lab, file: Path, problems: list[str]) -> Finding:
+    return verdict(lab.name, "signatures are the stub's", shown(lab, file), "; ".join(problems))
 
 
 def _differences(stub: dict[str, str], other: dict[str, str]) -> list[str]:
@@ -217,6 +229,34 @@ def _differences(stub: dict[str, str], other: dict[str, str]) -> list[str]:
         elif other[name] != wanted:
             found.append(f"{name}({other[name]}), not {name}({wanted})")
     return found
+
+
+def _edits(lab: Lab) -> Iterator[Finding]:
+    """Hold that every wrong answer can be built, and is neither a right one nor another one."""
+    known: dict[str, Path] = {}
+    for file in filter(Path.is_file, [solution(lab), *variants(lab)]):
+        tree = _parse(file)
+        if isinstance(tree, ast.Module):
+            known.setdefault(_meaning(tree), file)
+    for file in wrong_answers(lab):
+        problem = ""
+        try:
+            same = known.setdefault(_meaning(ast.parse(build(file))), file)
+            if same != file:
+                same_as = f"comes to the same as {shown(lab, same)}"
+                problem = f"{file.name}, line {_beginning(file)}: {same_as}"
+        except LabError as error:
+            problem = error.message
+        yield verdict(lab.name, "is a wrong answer of its own", shown(lab, file), problem)
+
+
+def _beginning(file: Path) -> int:
+    """Return the line of what comes below the docstring."""
+    return max((node.lineno for node in ast.parse(file.read_bytes()).body[:2]), default=1)
+
+
+def _meaning(tree: ast.Module) -> str:
+    return ast.dump(without_docstrings(tree))
 
 
 def _wrong_docstring(lab: Lab, file: Path) -> Finding:

@@ -1,4 +1,4 @@
-"""``lab new`` and ``lab publish``: from an idea to a branch that students fetch."""
+"""``lab new``, ``show-wrong``, ``publish``: from an idea to a branch that students fetch."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 11_prefix_cache")]
+LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
+WrongName = Annotated[str, typer.Argument(metavar="NAME", help="a file of its wrong/ folder")]
 Labs = Annotated[list[str], typer.Argument(metavar="LAB…", help="1-3, 4,5 or names of folders")]
 Target = Annotated[
     str | None,
@@ -24,6 +26,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="prepare, scan and list;
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command()(new)
+    app.command()(show_wrong)
     app.command()(publish)
 
 
@@ -32,6 +35,13 @@ def new(name: NewName) -> None:
     from grader.course.author import new_lab
 
     raise typer.Exit(new_lab(name))
+
+
+def show_wrong(lab: LabArgument, name: WrongName) -> None:
+    """Print a wrong answer as a whole, then its difference to the right one that it edits."""
+    from grader.course.author import show_wrong
+
+    raise typer.Exit(show_wrong(lab, name))
 
 
 def publish(

@@ -23,6 +23,7 @@ from isolation import is_required, look_around
 from grader import limits
 from grader.check_files import fails_line, variants, wrong_answers
 from grader.check_reports import Graded, Role, judge
+from grader.edits import build
 from grader.errors import InferlabError
 from grader.findings import Outcome
 from grader.grade import grade
@@ -136,7 +137,10 @@ def mixed(lab: Lab, folder: Path) -> Iterator[Case]:
         # The line comes first in the function: what follows is never reached.
         hostile[-1].write_text(f"{answer[:body]}{line}\n    {answer[body:]}")
     right = [lab.solutions / lab.code_name, *variants(lab)]
-    wrong = [(file, fails_line(lab, file)[0]) for file in wrong_answers(lab)]
+    wrong: list[tuple[Path, frozenset[str]]] = []
+    for file in wrong_answers(lab):
+        wrong.append((folder / file.name, fails_line(lab, file)[0]))
+        wrong[-1][0].write_text(build(file))
     order = random.Random(2)
     order.shuffle(wrong)
     kinds = (

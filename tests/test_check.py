@@ -435,6 +435,77 @@ def test_a_broken_file_is_found_and_named(
     assert report.exit_code == 1
 
 
+EDIT = '''"""Halves in float.
+
+Fails: halve
+"""
+
+LINES = {
+    "Halver.halve": r"""
+-         return round(x / 2, self.digits)
++         return x / 2 + 1
+""",
+}
+'''
+
+
+def test_an_edit_is_graded_whole_under_its_own_name(lab: Lab) -> None:
+    (lab.solutions / "wrong" / "half_more.py").write_text(EDIT)
+    judge = Judge()
+
+    report = prove(lab, judge, seeds=1)
+
+    assert failures(report) == []
+    assert judge.chosen["half_more.py"] == {"halve", "pseudocode"}  # double is as proven as ever
+    assert "half_more.py 1 auto auto" in judge.graded
+    rules = [f.rule for f in report.findings if f.file.endswith("wrong/half_more.py")]
+    assert sorted(rules) == [
+        "docstring says what fails",
+        "is a wrong answer of its own",
+        "loses exactly what it should (seed 1)",
+        "signatures are the stub's",
+    ]
+
+
+NO_EDITS = {
+    "stale": ("x / 2, self", "x / 3, self", "line 8: is not found in Halver.halve"),
+    "no name": ("Halver.halve", "Halver.half", "line 7: the right answer defines no Halver.half"),
+    "no base": ("Fails", "From: number.py\nFails", "line 3: there is no right answer number.py"),
+    "no change": ("x / 2 + 1", "round(x / 2, self.digits)", "line 8: changes nothing"),
+    "no change that counts": (
+        "x / 2 + 1",
+        "(round(x / 2, self.digits))",
+        "line 6: comes to the same as solutions/01_numbers/numbers.py",
+    ),
+    "another right answer": (
+        EDIT[EDIT.index("LINES") :],
+        "def double(x: int) -> int:\n    return x << 1\n",
+        "line 7: comes to the same as solutions/01_numbers/variants/shift.py",
+    ),
+    "another wrong answer": (
+        EDIT[EDIT.index("LINES") :],
+        "def double(x: int) -> int:\n    return x + 1\n",
+        "line 7: comes to the same as solutions/01_numbers/wrong/adds_one.py",
+    ),
+    "no Python": ("x / 2 + 1", "x / 2 +", "line 8: gives no Python: invalid syntax"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "problem"), NO_EDITS.values(), ids=NO_EDITS)
+def test_an_edit_that_is_none_is_found_by_its_line(
+    lab: Lab, old: str, new: str, problem: str
+) -> None:
+    text = EDIT.replace(old, new)
+    if "LINES" not in text:
+        text = text.replace("Fails", "From: numbers.py\nFails")
+    (lab.solutions / "wrong" / "half_more.py").write_text(text)
+
+    found = [line for line in failures(prove(lab, seeds=1)) if "of its own" in line]
+
+    name = "solutions/01_numbers/wrong/half_more.py"
+    assert found == [f"{name}: is a wrong answer of its own: half_more.py, {problem}"]
+
+
 def test_a_missing_and_a_stray_file_are_named(lab: Lab) -> None:
     (lab.solutions / "ANSWERS.md").unlink()
     (lab.root / "labs" / "common.py").unlink()

@@ -10,11 +10,13 @@ from grader.course.hidden import (
     HARMLESS,
     Place,
     essence,
+    harmless,
     hidden_lines,
     is_hidden,
     lines_of,
     public_lines,
     telling,
+    whole,
 )
 from grader.course.leak import Leak
 from grader.course.publish import Order, publish
@@ -186,6 +188,66 @@ def test_a_function_is_found_under_other_names(root: Path, scan: Scan) -> None:
     assert leak.text == "fortsetzen is the same code under other names"
     assert leak.place is not None
     assert leak.place.file == "solutions/90_echo/echo.py"
+
+
+EDIT = '''"""The prompt comes back too.
+
+Fails: generate
+"""
+
+LINES = {
+    "generate": r"""
+-     tokens = list(prompt)
++     tokens = [*reversed(prompt)]
+...
+-     return tokens[len(prompt) :]
++     return [token for token in tokens if token > 0]
+""",
+}
+'''
+EDITED = RENAMED.replace("list(anfang)", "[*reversed(anfang)]").replace(
+    "folge[len(anfang) :]", "[token for token in folge if token > 0]"
+)
+
+
+@pytest.mark.parametrize("mark", ["", "+ ", "    ", "- ", "# + ", "> +"])
+def test_a_line_of_an_edit_is_found_with_its_mark_and_without(
+    root: Path, scan: Scan, mark: str
+) -> None:
+    write(root, "solutions/90_echo/wrong/prompt_too.py", EDIT)
+    append(root, "labs/90_echo/README.md", f"{mark}return [token for token in tokens if token > 0]")
+
+    (leak,) = scan()
+
+    assert leak.path == "labs/90_echo/README.md"
+    assert leak.place is not None
+    assert leak.place == Place("solutions/90_echo/wrong/prompt_too.py", 12)
+
+
+def test_an_edit_is_found_under_another_name(root: Path, scan: Scan) -> None:
+    write(root, "solutions/90_echo/wrong/prompt_too.py", EDIT)
+    write(root, "grader/prompt.txt.py", EDIT)
+
+    assert {leak.path for leak in scan()} == {"grader/prompt.txt.py"}
+
+
+def test_a_function_that_an_edit_makes_is_found_under_other_names(root: Path, scan: Scan) -> None:
+    write(root, "grader/weiter.py", EDITED)
+    assert scan() == []
+    write(root, "solutions/90_echo/wrong/prompt_too.py", EDIT)
+
+    (leak,) = scan()
+
+    assert leak.text == "fortsetzen is the same code under other names"
+    assert leak.place is not None
+    assert leak.place.file == "solutions/90_echo/wrong/prompt_too.py"
+
+
+def test_an_edit_that_is_stale_hides_its_lines_all_the_same(root: Path, scan: Scan) -> None:
+    write(root, "solutions/90_echo/wrong/prompt_too.py", EDIT.replace("(prompt)", "(prompts)"))
+    append(root, "labs/90_echo/README.md", "return [token for token in tokens if token > 0]")
+
+    assert [leak.path for leak in scan()] == ["labs/90_echo/README.md"]
 
 
 def test_given_code_in_the_stub_is_allowed(root: Path, scan: Scan) -> None:
@@ -362,9 +424,17 @@ def test_every_answer_of_a_real_lab_would_be_found(files: dict[str, bytes]) -> N
     for path in files:
         code = path.endswith(".py") and path.rpartition("/")[2] != "__init__.py"
         if code and path.startswith(("solutions/", "reference/", "grader/suites/")):
-            forms = hidden.keys() & forms_of(files[path])
+            forms = hidden.keys() & forms_of(whole(files, path))
             kept = [form for form in forms if not public.allows(form, hidden[form])]
             assert len(kept) >= 3, path
+
+
+def test_every_line_of_an_edited_answer_is_known(files: dict[str, bytes]) -> None:
+    hidden = hidden_lines(files)
+    paths = [path for path in files if path.startswith("solutions/") and "/wrong/" in path]
+    assert paths
+    for path in paths:
+        assert forms_of(whole(files, path)) <= hidden.keys() | harmless(), path
 
 
 def test_the_harmless_lines_are_needed(files: dict[str, bytes]) -> None:

@@ -1,19 +1,23 @@
-"""What ``lab new`` and ``lab publish`` do between their options and their exit code."""
+"""What ``lab new``, ``show-wrong`` and ``publish`` do between their options and their exit code."""
 
+import ast
+import difflib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.check_files import shown, wrong_answers
 from grader.course.config import load_course
 from grader.course.held import closing, open_labs
 from grader.course.leak import Leak
 from grader.course.new import write_lab
 from grader.course.publish import Order, Publication, publish
+from grader.edits import base_name, build
 from grader.errors import UsageError
 from grader.guide import typed
-from grader.lab import find_root
+from grader.lab import find_lab, find_root
 from grader.text import visible_line
 
 TITLE = "Your labs"
@@ -42,6 +46,27 @@ def new_lab(name: str) -> int:
     number = int(name[:2])
     print(f"\nnext: lab check {number}, which passes already; then replace the example task")
     print("(CONTRIBUTING.md: Add a lab)")
+    return 0
+
+
+def show_wrong(lab_text: str, name: str) -> int:
+    """Print the answer that a file of ``wrong/`` stands for, and what of its base is changed."""
+    lab = find_lab(lab_text, find_root())
+    names = {file.stem: file for file in wrong_answers(lab)}
+    file = names.get(Path(name).stem)
+    if file is None:
+        near = difflib.get_close_matches(Path(name).stem, names)
+        folder = typed(lab.solutions / "wrong")
+        hint = f"did you mean {' or '.join(near)}?" if near else f"those there are lie in {folder}"
+        raise UsageError(f"{lab.name} has no wrong answer {name!r}", hint)
+    whole = build(file)
+    print(whole, end="")
+    base = base_name(ast.parse(file.read_bytes()), lab.code_name)
+    if base:
+        right = lab.solutions / base
+        sides = (right.read_text(encoding="utf-8").splitlines(), whole.splitlines())
+        titles = (shown(lab, right), shown(lab, file))
+        print("", *difflib.unified_diff(*sides, *titles, lineterm=""), sep="\n")
     return 0
 
 

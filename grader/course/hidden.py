@@ -1,7 +1,8 @@
 """What only instructors may see, line by line, and what of it is public on purpose.
 
 Lines of hidden suites, answers (right and wrong) and oracles are known by their text without
-spaces, comment marks and quotes, and functions also by their shape. Public on purpose is:
+spaces, comment marks and quotes, and functions also by their shape; of wrong answers that are
+edits, those of the whole answer. Public on purpose is:
 
 - the stub, but for the bodies of the functions that a task names, and the prompts of PSEUDOCODE.md;
 - of suites, what the public tests hold too, but for the heads of tests;
@@ -22,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.shapes import shapes
+from grader.edits import built
+from grader.errors import LabError
 from grader.syntax import Function
 
 Files = Mapping[str, bytes]  # by path in the tree
@@ -31,6 +34,7 @@ TELLING = 20  # characters, spaces not counted, from which on a line may give so
 INSTRUCTORS = ("solutions/", "reference/", "grader/suites/")
 ANSWERS = "ANSWERS.md"
 _LAB = re.compile(r"(?:^|/)(?:test_|baseline_)?(\d\d_[a-z0-9_]+)(?:\.py$|/)")
+_WRONG = re.compile(r"(solutions/\d\d_(\w+)/)wrong/\w+\.py")
 _IMPORT = re.compile(r"\W*(?:from\s+\S+\s+import\b|import\s+\S)")
 _NUMBERED = re.compile(r"^\W*\d+\W+")
 _MARKS = string.punctuation.replace("_", "") + "“”…•"
@@ -110,9 +114,26 @@ def hidden_lines(files: Files) -> Hidden:
         for number, line in lines_of(files[path]):
             for form in telling(line) - harmless():
                 found.setdefault(form, []).append(Place(path, number))
-        for shape in shapes(files[path]) if path.endswith(".py") else ():
+        for shape in shapes(whole(files, path)) if path.endswith(".py") else ():
             found.setdefault(shape.digest, []).append(Place(path, shape.line))
     return {form: tuple(places) for form, places in found.items()}
+
+
+def whole(files: Files, path: str) -> bytes:
+    """Return a hidden file; of an edit the answer that it builds.
+
+    Lines of that answer stand in the edit, where marks before them do not count, or in its base;
+    functions may stand in neither.
+    """
+    match = _WRONG.fullmatch(path)
+    if match is None:
+        return files[path]
+    folder, topic = match.groups()
+    try:
+        text = files[path].decode()
+        return built(text, f"{topic}.py", lambda name: files[folder + name].decode()).encode()
+    except (LabError, UnicodeError):
+        return files[path]  # lab check says why; what can be read of it is known all the same
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from grader.check_files import fails_line, solution, variants, wrong_answers
+from grader.edits import build
 from grader.lab import PSEUDOCODE, Lab
 from grader.submission import PSEUDOCODE_NAME
 
@@ -115,7 +116,7 @@ def _answer(lab: Lab, student: str, kind: Kind, count: int) -> Answer:
             choice = wrong_answers(lab)
             file = choice[count * 7 % len(choice)]
             loses = fails_line(lab, file)[0] | {PSEUDOCODE}
-            files = _files(lab, file.read_bytes(), prompts)
+            files = _files(lab, build(file).encode(), prompts)
             return Answer(student, lab, kind, f"wrong/{file.name}", files, loses)
         case Kind.VARIANT | Kind.VARIANT_ALONE:
             choice = variants(lab)

@@ -1,39 +1,8 @@
 """Runs the rows one after the other: right answers, no batch.
 
+From: variants/plain.py
 Fails: generate, engine
 """
-
-from collections.abc import Callable, Sequence
-
-import torch
-from torch import Tensor
-
-from labs.common import LlamaConfig, load_tokenizer, load_weights
-from labs.llama import Llama
-
-Model = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Tensor]:
-    if not all(prompts):
-        raise ValueError("prompts must not hold an empty prompt")
-    width = max(map(len, prompts), default=0)
-    tokens = torch.tensor([[pad_id] * (width - len(row)) + row for row in prompts])
-    gaps = torch.tensor([width - len(row) for row in prompts])
-    valid = torch.arange(width) >= gaps[:, None]
-    return tokens, (valid.cumsum(-1) - 1).clamp(min=0), valid
-
-
-def causal_mask(valid: Tensor) -> Tensor:
-    real = valid[:, :, None] & valid[:, None, :]
-    return (real.tril() | torch.eye(valid.shape[1], dtype=torch.bool, device=valid.device))[:, None]
-
-
-def padding_waste(lengths: list[int]) -> float:
-    if min(lengths, default=0) < 0:
-        raise ValueError("lengths must not be negative")
-    cells = len(lengths) * max(lengths, default=0)
-    return (cells - sum(lengths)) / cells if cells else 0.0
 
 
 def generate(
@@ -56,17 +25,3 @@ def generate(
     if not all(prompts):
         raise ValueError("prompts must not hold an empty prompt")
     return outputs
-
-
-class BatchEngine:
-    def __init__(self, model_path: str) -> None:
-        self.config = LlamaConfig.from_pretrained(model_path)
-        self.model = Llama(self.config, load_weights(model_path))
-        self.tokenizer = load_tokenizer(model_path)
-
-    @torch.inference_mode()
-    def execute(self, prompts: list[str], max_new_tokens: int = 128) -> list[str]:
-        encoded = [self.tokenizer.encode(prompt) for prompt in prompts]
-        eos_ids = self.config.eos_token_ids
-        outputs = generate(self.model, encoded, max_new_tokens, eos_ids, pad_id=0)
-        return [self.tokenizer.decode(output) for output in outputs]
