@@ -19,7 +19,7 @@ endif
 export LAB FROM DEVICE SEED TASK PROMPT
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -68,6 +68,9 @@ lint: $(READY) ## ruff: rules and formatting
 
 types: $(READY) ## pyright, strict on grader/ and reference/
 	@$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
+
+house: $(READY) ## print how large the house is: files, lines, the longest, cycles, repeated lines
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_house.py
 
 load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARGS="--gradings 40"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_load.py $(ARGS)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import UsageError
+from grader.files import check_writable, write_file
 from grader.lab import Lab, all_labs, find_root
 from grader.page import into_page, read_page, write_page
-from grader.report import check_writable, write_file
 from grader.report_terminal import make_console
 
 TOPIC = "tp_linear"  # of the lab whose answer is timed

@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.errors import UsageError
+from grader.files import json_bytes, write_file
 from grader.findings import Finding, Outcome
 from grader.guide import guide_to, typed
 from grader.history import Standing, last_file, next_to_do, standing
 from grader.lab import Lab, all_labs, find_lab, find_root
 from grader.progress import CheckProgress, GradingProgress
-from grader.report import STDOUT, Form, Output, render, write, write_file
+from grader.report import STDOUT, Output, write
 from grader.report_terminal import make_console, render_terminal
 from grader.results import Report
 from grader.summary import score_line
@@ -86,7 +87,7 @@ def _keep(report: Report, path: Path | None) -> None:
     if path is None:
         return
     try:
-        write_file(path, render(report, Form.JSON))
+        write_file(path, json_bytes(report.to_json()))
     except UsageError as error:
         # The report in hand is worth more than the note of it.
         print(f"note: results are not kept: {error.message}", file=sys.stderr)

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from grader import gpu, seccomp
+from grader import ROOT, gpu, seccomp
 
 NOBODY = 65534
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
@@ -117,8 +117,7 @@ def _view(folders: list[str], binds: list[tuple[Path, str]]) -> list[str]:
 
 def _ours() -> list[Path]:
     """Return the folders of the project and of an installed copy: they are covered if in view."""
-    project = Path(__file__).resolve().parent.parent
-    places = {project, *(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))}
+    places = {ROOT, *(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))}
     names = ("grader", "reference", "solutions", "labs", "tests", ".git")
     return [place / name for place in sorted(places) for name in names if (place / name).exists()]
 

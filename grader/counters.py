@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-MAX_OPERATORS = 300  # names that a reading tells
+from grader.wire import MAX_OPERATORS
 
 
 class Dispatch(TorchDispatchMode):

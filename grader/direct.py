@@ -120,6 +120,10 @@ class DirectStudent:
         """Return nothing: what the submission prints is not caught."""
         return ""
 
+    def asked_(self) -> set[str]:
+        """Return nothing: what tests call is not noted."""
+        return set()
+
     def retire_(self) -> None:
         """Do nothing."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from grader import ROOT
 from grader.errors import InferlabError
 from grader.lab import all_labs, find_root
 from grader.notices import INSTALL_BUBBLEWRAP
@@ -146,8 +147,7 @@ def _probe(name: str, code: str, fix: str, *, needed: bool = True) -> Check:
         # From a file, since Triton reads the source of a kernel.
         script = Path(folder, "probe.py")
         script.write_text(code, encoding="utf-8")
-        here = os.fspath(Path(__file__).resolve().parent.parent)
-        environment = os.environ | {"PYTHONPATH": here, "TRITON_INTERPRET": "1"}
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
         environment |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         try:
             done = subprocess.run(

@@ -13,9 +13,9 @@ from typing import Any
 
 from grader import gpu, pseudocode, rules
 from grader.errors import JudgeError, UsageError
+from grader.files import json_bytes, write_file
 from grader.lab import Lab
 from grader.provenance import begun
-from grader.report import Form, render, write_file
 from grader.results import Expected, Report, TestResult, Verdict
 from grader.sandbox import Setting, choose_level
 from grader.scoring import fill_missing, score
@@ -238,7 +238,7 @@ def _setting(
 def save(report: Report, file: Path) -> None:
     """Write the report as JSON, all of it or nothing."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, render(report, Form.JSON))
+    write_file(file, json_bytes(report.to_json()))
 
 
 def _run_session(

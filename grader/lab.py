@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader import ROOT
 from grader.errors import LabError, UsageError
 from grader.table import Table
 from grader.text import visible_line
@@ -154,7 +155,7 @@ def find_root() -> Path:
     """Find the repository: where this package lies, else the working directory or above it."""
     # The package comes first: in a student's clone the judge's own labs decide, not the clone's.
     here = Path.cwd()
-    for folder in (Path(__file__).resolve().parent.parent, here, *here.parents):
+    for folder in (ROOT, here, *here.parents):
         if (folder / "labs").is_dir():
             return folder
     raise UsageError("no labs/ folder here or above", "run this inside the course repository")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.report import write_file
+from grader.files import write_file
 
 BEGIN, END = "<!-- measured: a command writes what follows -->", "<!-- end of it -->"
 

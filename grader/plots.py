@@ -4,16 +4,15 @@ They are shown and never scored. A report of another version, or one written by 
 anything under ``extras["plots"]``: it never breaks a page.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from grader.measured import listed, number_of, table_of, text_of
 from grader.report_plot import Line, draw
 from grader.report_speed import significant
-from grader.results import Report
+from grader.results import MOST_POINTS, Report
 
-MOST_POINTS = 200  # of one line
 YOURS = "yours"
 Points = Sequence[tuple[float, float]]
 
@@ -45,22 +44,6 @@ class Plot:
         x, y = both[-1]
         theirs = f"{self.other_name}: {significant(other[x])}"
         return f"{self.title}, at {significant(x)} {self.axis}: {significant(y)} ({theirs})"
-
-
-class Recorder:
-    """The ``plot`` fixture: hands a plot to the report."""
-
-    def __init__(self, emit: Callable[[str, Any], None]) -> None:
-        self._emit = emit
-
-    def __call__(
-        self, title: str, *, axis: str, unit: str, yours: Points, other: Points, other_name: str
-    ) -> None:
-        """Record two lines of (x, y) points, y 0 or more; without points of yours nothing."""
-        lines = {"yours": [*yours][:MOST_POINTS], "other": [*other][:MOST_POINTS]}
-        if yours:
-            names = {"title": title, "axis": axis, "unit": unit, "other_name": other_name}
-            self._emit("plot", {**names, **lines})
 
 
 def plots_of(report: Report) -> tuple[Plot, ...]:

@@ -12,19 +12,16 @@ from typing import Any
 import pytest
 
 from grader import gpu
-from grader.compare import check
 from grader.draw import Draw
 from grader.errors import NotGraded, StudentMemory, StudentTimeout, SubmissionFault
 from grader.gates import GateFailed, Gates
 from grader.lab import Lab, Task
-from grader.plots import Recorder
+from grader.recorder import Recorder
 from grader.results import Expected, TestResult, Verdict
 from grader.stopwatch import Stopwatch
 from grader.student import Student
 from grader.tiers import Rung
 from grader.verdicts import verdict_of
-
-__all__ = ["JudgePlugin", "check", "task"]
 
 
 def task(

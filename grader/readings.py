@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from grader.collectives import MAX_COLLECTIVES
-from grader.counters import MAX_OPERATORS
 from grader.errors import Mismatch
+from grader.wire import MAX_COLLECTIVES, MAX_OPERATORS
 
 UNCOUNTED = "the cost could not be counted"
 

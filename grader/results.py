@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 SCHEMA = 1
+MOST_POINTS = 200  # of one line of a plot
 
 
 class Verdict(StrEnum):

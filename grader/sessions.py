@@ -13,10 +13,10 @@ import struct
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
+from grader import ROOT
 from grader.errors import JudgeError
 
 PID = struct.Struct("!q")
@@ -65,8 +65,7 @@ def start_anew(folder: str) -> Session:
 
 def start_line(call: str) -> list[str]:
     """Return the command that makes a call of ``grader.session``, such as "main()"."""
-    root = str(Path(__file__).resolve().parent.parent)
-    boot = f"import sys; sys.path.insert(0, {root!r}); from grader.session import *; {call}"
+    boot = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.session import *; {call}"
     return [sys.executable, "-P", "-c", boot]
 
 

@@ -9,15 +9,14 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from grader import ROOT
 from grader.errors import JudgeError
 
 WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
 MAX_REPLY = 64 << 20
-_ROOT = os.fspath(Path(__file__).resolve().parent.parent)
-_BOOT = f"import sys; sys.path.append({_ROOT!r}); from grader.syntax import main; main()"
+_BOOT = f"import sys; sys.path.append({str(ROOT)!r}); from grader.syntax import main; main()"
 _KEPT = ("LD_LIBRARY_PATH",)  # some interpreters do not start without it
 _NO_CODE = 1  # exit status of a reader that failed by an exception
 

@@ -27,6 +27,8 @@ from torch import Tensor
 MAX_HEADER = 2 << 20  # bytes of JSON, which may take thirty times as much once it is read
 MAX_BUFFERS = 20_000
 MAX_FDS = 4  # with one message
+MAX_OPERATORS = 300  # names that a reading of a probe tells
+MAX_COLLECTIVES = 1000
 CHUNK = 128 << 10  # bytes taken from the socket at a time
 INLINE = 64 << 10  # bytes; larger buffers go through the arena
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))

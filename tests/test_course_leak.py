@@ -91,7 +91,7 @@ def test_marks_around_a_line_do_not_count(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["", "return x", "import torch.distributed as dist", "from grader.compare import assert_close"],
+    ["", "return x", "import torch.distributed as dist", "from grader.suite import assert_close"],
 )
 def test_short_lines_and_imports_tell_nothing(line: str) -> None:
     assert telling(line) == set()

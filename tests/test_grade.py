@@ -157,7 +157,7 @@ def test_without_a_sandbox_the_report_says_so() -> None:
 
 SHOWS_INPUT = """
 from grader.errors import Mismatch
-from grader.plugin import task
+from grader.suite import task
 
 @task("scale", gate=True)
 def test_draw(draw):
@@ -184,8 +184,7 @@ def test_seed_repeats_inputs_and_another_changes_them(tmp_path: Path) -> None:
 SUITE = '''
 import pytest
 from grader.errors import Mismatch, NotGraded
-from grader.plugin import task
-from grader.compare import assert_equal
+from grader.suite import assert_equal, task
 
 @task("scale", gate=True)
 def test_passed(student):
@@ -349,7 +348,7 @@ def test_output_stands_with_the_test_that_caused_it(mixed: Report) -> None:
 
 HANGS = """
 import pytest
-from grader.plugin import task
+from grader.suite import task
 
 @task("scale")
 @pytest.mark.parametrize("n", range(30))
@@ -376,7 +375,7 @@ def test_submission_that_eats_all_the_time_earns_timeouts_not_our_pity(tmp_path:
 
 QUICK_THEN_SLOW = """
 import pytest
-from grader.plugin import task
+from grader.suite import task
 
 @task("scale")
 def test_quick(student):
@@ -492,7 +491,7 @@ def test_silence_of_the_session_is_no_exit_code() -> None:
     [
         "def test_a(:\n",
         "import no_such_module\n",
-        "from grader.plugin import task\n@task('unheard')\ndef test_a(student): ...\n",
+        "from grader.suite import task\n@task('unheard')\ndef test_a(student): ...\n",
         "def test_without_a_task(student): ...\n",
     ],
     ids=["syntax", "import", "task", "mark"],

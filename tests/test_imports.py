@@ -1,19 +1,16 @@
-"""Who may import whom (DESIGN, section 2), and that nothing is declared twice."""
+"""What each part of the repository may import, and that nothing is declared twice."""
 
 import ast
-import functools
-import itertools
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from import_graph import ROOT, imports, python_files
 
-from grader.edits import build
 from grader.lab import Lab, all_labs
 
-ROOT = Path(__file__).resolve().parent.parent
 LABS = all_labs(ROOT)
 OURS = frozenset({"grader", "labs", "reference", "solutions", "tests"})
 PACKAGES = frozenset({"torch", "triton"})
@@ -23,33 +20,12 @@ GIVEN_PACKAGES = PACKAGES | {"numpy", "safetensors", "tokenizers", "transformers
 ORACLE_PACKAGES = PACKAGES | {"safetensors"}
 TRAINING = frozenset({"corpus", "measure", "pretrain", "training"})
 TRAINING_PACKAGES = ORACLE_PACKAGES | {"tokenizers", "transformers", "typer"}
-SERVING = frozenset({"wire", "codec", "storage", "objects", "faults"})  # in any worker
-READERS = ("syntax", "uses", "cursor", "scopes")  # run without site-packages
 NO_NAMES = frozenset({"base.py", "helpers.py", "manager.py", "util.py", "utils.py"})
 
 
-def python_files(*folders: str) -> list[Path]:
-    """Our Python files in some folders, without those of hostile and wrong submissions."""
-    found = itertools.chain.from_iterable((ROOT / name).rglob("*.py") for name in folders)
-    return sorted(file for file in found if "wrong" not in file.parts)
-
-
-@functools.cache
-def imports(file: Path) -> set[str]:
-    """Every module that a file imports, anywhere in it; what it takes from a package too."""
-    found: set[str] = set()
-    text = build(file) if file.parent.name == "wrong" else file.read_bytes()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            found |= {f"{module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.partition(".")[0] not in sys.stdlib_module_names}
-
-
 def tops(file: Path) -> set[str]:
-    return {name.partition(".")[0] for name in imports(file)}
+    found = {name.partition(".")[0] for name in imports(file)}
+    return found - sys.stdlib_module_names
 
 
 def of(file: Path, package: str) -> set[str]:
@@ -114,62 +90,6 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
     assert of(file, "labs") <= set(lab.given)
     # A wrong answer may be wrong by an import.
     assert "wrong" in file.parts or found <= {*lab.imports, "labs"}
-
-
-@pytest.mark.parametrize(
-    ("name", "ours"),
-    [
-        ("boot", {"worker", "wire", "interpreter", "rank"}),
-        ("worker", {*SERVING, "probes", "harness", "ring", "shared"}),
-        ("rank", {"collectives", "faults", "wire", "worker"}),
-        ("collectives", {"counters"}),
-        ("harness", {"ring", "shared"}),
-        ("ring", set()),
-        ("shared", set()),
-        ("wire", set()),
-        ("codec", {"wire", "storage"}),
-        ("storage", set()),
-        ("objects", set()),
-        ("faults", set()),
-        ("probes", {"counters", "delegation", "guard"}),
-        ("guard", {"counters", "delegation"}),
-        ("delegation", set()),
-        ("counters", set()),
-        ("interpreter", {"bf16"}),
-        ("bf16", set()),
-    ],
-)
-def test_the_worker_brings_little_of_ours(name: str, ours: set[str]) -> None:
-    assert of(ROOT / "grader" / f"{name}.py", "grader") <= ours
-
-
-@pytest.mark.parametrize("name", READERS)
-def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) -> None:
-    file = ROOT / "grader" / f"{name}.py"
-
-    assert tops(file) <= {"grader"}
-    assert of(file, "grader") <= set(READERS)
-
-
-def test_no_module_of_the_judge_imports_itself_by_way_of_others() -> None:
-    # Imports inside functions count too: they would hide a cycle, not mend it.
-    files = sorted((ROOT / "grader").glob("*.py"))
-    below = {file.stem: of(file, "grader") - {file.stem} for file in files}
-
-    def cycle(name: str, path: tuple[str, ...]) -> tuple[str, ...]:
-        if name in path:
-            return (*path[path.index(name) :], name)
-        if name in clear:
-            return ()
-        for other in sorted(below.get(name, ())):
-            found = cycle(other, (*path, name))
-            if found:
-                return found
-        clear.add(name)
-        return ()
-
-    clear: set[str] = set()
-    assert [cycle(name, ()) for name in below if cycle(name, ())] == []
 
 
 def strings(file: Path) -> Iterator[str]:

@@ -201,12 +201,12 @@ def test_the_root_is_where_the_package_lies_from_any_folder(
 def test_an_installed_package_looks_upward_from_the_working_directory(
     root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = tmp_path_factory.mktemp("site") / "grader" / "lab.py"
-    monkeypatch.setattr("grader.lab.__file__", os.fspath(elsewhere))
+    elsewhere = tmp_path_factory.mktemp("site")
+    monkeypatch.setattr("grader.lab.ROOT", elsewhere)
     monkeypatch.chdir(root / "labs" / "06_layernorm")
 
     assert find_root() == root
 
-    monkeypatch.chdir(elsewhere.parent.parent)
+    monkeypatch.chdir(elsewhere)
     with pytest.raises(UsageError, match="no labs/ folder"):
         find_root()

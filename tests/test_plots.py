@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from grader.plots import Recorder, plots_of
+from grader.plots import plots_of
+from grader.recorder import Recorder
 from grader.report_html import render_html
 from grader.report_terminal import render_terminal
 from tests.sample_reports import mixed, report_of

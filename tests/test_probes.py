@@ -13,9 +13,10 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from grader.counters import MAX_OPERATORS, Launches
+from grader.counters import Launches
 from grader.guard import resolve
 from grader.probes import Probes
+from grader.wire import MAX_OPERATORS
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 RULES = {

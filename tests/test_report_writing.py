@@ -10,7 +10,8 @@ import pytest
 from sample_reports import hostile_everywhere, mixed
 
 from grader.errors import UsageError
-from grader.report import Form, Output, check_writable, planned, write, write_file
+from grader.files import check_writable, write_file
+from grader.report import Form, Output, planned, write
 
 
 def test_writing_replaces_a_file_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

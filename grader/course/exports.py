@@ -17,7 +17,7 @@ from grader.course.gradebook import Gradebook
 from grader.course.marks import Mark
 from grader.course.records import Student
 from grader.course.reports import report_of
-from grader.report import write_file
+from grader.files import write_file
 from grader.report_gradescope import render_gradescope
 from grader.text import encodable, visible_line
 

@@ -19,8 +19,9 @@ from grader.course.pages import points_of, write_pages
 from grader.course.records import Override, Student
 from grader.course.store import Store
 from grader.errors import InferlabError, UsageError
+from grader.files import check_writable, write_file
 from grader.lab import find_lab, find_root, load_lab
-from grader.report import STDOUT, check_writable, write_file
+from grader.report import STDOUT
 from grader.report_terminal import make_console
 from grader.text import number, visible_line
 

@@ -13,8 +13,9 @@ from grader.course.gradebook_commands import NOT_YET, open_store, write_data
 from grader.course.records import Likeness
 from grader.course.similarity import Comparison, compare_class
 from grader.errors import UsageError
+from grader.files import check_writable, json_bytes
 from grader.lab import find_lab, find_root
-from grader.report import STDOUT, check_writable, json_bytes
+from grader.report import STDOUT
 from grader.report_terminal import make_console
 from grader.text import visible_line
 

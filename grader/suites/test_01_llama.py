@@ -13,9 +13,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from grader.compare import assert_close, assert_unmodified, check, expect
-from grader.plugin import task
-from grader.student import Folder, Proxy
+from grader.suite import Folder, Proxy, assert_close, assert_unmodified, check, expect, task
 from reference import checkpoint
 from reference import llama as oracle
 from reference.checkpoint import Model, random_model

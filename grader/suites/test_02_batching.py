@@ -15,10 +15,16 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from grader.compare import assert_equal, assert_unmodified, check, expect
-from grader.errors import Mismatch
-from grader.plugin import task
-from grader.student import Folder, Proxy
+from grader.suite import (
+    Folder,
+    Mismatch,
+    Proxy,
+    assert_equal,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import batching as oracle
 from reference import llama
 from reference.scripted import MaskedModel, Misuse

@@ -17,10 +17,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, describe, expect
-from grader.errors import Mismatch, StudentError
-from grader.plugin import task
-from grader.student import Proxy
+from grader.suite import (
+    Mismatch,
+    Proxy,
+    StudentError,
+    assert_close,
+    assert_equal,
+    assert_unmodified,
+    check,
+    describe,
+    expect,
+    task,
+)
 from reference import beams
 from reference import sampling as oracle
 

@@ -10,10 +10,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
-from grader.errors import Mismatch
-from grader.plugin import task
-from grader.student import Proxy
+from grader.suite import (
+    Mismatch,
+    Proxy,
+    assert_close,
+    assert_equal,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import rope as oracle
 from reference.rope import Update
 

@@ -17,10 +17,16 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
-from grader.errors import Mismatch
-from grader.plugin import task
-from grader.student import Proxy
+from grader.suite import (
+    Mismatch,
+    Proxy,
+    assert_close,
+    assert_equal,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import batching, llama
 from reference import kv_cache as oracle
 from reference.scripted import INTEGERS, MaskedModel, Misuse

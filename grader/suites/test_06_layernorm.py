@@ -11,16 +11,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import (
+from grader.suite import (
+    Race,
     assert_close,
     assert_equal,
+    assert_from_kernels,
     assert_unmodified,
     check,
     expect,
+    task,
 )
-from grader.plugin import task
-from grader.race import Race
-from grader.silence import assert_from_kernels
 from reference import layernorm as oracle
 
 FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16

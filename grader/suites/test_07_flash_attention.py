@@ -10,11 +10,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_unmodified, check, expect
-from grader.errors import NotGraded
-from grader.plugin import task
-from grader.race import Race
-from grader.silence import assert_from_kernels
+from grader.suite import (
+    NotGraded,
+    Race,
+    assert_close,
+    assert_from_kernels,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import attention as oracle
 
 Pair = tuple[Tensor, Tensor]

@@ -14,11 +14,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, silu
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
-from grader.errors import Mismatch
-from grader.group import Group, GroupProxy
-from grader.plugin import task
-from grader.student import PerRank
+from grader.suite import (
+    Group,
+    GroupProxy,
+    Mismatch,
+    PerRank,
+    assert_close,
+    assert_equal,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import tp_linear as oracle
 
 # What is imported late, and NCCL, take seconds to start. After a hang there is less patience.

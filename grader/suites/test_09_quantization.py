@@ -18,11 +18,17 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
-from grader.plugin import task
-from grader.race import Race
-from grader.silence import assert_from_kernels
-from grader.student import Proxy
+from grader.suite import (
+    Proxy,
+    Race,
+    assert_close,
+    assert_equal,
+    assert_from_kernels,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import checkpoint, llama
 from reference import quantization as oracle
 

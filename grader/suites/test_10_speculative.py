@@ -17,9 +17,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_equal, assert_unmodified, check, expect
-from grader.errors import Mismatch
-from grader.plugin import task
+from grader.suite import Mismatch, assert_equal, assert_unmodified, check, expect, task
 from reference import speculative as oracle
 from reference.sampling import chi_square_p
 from reference.scripted import Misuse

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from grader.compare import assert_equal, check, expect
-from grader.plugin import task
+from grader.suite import assert_equal, check, expect, task
 
 
 @task("pad")

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, check, expect
-from grader.plugin import task
+from grader.suite import assert_close, assert_equal, check, expect, task
 
 QUAD = tuple[Tensor, Tensor, Tensor, Tensor]
 QUARTER = torch.tensor([math.pi / 2])  # of a turn per position

@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, expect
-from grader.plugin import task
+from grader.suite import assert_close, expect, task
 
 Triple = tuple[Tensor, Tensor, Tensor]
 

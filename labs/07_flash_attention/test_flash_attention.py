@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, expect
-from grader.plugin import task
+from grader.suite import assert_close, expect, task
 
 Pair = tuple[Tensor, Tensor]
 VALUES = torch.tensor([[1.0], [2.0], [6.0]])[None, None]  # [1, 1, 3, 1]

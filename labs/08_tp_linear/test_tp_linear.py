@@ -6,10 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_equal, check, expect
-from grader.group import GroupProxy
-from grader.plugin import task
-from grader.student import PerRank
+from grader.suite import GroupProxy, PerRank, assert_equal, check, expect, task
 
 WEIGHT = torch.tensor([[1.0, 2, 3, 4], [5, 6, 7, 8]])
 BIAS = torch.tensor([10.0, 20])

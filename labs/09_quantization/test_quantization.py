@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, check, expect
-from grader.plugin import task
-from grader.student import Proxy
+from grader.suite import Proxy, assert_close, assert_equal, check, expect, task
 
 # The row of the handout, two groups of four: steps of 0.5 from -2 on, and of 1 from 0 on.
 W = torch.tensor([[-2.0, 0.0, 1.5, 5.5, 15.0, 1.0, 2.0, 0.0]])

@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.compare import assert_equal, check, expect
-from grader.plugin import task
+from grader.suite import assert_equal, check, expect, task
 
 
 @task("greedy")

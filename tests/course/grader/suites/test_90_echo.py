@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.compare import assert_close, assert_equal, assert_unmodified, check, expect
-from grader.plugin import task
-from grader.student import Proxy
+from grader.suite import Proxy, assert_close, assert_equal, assert_unmodified, check, expect, task
 
 SECRET = "canary-5d1f0c7ae2b94836"  # tests look for it in everything that a submission can reach
 VOCABULARY = 11

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from grader.compare import assert_close, check
-from grader.plugin import task
-from grader.student import PerRank
+from grader.suite import PerRank, assert_close, check, task
 
 
 @task("total", gate=True)

@@ -2,8 +2,7 @@
 
 import torch
 
-from grader.compare import assert_close
-from grader.plugin import task
+from grader.suite import assert_close, task
 
 
 @task("scale")

@@ -2,9 +2,7 @@
 
 import torch
 
-from grader.compare import assert_equal
-from grader.plugin import task
-from grader.student import PerRank
+from grader.suite import PerRank, assert_equal, task
 
 
 @task("total")
