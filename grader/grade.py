@@ -21,6 +21,7 @@ from grader.sandbox import Setting, choose_level
 from grader.scoring import fill_missing, score
 from grader.sessions import Starter, start_anew
 from grader.stage import staged
+from grader.static import Reader, read_code
 from grader.submission import Submission, collect
 
 OnEvent = Callable[[str, Any], None]
@@ -96,6 +97,7 @@ def grade(
     until_lost: bool = False,
     tasks: Collection[str] = (),
     start: Starter = start_anew,
+    read: Reader = read_code,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
 ) -> Report:
@@ -104,8 +106,8 @@ def grade(
     ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
     could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
     lost a point or is sure to: to know which tasks are lost, not how many points. With ``tasks``
-    only the tests of these run; others are not graded. ``start`` starts the session. ``on_event``
-    hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult) and, last,
+    only the tests of these run; others are not graded. ``start`` starts the session and ``read``
+    reads the code: for files of ours there are quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult) and, last,
     ("asked", dict[str, list[str]]): the public names that the tests of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
@@ -118,14 +120,14 @@ def grade(
         submission = freeze(lab, source, stage / "submission")
         # Drawn after the submission is frozen: it cannot depend on it.
         seed = secrets.randbits(31) if seed is None else seed
-        setting = _setting(lab, stage, checkpoints, device, level)
+        setting = worker_setting(lab, stage, checkpoints, device, level)
         provenance = begun(submission, seed, setting, why_not)
         if suite == "public" or not lab.hidden_suite.is_file():
             provenance["suite"] = "public"  # its points do not compare with those of all tests
         progress = Progress(lab, provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
-        closed = _judge_files(lab, submission, progress, hear)
+        closed = _judge_files(lab, submission, progress, hear, read)
         config = {
             "lab": str(lab.folder),
             "setting": asdict(setting),
@@ -190,10 +192,10 @@ def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission
 
 
 def _judge_files(
-    lab: Lab, submission: Submission, progress: Progress, hear: Listener
+    lab: Lab, submission: Submission, progress: Progress, hear: Listener, read: Reader
 ) -> dict[str, str]:
     """Judge what needs no running: rules and pseudocode. Return the tasks that a rule closes."""
-    static = rules.static_check(lab, submission)
+    static = rules.static_check(lab, submission, read)
     notes = pseudocode.grade_pseudocode(lab, submission)
     progress.expected += [*rules.rule_tests(lab), *pseudocode.pseudocode_tests(lab)]
     progress.extras |= {
@@ -209,9 +211,10 @@ def _judge_files(
     return closed
 
 
-def _setting(
+def worker_setting(
     lab: Lab, stage: Path, checkpoints: dict[str, Path], device: str, level: str
 ) -> Setting:
+    """Return what the workers of a lab get."""
     limits, mebi = lab.limits, 1 << 20
     forked = sum(range(limits.ranks + 1)) if limits.ranks > 1 else 0
     processes = limits.processes + THREADS_OF_A_RANK * forked
