@@ -130,25 +130,26 @@ class Quick:
 
     def __init__(self, labs: Sequence[Lab]) -> None:
         self._read = functools.cache(_Reader())
-        self._nurseries: dict[Any, Nursery] = {}
+        self._nurseries: dict[Lab, Nursery] = {}
+        prepared: dict[Any, Nursery] = {}
         for lab in labs:
-            if self._key(lab) not in self._nurseries:
-                self._nurseries[self._key(lab)] = Nursery(lab)
+            key = lab.given, "triton" in lab.imports, lab.limits.ranks
+            self._nurseries[lab] = prepared[key] = prepared.get(key) or Nursery(lab)
         self._server = ForkServer("forked", *(str(lab.folder) for lab in labs))
 
-    def _key(self, lab: Lab) -> Any:
-        return lab.given, "triton" in lab.imports, lab.limits.ranks
-
-    def judge(self, lab: Lab) -> Callable[..., Report]:
-        """Return the judge's ``grade`` for a lab, on a CPU and at level ``none``."""
-        handed = (self._nurseries[self._key(lab)].fileno(),)
+    def judge(self, lab: Lab) -> Callable[..., Report] | None:
+        """Return the judge's ``grade`` for one of the labs, on a CPU and at level ``none``."""
+        nursery = self._nurseries.get(lab)
+        if nursery is None:
+            return None
+        handed = (nursery.fileno(),)
         start = functools.partial(self._server, handed=handed)
         return functools.partial(grade, start=start, read=self._read)
 
     def close(self) -> None:
         """End it all."""
         self._server.close()
-        for nursery in self._nurseries.values():
+        for nursery in {*self._nurseries.values()}:
             nursery.close()
 
 

@@ -93,7 +93,6 @@ def grade(
     seed: int | None = None,
     sandbox: str = "auto",
     suite: str = "all",
-    one_worker: bool = False,
     until_lost: bool = False,
     tasks: Collection[str] = (),
     start: Starter = start_anew,
@@ -103,12 +102,12 @@ def grade(
 ) -> Report:
     """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
 
-    ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
-    could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
-    lost a point or is sure to: to know which tasks are lost, not how many points. With ``tasks``
-    only the tests of these run; others are not graded. ``start`` starts the session and ``read``
-    reads the code: for files of ours there are quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult) and, last,
-    ("asked", dict[str, list[str]]): the public names that the tests of each task called.
+    ``until_lost`` leaves out the rest of a task that has lost a point or is sure to: to know which
+    tasks are lost, not how many points. With ``tasks`` only the tests of these run; others are not
+    graded. ``start`` starts the session and ``read`` reads the code: for files of ours there are
+    quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected),
+    ("test", TestResult) and, last, ("asked", dict[str, list[str]]): the public names that the tests
+    of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)
@@ -133,7 +132,6 @@ def grade(
             "setting": asdict(setting),
             "seed": seed,
             "suite": suite,
-            "one_worker": one_worker,
             "until_lost": until_lost,
             "tasks": sorted(tasks),
             "source": submission.code.decode("utf-8", errors="replace"),

@@ -71,7 +71,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
     pool = WarmPool(lambda: start(setting))
     chosen = frozenset(config["tasks"])
     tasks = (chosen or {task.id for task in lab.tasks}) - {*config["closed"]} - {PSEUDOCODE}
-    pool.expect(min(len(tasks), 1) if config["one_worker"] else len(tasks))
+    pool.expect(len(tasks))
 
     import torch
 
@@ -92,7 +92,6 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
             closed=config["closed"],
             emit=emit,
             stopwatch=stopwatch,
-            one_worker=config["one_worker"],
             until_lost=config["until_lost"],
             tasks=chosen,
         )
@@ -113,7 +112,6 @@ def run_pytest(
     closed: dict[str, str],
     emit: Callable[[str, Any], None],
     stopwatch: Any = None,
-    one_worker: bool = False,
     until_lost: bool = False,
     tasks: frozenset[str] = frozenset(),
 ) -> int:
@@ -130,7 +128,6 @@ def run_pytest(
         closed=closed,
         emit=emit,
         stopwatch=stopwatch,
-        one_worker=one_worker,
         until_lost=until_lost,
         tasks=tasks,
     )

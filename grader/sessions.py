@@ -149,9 +149,9 @@ def die_with(parent: int) -> None:
 
 
 def serve_forks(sock: socket.socket) -> list[int] | None:
-    """Fork for each folder that comes with descriptors: a session's standard input and output first.
+    """Fork for each folder that comes with descriptors: first a standard input and output.
 
-    Returns None in the server once the other side is gone, in each session what else was handed.
+    Returns None in the server once the other side is gone; in each session, what else was handed.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a session
     while True:
