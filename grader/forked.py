@@ -8,6 +8,7 @@ command line but ``lab check`` leads here. ``sample`` holds both ways against ea
 
 import contextlib
 import functools
+import gc
 import json
 import os
 import shutil
@@ -171,6 +172,7 @@ def serve(fd: int, *folders: str) -> None:
     session.preload()
     for folder in folders:
         session.collect(load_lab(Path(folder)))
+    gc.freeze()  # what sessions share is not looked at again, and so not copied
     handed = serve_forks(socket.socket(fileno=fd))
     if handed is not None:
         session.main(functools.partial(fork_worker, *handed))

@@ -114,7 +114,8 @@ class JudgePlugin:
     # -- collection -------------------------------------------------------------------------
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Declare the marker."""
+        """Declare the marker, and let pytest quote no code: to find it costs as much as a test."""
+        config.option.tbstyle = "native"
         config.addinivalue_line("markers", "task(id, weight=1.0, gate=False): part of a task")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
