@@ -56,11 +56,14 @@ class ForkedProcess:
         # Other sessions ask it too: a message is whole, and the answer has a socket of its own.
         with socket.socket(fileno=os.dup(nursery)) as asking, theirs:
             fds = [*handed, printed, theirs.fileno()]
-            socket.send_fds(asking, [json.dumps(request).encode()], fds)
+            with contextlib.suppress(OSError):  # nobody will answer then
+                socket.send_fds(asking, [json.dumps(request).encode()], fds)
         os.close(printed)
         data, self._pidfds, _, _ = socket.recv_fds(self._hears, MAX_ANSWER, 1)
         answer: dict[str, Any] = json.loads(data) if data else {"refused": "the nursery is gone"}
         if "refused" in answer:
+            self.stdout.close()
+            self._hears.close()
             raise JudgeError(f"no worker can be forked: {answer['refused']}")
         self.pid: int = answer["pid"]
         self._code: int | None = None

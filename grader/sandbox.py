@@ -208,9 +208,15 @@ class WorkerProcess:
         self._socket, theirs = socket.socketpair()
         # To the worker and from it; closed once they are mapped.
         self._arenas: tuple[int, ...] = (make_arena(), make_arena())
-        with theirs:
-            handed = [theirs.fileno(), *self._arenas]
+        handed = [theirs.fileno(), *self._arenas]
+        try:
             self._process = (launch or start_confined)(setting, self.folder, handed)
+        except BaseException:
+            self._socket.close()
+            self._close_arenas()
+            raise
+        finally:
+            theirs.close()
         self._cage: limits.Cage | None = None
         assert self._process.stdout is not None
         self._printed = Printed(self._process.stdout, setting.output)
