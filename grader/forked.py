@@ -73,15 +73,17 @@ class ForkedProcess:
         """Return how it ended; raises ``subprocess.TimeoutExpired``."""
         with self._lock:
             if self._code is None:
-                wait = None if timeout is None else int(timeout * 1000)
-                if not has_come(self._hears.fileno(), wait):
-                    raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
-                data = self._hears.recv(MAX_ANSWER)
-                # A nursery that is gone has taken its workers along.
-                self._code = json.loads(data)["ended"] if data else -signal.SIGKILL
+                self._code = self._hear_end(timeout)
                 self._hears.close()
                 os.close(self._pidfds.pop())
             return self._code
+
+    def _hear_end(self, timeout: float | None) -> int:
+        if not has_come(self._hears.fileno(), None if timeout is None else int(timeout * 1000)):
+            raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
+        data = self._hears.recv(MAX_ANSWER)
+        # A nursery that is gone has taken its workers along.
+        return json.loads(data)["ended"] if data else -signal.SIGKILL
 
     def kill(self) -> None:
         """End it now."""

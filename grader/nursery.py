@@ -105,24 +105,27 @@ class Nursery:
     def _become_worker(self, nursery: int, request: dict[str, Any], fds: list[int]) -> NoReturn:
         try:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != nursery:
-                return  # it ended before we could ask for that
-            os.setsid()
-            self.sock.close()
-            for pidfd, (_, hears) in self.alive.items():
-                os.close(pidfd)
-                hears.close()
-            for target in (1, 2):
-                os.dup2(fds[3], target)
-            os.close(fds[3])
-            os.environ.clear()
-            os.environ.update(request["environment"])
-            os.chdir(request["folder"])
-            forget_randomness()
-            channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
-            boot.serve(channel, request["config"], self.given)
+            if os.getppid() == nursery:  # else it ended before we could ask for that
+                self._begin(request, fds)
         finally:
             os._exit(1)
+
+    def _begin(self, request: dict[str, Any], fds: list[int]) -> NoReturn:
+        """Take what is the worker's own in place of what is ours, and serve."""
+        os.setsid()
+        self.sock.close()
+        for pidfd, (_, hears) in self.alive.items():
+            os.close(pidfd)
+            hears.close()
+        for target in (1, 2):
+            os.dup2(fds[3], target)
+        os.close(fds[3])
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        forget_randomness()
+        channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
+        boot.serve(channel, request["config"], self.given)
 
     def bury(self, pidfd: int) -> None:
         """Tell how a worker ended, and kill what it has left behind."""
