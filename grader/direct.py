@@ -120,7 +120,14 @@ class DirectStudent:
         """Return nothing: what the submission prints is not caught."""
         return ""
 
+    def asked_(self) -> set[str]:
+        """Return nothing: only ``lab check`` wants to know."""
+        return set()
+
     def retire_(self) -> None:
+        """Do nothing."""
+
+    def close_(self) -> None:
         """Do nothing."""
 
     def __getattr__(self, name: str) -> Any:
