@@ -19,7 +19,7 @@ from grader.report import Form, render, write_file
 from grader.results import Expected, Report, TestResult, Verdict
 from grader.sandbox import Setting, choose_level
 from grader.scoring import fill_missing, score
-from grader.sessions import Starter, start_anew
+from grader.sessions import Session, Starter, start_anew
 from grader.stage import staged
 from grader.static import Reader, read_code
 from grader.submission import Submission, collect
@@ -126,18 +126,22 @@ def grade(
         progress = Progress(lab, provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
-        closed = _judge_files(lab, submission, progress, hear, read)
-        config = {
-            "lab": str(lab.folder),
-            "setting": asdict(setting),
-            "seed": seed,
-            "suite": suite,
-            "until_lost": until_lost,
-            "tasks": sorted(tasks),
-            "source": submission.code.decode("utf-8", errors="replace"),
-            "closed": closed,
-        }
-        _run_session(config, lab, progress, hear, start)
+        # The session starts while files are judged.
+        with contextlib.ExitStack() as ending:
+            session = ending.enter_context(start(str(stage)))
+            ending.callback(session.kill)
+            closed = _judge_files(lab, submission, progress, hear, read)
+            config = {
+                "lab": str(lab.folder),
+                "setting": asdict(setting),
+                "seed": seed,
+                "suite": suite,
+                "until_lost": until_lost,
+                "tasks": sorted(tasks),
+                "source": submission.code.decode("utf-8", errors="replace"),
+                "closed": closed,
+            }
+            _run_session(session, config, lab, progress, hear)
         provenance["seconds"] = round(time.monotonic() - hear.started, 2)
         report = progress.report(partial=False)
     if partial_file is not None:
@@ -243,23 +247,21 @@ def save(report: Report, file: Path) -> None:
 
 
 def _run_session(
-    config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener, start: Starter
+    session: Session, config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener
 ) -> None:
     """Run the suites in a process of their own; a silent test is not the student's fault."""
-    with start(str(config["setting"]["stage"])) as session:
-        assert session.stdin is not None
-        assert session.stdout is not None
-        slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
-        alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
-        alarm.start()
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                session.stdin.write(json.dumps(config, default=str).encode())
-                session.stdin.close()
-            code = _follow(session.stdout, progress, hear)
-        finally:
-            alarm.cancel()
-            session.kill()
+    assert session.stdin is not None
+    assert session.stdout is not None
+    slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
+    alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
+    alarm.start()
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            session.stdin.write(json.dumps(config, default=str).encode())
+            session.stdin.close()
+        code = _follow(session.stdout, progress, hear)
+    finally:
+        alarm.cancel()
     # A manifest without a test comes from a suite that cannot be read: pytest says 2, or 5.
     if code not in (0, 1) and not (hear.begun or (code is None and hear.announced)):
         raise JudgeError(

@@ -125,6 +125,7 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
         ("ring", set()),
         ("shared", set()),
         ("wire", set()),
+        ("nursery", {"boot", "wire"}),
         ("codec", {"wire", "storage"}),
         ("storage", set()),
         ("objects", set()),
@@ -139,6 +140,15 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
 )
 def test_the_worker_brings_little_of_ours(name: str, ours: set[str]) -> None:
     assert of(ROOT / "grader" / f"{name}.py", "grader") <= ours
+
+
+def test_the_proof_alone_leads_past_the_sandbox() -> None:
+    files = python_files("grader", "tests")
+
+    assert {file.stem for file in files if "forked" in of(file, "grader")} == {
+        "check",
+        "test_forked",
+    }
 
 
 @pytest.mark.parametrize("name", READERS)
