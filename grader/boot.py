@@ -8,6 +8,8 @@ import os
 import resource
 import socket
 import sys
+from types import ModuleType
+from typing import Any, NoReturn
 
 import torch
 
@@ -31,19 +33,33 @@ def main() -> None:
     for fd in sys.argv[1:4]:
         os.set_inheritable(int(fd), False)
     config = json.loads(sys.argv[4])
+    given = prepare(config)
+    gc.enable()
+    serve(channel, config, given)
+
+
+def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
+    """Import all that a worker may need, and return what is given. On a CPU no thread starts."""
     torch.set_num_threads(config["threads"])
-    worker = _worker(channel, config["device"], config["ranks"])
+    if config["ranks"] > 1:
+        importlib.import_module("grader.rank")
     sys.path.insert(0, config["given_path"])
-    for name in config["given"]:
-        worker.given[name] = importlib.import_module(f"labs.{name}")
-    if worker.device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
-        torch.zeros(1, device=worker.device)
+    given = {name: importlib.import_module(f"labs.{name}") for name in config["given"]}
+    device = torch.device(config["device"])
+    if device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
+        torch.zeros(1, device=device)
     if config["triton"]:
         # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
         from grader import interpreter
 
-        interpreter.prepare(worker.device.type)
-    gc.enable()
+        interpreter.prepare(device.type)
+    return given
+
+
+def serve(channel: Channel, config: dict[str, Any], given: dict[str, ModuleType]) -> NoReturn:
+    """Take the limits, say that we are ready, and answer until the judge is gone."""
+    worker = _worker(channel, config["device"], config["ranks"])
+    worker.given = given
     limit(config["rlimits"])
     channel.send({"op": "ready"}, [], None)
     with contextlib.suppress(Exception):

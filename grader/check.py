@@ -1,30 +1,31 @@
 """The proof of a lab: its suite passes right answers and fails wrong ones.
 
-Each grading is a session of its own, so they run side by side in threads. The order of the
-findings depends on the files alone, never on what ended first.
+Each grading is a session of its own, so they run side by side in threads. Files of ours are graded
+the quick way (``forked``) where there is one, and a sample of them the whole way too. The order of
+the findings depends on the files alone, never on what ended first.
 """
 
-import contextlib
 import fnmatch
 import functools
 import os
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from grader.check_code import Proven
-from grader.check_files import check_files, fails_line, shown, solution, variants, wrong_answers
+from grader.check_files import check_files
 from grader.check_reports import Graded, Role, judge
-from grader.controls import make_controls
-from grader.edits import build
-from grader.errors import InferlabError, LabError
+from grader.errors import InferlabError
 from grader.findings import CheckReport, Finding, OnProgress, Outcome
 from grader.lab import Lab
 from grader.results import Expected, Report
-from grader.sessions import ForkServer
+from grader.sample import compare, draw
+from grader.trials import Trial, plan
 
 
 class Grade(Protocol):
@@ -38,24 +39,22 @@ class Grade(Protocol):
         device: str,
         seed: int,
         sandbox: str,
-        one_worker: bool,
         until_lost: bool,
         tasks: Collection[str],
         on_event: Callable[[str, Any], None],
     ) -> Report: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One grading to be made; ``label`` is what ``only`` selects by."""
+def _none(lab: Lab) -> Grade | None:
+    return None
 
-    lab: Lab
-    role: Role
-    label: str
-    file: str
-    source: Path
-    seed: int
-    fails: frozenset[str] = frozenset()
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """``whole`` grades as students are graded; ``quick`` gives what is quicker, if a lab has it."""
+
+    whole: Grade
+    quick: Callable[[Lab], Grade | None] = _none
 
 
 def check_labs(
@@ -69,13 +68,15 @@ def check_labs(
     only: Sequence[str] = (),
     brief: bool = False,
     whole: bool = False,
+    sample_date: str = "",
     on_progress: OnProgress | None = None,
-    grade: Grade | None = None,
+    judges: Judges | None = None,
 ) -> CheckReport:
     """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``solution``, ``stub``,
     ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
     ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
-    also those whose code is that of a right answer which has passed in this check.
+    also those whose code is that of a right answer which has passed in this check. What is graded
+    both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
     """
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
         trials = [
@@ -84,76 +85,40 @@ def check_labs(
             for trial in plan(lab, seeds, wrong_seeds, Path(folder) / lab.name)
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
         ]
-        with _judge() if grade is None else contextlib.nullcontext(grade) as judging:
+        with _judges(labs, device, sandbox) if judges is None else nullcontext(judges) as judging:
             crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
             runner = _Runner(judging, device, sandbox, brief, crowd)
-            graded = _run(trials, runner, jobs, on_progress, learn=not (whole or brief))
+            date = sample_date or ("" if only else f"{datetime.now(UTC):%Y-%m-%d}")
+            sampled = [
+                place
+                for place in (draw(trials, date) if date else ())
+                if judging.quick(trials[place].lab) is not None
+            ]
+            learn = not (whole or brief)
+            graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
     findings: list[Finding] = []
     for lab in labs:
         findings += [] if only else check_files(lab)
-        for item in graded:
+        for place, item in enumerate(graded):
             findings += judge(item) if item.lab is lab else ()
+            if item.lab is lab and place in again:
+                findings.append(compare(item, again[place]))
     return CheckReport(tuple(findings))
-
-
-def plan(lab: Lab, seeds: int, wrong_seeds: int, folder: Path) -> Iterator[Trial]:
-    """List the gradings of a lab: right and wrong answers under seeds from 1, all else under 1."""
-    stub = shown(lab, lab.stub)
-    if lab.stub.is_file():
-        yield Trial(lab, Role.STUB, "stub", stub, lab.folder, 1)
-    for seed in range(1, seeds + 1):
-        if solution(lab).is_file():
-            name = shown(lab, solution(lab))
-            yield Trial(lab, Role.SOLUTION, "solution", name, lab.solutions, seed)
-        for file in variants(lab):
-            label = f"variants/{file.name}"
-            yield Trial(lab, Role.VARIANT, label, shown(lab, file), file, seed)
-    for file in wrong_answers(lab):
-        fails, problem = fails_line(lab, file)
-        whole = None if problem else _write_built(file, folder / "wrong")
-        if whole is not None:  # else a finding of the file says why
-            label = f"wrong/{file.name}"
-            for seed in range(1, wrong_seeds + 1):
-                yield Trial(lab, Role.WRONG, label, shown(lab, file), whole, seed, fails)
-    for name, file in _write_controls(lab, folder).items():
-        yield Trial(lab, Role.CONTROL, f"controls/{name}", f"control {name}", file, 1)
-
-
-def _write_built(file: Path, folder: Path) -> Path | None:
-    """Write the whole answer that a wrong one stands for; None if it stands for none."""
-    try:
-        text = build(file)
-    except LabError:
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    written = folder / file.name
-    written.write_text(text, encoding="utf-8")
-    return written
-
-
-def _write_controls(lab: Lab, folder: Path) -> dict[str, Path]:
-    try:
-        controls = make_controls(lab.stub.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
-        return {}  # check_files says what is wrong with the stub
-    folder.mkdir(parents=True, exist_ok=True)
-    written: dict[str, Path] = {}
-    for name, source in controls.items():
-        written[name] = folder / f"{name}.py"
-        written[name].write_text(source, encoding="utf-8")
-    return written
 
 
 @dataclass(frozen=True, slots=True)
 class _Runner:
-    grade: Grade
+    judges: Judges
     device: str
     sandbox: str
     brief: bool
     crowd: float
     proven: Proven = field(default_factory=Proven)
 
-    def __call__(self, trial: Trial) -> Graded:
+    def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
+        """Grade the quick way if there is one; ``again``: the whole way."""
+        quick = None if again else self.judges.quick(trial.lab)
+        grade = quick or self.judges.whole
         manifest: list[Expected] = []
         asked: dict[str, list[str]] = {}
 
@@ -166,16 +131,12 @@ class _Runner:
         report: Report | None = None
         failure = ""
         try:
-            report = self.grade(
+            report = grade(
                 trial.lab,
                 trial.source,
                 device=self.device,
                 seed=trial.seed,
-                sandbox=self.sandbox,
-                # Our own wrong answers need no isolation from themselves: one worker start for each
-                # instead of one for each task halves the time of a check.
-                # Right answers have workers of their own, as students have, under the first seed.
-                one_worker=trial.role in (Role.WRONG, Role.CONTROL) or trial.seed > 1,
+                sandbox="none" if quick else self.sandbox,
                 # All that counts of a wrong answer is which tasks it loses; a control must not
                 # earn a single test.
                 until_lost=trial.role is Role.WRONG,
@@ -205,16 +166,22 @@ class _Runner:
         return left if len(left) < len(trial.lab.tasks) else ()
 
 
-@contextlib.contextmanager
-def _judge() -> Generator[Grade, None, None]:
-    """Give the judge, its sessions forked: to start each anew would be half of the work."""
-    from grader.grade import grade
+@contextmanager
+def _judges(labs: Sequence[Lab], device: str, sandbox: str) -> Generator[Judges, None, None]:
+    """Give the judges, their sessions forked: to start each anew would be half of the work."""
+    from grader.forked import Quick
+    from grader.grade import choose_device, grade
+    from grader.sessions import ForkServer
 
-    server = ForkServer()
-    try:
-        yield functools.partial(grade, start=server)
-    finally:
-        server.close()
+    with ExitStack() as stack:
+        server = ForkServer()
+        stack.callback(server.close)
+        # What a stranger's code may try, and what CUDA does, no fork shows.
+        may = sandbox != "required"
+        found = [lab for lab in labs if may and choose_device(device, lab.limits.ranks) == "cpu"]
+        quick = Quick(found)
+        stack.callback(quick.close)
+        yield Judges(functools.partial(grade, start=server), quick.judge)
 
 
 def _problems(graded: Graded) -> str:
@@ -225,31 +192,42 @@ def _problems(graded: Graded) -> str:
 
 def _run(
     trials: list[Trial],
+    sampled: Collection[int],
     runner: _Runner,
     jobs: int,
     on_progress: OnProgress | None,
     *,
     learn: bool,
-) -> list[Graded]:
-    """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out."""
+) -> tuple[list[Graded], dict[int, Graded]]:
+    """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out.
+
+    Those in the sample are made a second time, the whole way, and returned by their places.
+    """
     places = range(len(trials))
     wrong = [place for place in places if trials[place].role is Role.WRONG]
     others = [place for place in places if trials[place].role is not Role.WRONG]
     graded: dict[int, Graded] = {}
+    again: dict[int, Graded] = {}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
             for wave in (others, wrong):
                 if learn and graded and wave:
                     runner = replace(runner, proven=Proven(graded.values()))
-                futures = {pool.submit(runner, trials[place]): place for place in wave}
+                # What takes longest comes first.
+                twice = [(place, again) for place in wave if place in sampled]
+                futures = {
+                    pool.submit(runner, trials[place], again=into is again): (place, into)
+                    for place, into in (*twice, *((place, graded) for place in wave))
+                }
                 for future in as_completed(futures):
-                    place = futures[future]
-                    graded[place] = future.result()
+                    place, into = futures[future]
+                    into[place] = future.result()
                     if on_progress is not None:
-                        trial, problems = trials[place], _problems(graded[place])
+                        trial, problems = trials[place], _problems(into[place])
                         label = f"{trial.lab.name} {trial.label}{problems}"
-                        on_progress(len(graded), len(trials), label)
+                        done, all_ = len(graded) + len(again), len(trials) + len(sampled)
+                        on_progress(done, all_, label)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [graded[place] for place in places]
+    return [graded[place] for place in places], again

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from grader.check_reports import RIGHT, Graded, Role
+from grader.check_reports import RIGHT, RIGHT_ROLES, Graded
 from grader.lab import Lab
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -19,7 +19,7 @@ class Proven:
 
     def __init__(self, gradings: Iterable[Graded] = ()) -> None:
         self._asked: dict[tuple[str, str], set[str]] = {}  # by lab and task
-        right = [item for item in gradings if item.role in (Role.SOLUTION, Role.VARIANT)]
+        right = [item for item in gradings if item.role in RIGHT_ROLES]
         for graded in right:
             for task, names in graded.asked.items():
                 self._asked.setdefault((graded.lab.name, task), set()).update(names)

@@ -25,6 +25,9 @@ class Role(StrEnum):
     CONTROL = "control"
 
 
+RIGHT_ROLES = (Role.SOLUTION, Role.VARIANT)
+
+
 @dataclass(frozen=True, slots=True)
 class Graded:
     """One grading that was made; ``report`` is None if it failed, ``failure`` says why."""

@@ -11,6 +11,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
@@ -134,10 +135,17 @@ def check(
     whole: Annotated[
         bool, typer.Option("--whole", help="of wrong answers, also what a right one has proven")
     ] = False,
+    sample_date: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
+    ] = None,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
-    proof = commands.Proof(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole)
+    date = f"{sample_date:%Y-%m-%d}" if sample_date else ""
+    proof = commands.Proof(
+        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date)
+    )
     raise typer.Exit(commands.check(proof))
 
 

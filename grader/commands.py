@@ -171,6 +171,7 @@ class Proof:
     only: tuple[str, ...]
     brief: bool
     whole: bool
+    sample_date: str
 
 
 def check(proof: Proof) -> int:
@@ -195,6 +196,7 @@ def check(proof: Proof) -> int:
             only=proof.only,
             brief=proof.brief,
             whole=proof.whole,
+            sample_date=proof.sample_date,
             on_progress=progress.on_progress,
         )
     if not report.findings:

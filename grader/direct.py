@@ -121,10 +121,13 @@ class DirectStudent:
         return ""
 
     def asked_(self) -> set[str]:
-        """Return nothing: what tests call is not noted."""
+        """Return nothing: only ``lab check`` wants to know."""
         return set()
 
     def retire_(self) -> None:
+        """Do nothing."""
+
+    def close_(self) -> None:
         """Do nothing."""
 
     def __getattr__(self, name: str) -> Any:

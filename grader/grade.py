@@ -19,8 +19,9 @@ from grader.provenance import begun
 from grader.results import Expected, Report, TestResult, Verdict
 from grader.sandbox import Setting, choose_level
 from grader.scoring import fill_missing, score
-from grader.sessions import Starter, start_anew
+from grader.sessions import Session, Starter, start_anew
 from grader.stage import staged
+from grader.static import Reader, read_code
 from grader.submission import Submission, collect
 
 OnEvent = Callable[[str, Any], None]
@@ -92,21 +93,21 @@ def grade(
     seed: int | None = None,
     sandbox: str = "auto",
     suite: str = "all",
-    one_worker: bool = False,
     until_lost: bool = False,
     tasks: Collection[str] = (),
     start: Starter = start_anew,
+    read: Reader = read_code,
     on_event: OnEvent | None = None,
     partial_file: Path | None = None,
 ) -> Report:
     """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
 
-    ``one_worker`` keeps a worker from task to task: for files of ours alone, since a submission
-    could learn from one task for the next. ``until_lost`` leaves out the rest of a task that has
-    lost a point or is sure to: to know which tasks are lost, not how many points. With ``tasks``
-    only the tests of these run; others are not graded. ``start`` starts the session. ``on_event``
-    hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult) and, last,
-    ("asked", dict[str, list[str]]): the public names that the tests of each task called.
+    ``until_lost`` leaves out the rest of a task that has lost a point or is sure to: to know which
+    tasks are lost, not how many points. With ``tasks`` only the tests of these run; others are not
+    graded. ``start`` starts the session and ``read`` reads the code: for files of ours there are
+    quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected),
+    ("test", TestResult) and, last, ("asked", dict[str, list[str]]): the public names that the tests
+    of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)
@@ -118,26 +119,29 @@ def grade(
         submission = freeze(lab, source, stage / "submission")
         # Drawn after the submission is frozen: it cannot depend on it.
         seed = secrets.randbits(31) if seed is None else seed
-        setting = _setting(lab, stage, checkpoints, device, level)
+        setting = worker_setting(lab, stage, checkpoints, device, level)
         provenance = begun(submission, seed, setting, why_not)
         if suite == "public" or not lab.hidden_suite.is_file():
             provenance["suite"] = "public"  # its points do not compare with those of all tests
         progress = Progress(lab, provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
-        closed = _judge_files(lab, submission, progress, hear)
-        config = {
-            "lab": str(lab.folder),
-            "setting": asdict(setting),
-            "seed": seed,
-            "suite": suite,
-            "one_worker": one_worker,
-            "until_lost": until_lost,
-            "tasks": sorted(tasks),
-            "source": submission.code.decode("utf-8", errors="replace"),
-            "closed": closed,
-        }
-        _run_session(config, lab, progress, hear, start)
+        # The session starts while files are judged.
+        with contextlib.ExitStack() as ending:
+            session = ending.enter_context(start(str(stage)))
+            ending.callback(session.kill)
+            closed = _judge_files(lab, submission, progress, hear, read)
+            config = {
+                "lab": str(lab.folder),
+                "setting": asdict(setting),
+                "seed": seed,
+                "suite": suite,
+                "until_lost": until_lost,
+                "tasks": sorted(tasks),
+                "source": submission.code.decode("utf-8", errors="replace"),
+                "closed": closed,
+            }
+            _run_session(session, config, lab, progress, hear)
         provenance["seconds"] = round(time.monotonic() - hear.started, 2)
         report = progress.report(partial=False)
     if partial_file is not None:
@@ -190,10 +194,10 @@ def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission
 
 
 def _judge_files(
-    lab: Lab, submission: Submission, progress: Progress, hear: Listener
+    lab: Lab, submission: Submission, progress: Progress, hear: Listener, read: Reader
 ) -> dict[str, str]:
     """Judge what needs no running: rules and pseudocode. Return the tasks that a rule closes."""
-    static = rules.static_check(lab, submission)
+    static = rules.static_check(lab, submission, read)
     notes = pseudocode.grade_pseudocode(lab, submission)
     progress.expected += [*rules.rule_tests(lab), *pseudocode.pseudocode_tests(lab)]
     progress.extras |= {
@@ -209,9 +213,10 @@ def _judge_files(
     return closed
 
 
-def _setting(
+def worker_setting(
     lab: Lab, stage: Path, checkpoints: dict[str, Path], device: str, level: str
 ) -> Setting:
+    """Return what the workers of a lab get."""
     limits, mebi = lab.limits, 1 << 20
     forked = sum(range(limits.ranks + 1)) if limits.ranks > 1 else 0
     processes = limits.processes + THREADS_OF_A_RANK * forked
@@ -242,23 +247,21 @@ def save(report: Report, file: Path) -> None:
 
 
 def _run_session(
-    config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener, start: Starter
+    session: Session, config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener
 ) -> None:
     """Run the suites in a process of their own; a silent test is not the student's fault."""
-    with start(str(config["setting"]["stage"])) as session:
-        assert session.stdin is not None
-        assert session.stdout is not None
-        slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
-        alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
-        alarm.start()
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                session.stdin.write(json.dumps(config, default=str).encode())
-                session.stdin.close()
-            code = _follow(session.stdout, progress, hear)
-        finally:
-            alarm.cancel()
-            session.kill()
+    assert session.stdin is not None
+    assert session.stdout is not None
+    slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
+    alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
+    alarm.start()
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            session.stdin.write(json.dumps(config, default=str).encode())
+            session.stdin.close()
+        code = _follow(session.stdout, progress, hear)
+    finally:
+        alarm.cancel()
     # A manifest without a test comes from a suite that cannot be read: pytest says 2, or 5.
     if code not in (0, 1) and not (hear.begun or (code is None and hear.announced)):
         raise JudgeError(

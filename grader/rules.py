@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from grader.lab import PSEUDOCODE, Lab, Rule, Task
 from grader.results import Expected, TestResult, Verdict
-from grader.static import Facts, Fault, Reference, read_code
+from grader.static import Facts, Fault, Reader, Reference, read_code
 from grader.submission import Submission
 
 SUITE = "rules"
@@ -62,9 +62,9 @@ class StaticReport:
     annotated: float | None = None  # share of arguments with an annotation, None without any
 
 
-def static_check(lab: Lab, submission: Submission) -> StaticReport:
-    """Read the code in a limited process and hold it against the lab's rules."""
-    facts = read_code(submission.code)
+def static_check(lab: Lab, submission: Submission, read: Reader = read_code) -> StaticReport:
+    """Read the code, in a limited process, and hold it against the lab's rules."""
+    facts = read(submission.code)
     if facts.fault is not None:
         return StaticReport(facts.fault)
     share = facts.annotated / facts.arguments if facts.arguments else None

@@ -28,10 +28,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 from grader import limits
 from grader.confine import confine, launcher_environment, worker_environment
@@ -122,12 +123,84 @@ def probe() -> str:
     return f"bubblewrap does not work here ({lines[-1]})"
 
 
+class Process(Protocol):
+    """What a worker runs in, with what it prints on ``stdout``."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how it ended; raises ``subprocess.TimeoutExpired``."""
+        ...
+
+    def kill(self) -> None:
+        """End it now."""
+        ...
+
+
+# Of a setting, the worker's folder, and three descriptors: its socket, its inbox, its outbox.
+Launch = Callable[[Setting, Path, list[int]], Process]
+
+
+def start_confined(setting: Setting, folder: Path, handed: list[int]) -> Process:
+    """Start an interpreter for one worker, as the setting's level asks for."""
+    # The worker's arguments: socket, its inbox, its outbox, what to prepare, where our code is.
+    args = [*map(str, handed), json.dumps(worker_config(setting)), setting.seen("judge")]
+    python = [sys.executable, "-I", "-B", "-u", "-c", BOOT, *args]
+    if setting.level == "none":
+        return subprocess.Popen(
+            python,
+            env=worker_environment(setting.device, str(folder)),
+            pass_fds=handed,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+        )
+    binds = [(setting.stage / part, f"/{part}") for part in ("judge", "given", "submission")]
+    for name, path in setting.checkpoints.items():
+        binds.append((path, f"/given/labs/checkpoints/{name}"))
+    binds.append((folder, "/folder"))
+    command, passed = confine(python, binds, setting.device)
+    try:
+        return subprocess.Popen(
+            command,
+            env=launcher_environment(),
+            pass_fds=[*handed, *passed],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+        )
+    finally:
+        for fd in passed:
+            os.close(fd)
+
+
+def worker_config(setting: Setting) -> dict[str, Any]:
+    """Return what a worker prepares before it is ready."""
+    return {
+        "device": setting.device,
+        "threads": setting.threads,
+        "given_path": setting.seen("given"),
+        "given": setting.given,
+        "rlimits": setting.rlimits,
+        "triton": setting.triton,
+        "ranks": setting.ranks,
+    }
+
+
 class WorkerProcess:
     """A running worker, from the judge's side; ``channel`` talks to it once it is ready."""
 
     channel: "Channel"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, launch: Launch | None = None) -> None:
+        """``launch`` starts the process; None: an interpreter of its own, confined."""
         self._setting = setting
         self.folder = Path(tempfile.mkdtemp(prefix="folder-", dir=setting.stage))
         self.folder.chmod(0o755)
@@ -135,57 +208,20 @@ class WorkerProcess:
         self._socket, theirs = socket.socketpair()
         # To the worker and from it; closed once they are mapped.
         self._arenas: tuple[int, ...] = (make_arena(), make_arena())
-        with theirs:
-            self._process = self._start([theirs.fileno(), *self._arenas])
+        handed = [theirs.fileno(), *self._arenas]
+        try:
+            self._process = (launch or start_confined)(setting, self.folder, handed)
+        except BaseException:
+            self._socket.close()
+            self._close_arenas()
+            raise
+        finally:
+            theirs.close()
         self._cage: limits.Cage | None = None
         assert self._process.stdout is not None
         self._printed = Printed(self._process.stdout, setting.output)
         self._killed = False
         self._reason = ""
-
-    def _start(self, handed: list[int]) -> subprocess.Popen[bytes]:
-        setting = self._setting
-        # The worker's arguments: socket, its inbox, its outbox, what to prepare, where our code is.
-        config = {
-            "device": setting.device,
-            "threads": setting.threads,
-            "given_path": setting.seen("given"),
-            "given": setting.given,
-            "rlimits": setting.rlimits,
-            "triton": setting.triton,
-            "ranks": setting.ranks,
-        }
-        args = [*map(str, handed), json.dumps(config), setting.seen("judge")]
-        python = [sys.executable, "-I", "-B", "-u", "-c", BOOT, *args]
-        if setting.level == "none":
-            return subprocess.Popen(
-                python,
-                env=worker_environment(setting.device, str(self.folder)),
-                pass_fds=handed,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=self.folder,
-                start_new_session=True,
-            )
-        binds = [(setting.stage / part, f"/{part}") for part in ("judge", "given", "submission")]
-        for name, path in setting.checkpoints.items():
-            binds.append((path, f"/given/labs/checkpoints/{name}"))
-        binds.append((self.folder, "/folder"))
-        command, passed = confine(python, binds, setting.device)
-        try:
-            return subprocess.Popen(
-                command,
-                env=launcher_environment(),
-                pass_fds=[*handed, *passed],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd="/",
-            )
-        finally:
-            for fd in passed:
-                os.close(fd)
 
     def is_ready(self) -> bool:
         """Tell, without waiting, whether the worker has said that it is ready, or has died."""

@@ -22,8 +22,11 @@ from grader.sessions import die_with_parent, serve_forks
 PRELOADED = ("torch", "pytest", "grader.plugin", "grader.stopwatch", "grader.student")
 
 
-def main() -> None:
-    """Read the configuration, run pytest, and end with one line that says so."""
+def main(start: Callable[[Setting], WorkerProcess] = WorkerProcess) -> None:
+    """Read the configuration, run pytest, and end with one line that says so.
+
+    ``start`` starts a worker.
+    """
     sys.dont_write_bytecode = True
     die_with_parent()
     config = json.load(sys.stdin)
@@ -35,28 +38,40 @@ def main() -> None:
         out.write(json.dumps([event, data], default=dataclasses.asdict) + "\n")
         out.flush()
 
-    emit("end", run(config, emit))
+    emit("end", run(config, emit, start))
 
 
 def serve(fd: int) -> None:
     """Import what sessions need, then become one in each process that is forked."""
     die_with_parent()
-    for name in PRELOADED:
-        importlib.import_module(name)
-    if serve_forks(socket.socket(fileno=fd)):
+    preload()
+    if serve_forks(socket.socket(fileno=fd)) is not None:
         main()
     os._exit(0)
 
 
-def run(config: dict[str, Any], emit: Any) -> int:
+def preload() -> None:
+    """Import what sessions need."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+
+
+def collect(lab: Lab) -> None:
+    """Import a lab's suites, and with them its oracles; what is wrong with them is told later."""
+    import pytest
+
+    pytest.main([*arguments(lab, "all"), "--collect-only"])
+
+
+def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProcess]) -> int:
     """Run the suites and return pytest's exit code."""
     lab = load_lab(Path(config["lab"]))
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
-    pool = WarmPool(lambda: WorkerProcess(setting))
+    pool = WarmPool(lambda: start(setting))
     chosen = frozenset(config["tasks"])
     tasks = (chosen or {task.id for task in lab.tasks}) - {*config["closed"]} - {PSEUDOCODE}
-    pool.expect(min(len(tasks), 1) if config["one_worker"] else len(tasks))
+    pool.expect(len(tasks))
 
     import torch
 
@@ -77,7 +92,6 @@ def run(config: dict[str, Any], emit: Any) -> int:
             closed=config["closed"],
             emit=emit,
             stopwatch=stopwatch,
-            one_worker=config["one_worker"],
             until_lost=config["until_lost"],
             tasks=chosen,
         )
@@ -98,14 +112,13 @@ def run_pytest(
     closed: dict[str, str],
     emit: Callable[[str, Any], None],
     stopwatch: Any = None,
-    one_worker: bool = False,
     until_lost: bool = False,
     tasks: frozenset[str] = frozenset(),
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
 
-    from grader.plugin import JudgePlugin, suite_files
+    from grader.plugin import JudgePlugin
 
     plugin = JudgePlugin(
         lab,
@@ -115,18 +128,19 @@ def run_pytest(
         closed=closed,
         emit=emit,
         stopwatch=stopwatch,
-        one_worker=one_worker,
         until_lost=until_lost,
         tasks=tasks,
     )
-    return int(
-        pytest.main(
-            [
-                *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),
-                *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:logging"),
-                *("--assert=plain", "--import-mode=importlib"),
-                *map(str, suite_files(lab, suite)),
-            ],
-            plugins=[plugin],
-        )
-    )
+    return int(pytest.main(arguments(lab, suite), plugins=[plugin]))
+
+
+def arguments(lab: Lab, suite: str) -> list[str]:
+    """Return the command line of pytest for a lab's suites."""
+    from grader.plugin import suite_files
+
+    return [
+        *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),
+        *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:logging"),
+        *("--assert=plain", "--import-mode=importlib"),
+        *map(str, suite_files(lab, suite)),
+    ]

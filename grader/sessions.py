@@ -20,6 +20,7 @@ from grader import ROOT
 from grader.errors import JudgeError
 
 PID = struct.Struct("!q")
+MOST_HANDED = 3  # descriptors
 PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
 
@@ -54,7 +55,7 @@ class Starter(Protocol):
 def start_anew(folder: str) -> Session:
     """Start a session with an interpreter of its own."""
     return subprocess.Popen(
-        start_line("main()"),
+        start_line("session", "main()"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=folder,
@@ -63,9 +64,10 @@ def start_anew(folder: str) -> Session:
     )
 
 
-def start_line(call: str) -> list[str]:
-    """Return the command that makes a call of ``grader.session``, such as "main()"."""
-    boot = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.session import *; {call}"
+def start_line(module: str, call: str) -> list[str]:
+    """Return the command that makes a call of a module of ours, such as "session", "main()"."""
+    root = str(ROOT)
+    boot = f"import sys; sys.path.insert(0, {root!r}); from grader import {module}; {module}.{call}"
     return [sys.executable, "-P", "-c", boot]
 
 
@@ -97,11 +99,13 @@ class Forked:
 class ForkServer:
     """A process that has imported what sessions need, and forks one whenever it is asked to."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "session", *arguments: object) -> None:
+        """Let a module of ``grader`` ``serve``: a descriptor comes before the arguments."""
         self._socket, theirs = socket.socketpair()
         with theirs:
+            call = f"serve{(theirs.fileno(), *arguments)!r}"
             self._process = subprocess.Popen(
-                start_line(f"serve({theirs.fileno()})"),
+                start_line(module, call),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
@@ -109,12 +113,12 @@ class ForkServer:
             )
         self._lock = threading.Lock()
 
-    def __call__(self, folder: str) -> Session:
-        """Fork a session; raises JudgeError if the server is gone."""
+    def __call__(self, folder: str, handed: tuple[int, ...] = ()) -> Session:
+        """Fork a session and hand it descriptors; raises JudgeError if the server is gone."""
         (stdin, our_stdin), (our_stdout, stdout) = os.pipe(), os.pipe()
         try:
             with self._lock:
-                socket.send_fds(self._socket, [folder.encode()], [stdin, stdout])
+                socket.send_fds(self._socket, [folder.encode()], [stdin, stdout, *handed])
                 pid = PID.unpack(self._socket.recv(PID.size, socket.MSG_WAITALL))[0]
         except (OSError, struct.error):
             os.close(our_stdin)
@@ -144,16 +148,16 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def serve_forks(sock: socket.socket) -> bool:
-    """Fork for each folder that comes with two descriptors: standard input and output of a session.
+def serve_forks(sock: socket.socket) -> list[int] | None:
+    """Fork for each folder that comes with descriptors: first a standard input and output.
 
-    Returns False in the server once the other side is gone, True in each session.
+    Returns None in the server once the other side is gone; in each session, what else was handed.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a session
     while True:
-        folder, fds, _, _ = socket.recv_fds(sock, 4096, 2)
+        folder, fds, _, _ = socket.recv_fds(sock, 4096, MOST_HANDED)
         if not folder:
-            return False
+            return None
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -162,10 +166,10 @@ def serve_forks(sock: socket.socket) -> bool:
             sock.close()
             os.setsid()
             os.chdir(folder.decode())
-            for number, fd in enumerate(fds):
+            for number, fd in enumerate(fds[:2]):
                 os.dup2(fd, number)
                 os.close(fd)
-            return True
+            return fds[2:]
         for fd in fds:
             os.close(fd)
         sock.sendall(PID.pack(pid))

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -60,6 +61,9 @@ class Facts:
     annotated: int = 0
 
 
+Reader = Callable[[bytes], Facts]
+
+
 def read_code(code: bytes) -> Facts:
     """Read code in a limited process; raises ``JudgeError`` if that process cannot work."""
     try:
@@ -81,12 +85,13 @@ def read_code(code: bytes) -> Facts:
     try:
         if done.returncode:
             raise ValueError(done.stderr[-400:].decode("utf-8", errors="replace"))
-        return _facts(json.loads(done.stdout))
+        return facts_of(json.loads(done.stdout))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise JudgeError(f"the reader of submissions failed: {error}") from None
 
 
-def _facts(data: Any) -> Facts:
+def facts_of(data: Any) -> Facts:
+    """Check what a reader said."""
     fault = data["fault"]
     if fault is not None:
         return Facts(Fault(_is(fault["line"], int), _is(fault["message"], str)[:500]))

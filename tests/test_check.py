@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grader.check import check_labs
+from grader.check import Judges, check_labs
 from grader.check_files import fails_line
 from grader.controls import BODIES, make_controls
 from grader.errors import JudgeError
@@ -124,7 +124,6 @@ class Judge:
         self.manifest = manifest
         self.provenance = {"seconds": 1.0} | provenance
         self.graded: list[str] = []
-        self.shortened: set[str] = set()  # graded with one worker for all tasks
         self.cut: set[str] = set()  # graded until each task has lost a point
         self.chosen: dict[str, set[str]] = {}  # graded on some tasks only
         self.whole: set[str] = set()  # seeds of wrong answers that were graded on all tasks
@@ -139,13 +138,11 @@ class Judge:
         device: str,
         seed: int,
         sandbox: str,
-        one_worker: bool,
         until_lost: bool,
         tasks: Collection[str],
         on_event: Callable[[str, Any], None],
     ) -> Report:
         self.graded.append(f"{source.name} {seed} {device} {sandbox}")
-        self.shortened |= {source.name} if one_worker else set()
         self.cut |= {source.name} if until_lost else set()
         self.chosen |= {source.name: set(tasks)} if tasks else {}
         self.whole |= {str(seed)} if until_lost and not tasks else set()
@@ -194,7 +191,7 @@ class Judge:
 
 
 def prove(lab: Lab, judge: Any = None, **options: Any) -> CheckReport:
-    return check_labs([lab], grade=judge or Judge(), **options)
+    return check_labs([lab], judges=Judges(judge or Judge()), **options)
 
 
 def failures(report: CheckReport) -> list[str]:
@@ -223,12 +220,11 @@ def test_a_sound_lab_is_proven(lab: Lab) -> None:
     )
 
 
-def test_what_should_earn_points_is_graded_as_students_are(lab: Lab) -> None:
+def test_a_wrong_answer_is_graded_until_each_task_has_lost(lab: Lab) -> None:
     judge = Judge()
 
     prove(lab, judge, device="cpu", sandbox="none", seeds=1, wrong_seeds=1)
 
-    assert judge.shortened == {"adds_one.py", *(f"{name}.py" for name in BODIES)}
     assert judge.cut == {"adds_one.py"}
 
 

@@ -406,6 +406,29 @@ def test_check_prints_what_does_not_hold(
     assert call["only"] == ("stub",)
 
 
+@pytest.mark.parametrize(
+    ("options", "date"), [((), ""), (("--sample-date", "2026-11-23"), "2026-11-23")]
+)
+def test_check_takes_the_sample_of_a_day(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], date: str
+) -> None:
+    calls = proof(tree, monkeypatch, Finding("01_llama", "a rule", "a file", Outcome.OK))
+
+    assert run("check", *options) == 0
+
+    assert calls[0]["sample_date"] == date
+    assert run("check", "--sample-date", "yesterday") == 2
+
+
+def test_no_command_line_of_a_grading_leads_the_quick_way(tree: Path, judge: Any) -> None:
+    calls = judge(graded())
+
+    for level in ("auto", "required", "none"):
+        assert run("grade", "1", "--sandbox", level, "--device", "cpu", "--seed", "1") == 0
+
+    assert {name for call in calls for name in call} & {"start", "read"} == set()
+
+
 def test_check_without_a_lab_checks_all(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = proof(tree, monkeypatch, Finding("01_llama", "a rule", "a file", Outcome.OK))
     assert run("check") == 0

@@ -92,6 +92,15 @@ def test_an_answer_imports_what_its_lab_lists(lab: Lab, file: Path) -> None:
     assert "wrong" in file.parts or found <= {*lab.imports, "labs"}
 
 
+def test_the_proof_alone_leads_past_the_sandbox() -> None:
+    files = python_files("grader", "tests")
+
+    assert {file.stem for file in files if "forked" in of(file, "grader")} == {
+        "check",
+        "test_forked",
+    }
+
+
 def strings(file: Path) -> Iterator[str]:
     """The string literals of a file that are no docstrings."""
     tree = ast.parse(file.read_bytes())

@@ -19,15 +19,16 @@ MAY_IMPORT = {
     "judge": "words labs reading sandbox proxy timing",
     "report": "words labs",
     "suite": "words proxy timing judge",
-    "prove": "words labs reading sandbox judge",
+    "prove": "words wire worker labs reading sandbox judge",
     "bench": "words wire worker labs sandbox proxy judge report",
     "cli": "words labs judge report prove bench",
     "course": "words labs",
-    "publishing": "words labs reading course",
+    "publishing": "words labs reading prove course",
     "database": "words",
     "grading": "words labs sandbox judge report course database",
     "gradebook": "words labs report course database",
-    "commands": "words labs sandbox judge report course publishing database grading gradebook",
+    "commands": "words labs sandbox judge report prove course publishing database grading"
+    " gradebook",
 }
 # Where modules belong that lie in no folder of their own.
 ROOMS = {
@@ -45,20 +46,23 @@ ROOMS = {
     "report": "report report_terminal report_html report_markdown report_junit report_gradescope"
     " report_speed report_plot web report_style summary notices measured plots guide",
     "suite": "suite",
-    "prove": "check check_code check_files check_reports controls findings",
+    "prove": "check check_code check_files check_reports controls findings trials sample forked"
+    " nursery edits diffs",
     "bench": "bench direct page bench_kernels bench_collectives kernels network",
     "cli": "__main__ cli cli_bench commands doctor watch progress",
     "course": "course.config course.git",
     "publishing": "course.new course.publish course.selection course.tree course.press"
-    " course.remote course.repository course.hidden course.shapes course.leak",
+    " course.remote course.repository course.hidden course.shapes course.leak course.held",
     "database": "course.records course.tables course.databases course.store course.spool"
-    " course.migrations",
+    " course.dump course.migrations",
     "grading": "course.roster course.fetch course.collect course.jobs course.leases"
-    " course.engines course.cluster course.batch",
+    " course.engines course.cluster course.batch course.answer course.branch course.ledger"
+    " course.backup",
     "gradebook": "course.marks course.gradebook course.overview course.reports course.exports"
     " course.charts course.class_page course.pages course.files course.similarity",
     "commands": "cli_author course.author cli_class course.class_commands course.class_progress"
-    " cli_gradebook course.gradebook_commands course.similarity_commands",
+    " cli_gradebook course.gradebook_commands course.similarity_commands"
+    " course.backup_commands",
 }
 PLACES = {f"grader.{name}": room for room, names in ROOMS.items() for name in names.split()}
 READERS = frozenset({"syntax", "uses", "cursor", "scopes"})  # run without site-packages
