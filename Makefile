@@ -54,7 +54,7 @@ test: $(READY) ## run the test-suite of the project, as many files at a time as 
 	@$(RUN) -m pytest $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile)
 
 fuzz: $(READY) ## attack the judge at random: [EXAMPLES=2000] [ARGS="-k wire"]
-	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/test_fuzz_*.py
+	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py
 
 check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
@@ -66,7 +66,7 @@ exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
 
-types: $(READY) ## pyright, strict on grader/ and reference/
+types: $(READY) ## pyright, strict on grader/, bench/ and reference/
 	@$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
 
 house: $(READY) ## print how large the house is: files, lines, the longest, cycles, repeated lines

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from grader.errors import UsageError
 
-OURS = frozenset({"grader", "labs", "reference"})
+OURS = frozenset({"grader", "bench", "labs", "reference"})
 
 
 @contextmanager

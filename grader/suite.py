@@ -4,7 +4,9 @@ So whatever moves in the judge, no suite is touched. What the judge hands to a t
 are fixtures, of ``plugin``.
 """
 
-from grader.compare import (
+from grader.errors import Mismatch, NotGraded, StudentError
+from grader.judge.plugin import task
+from grader.proxy.compare import (
     assert_close,
     assert_equal,
     assert_unmodified,
@@ -12,13 +14,11 @@ from grader.compare import (
     describe,
     expect,
 )
-from grader.conversation import Proxy
-from grader.errors import Mismatch, NotGraded, StudentError
-from grader.group import Group, GroupProxy, PerRank
-from grader.plugin import task
-from grader.race import Race
-from grader.silence import assert_from_kernels
-from grader.student import Folder
+from grader.proxy.conversation import Proxy
+from grader.proxy.group import Group, GroupProxy, PerRank
+from grader.proxy.student import Folder
+from grader.timing.race import Race
+from grader.timing.silence import assert_from_kernels
 
 __all__ = [
     "Folder",

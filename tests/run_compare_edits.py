@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.check_code import without_docstrings
-from grader.edits import built
+from grader.prove.edits import built
+from grader.prove.proven import without_docstrings
 
 ROOT = Path(__file__).resolve().parent.parent
 

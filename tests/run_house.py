@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from import_graph import ROOT, cycles, graph, merged, packages
+from stand_ins.import_graph import ROOT, cycles, graph, merged, packages
 
 PARTS = ("grader", "grader/suites", "bench", "reference", "labs", "solutions", "wrong", "tests")
 FOLDERS = tuple(name for name in PARTS if "/" not in name and name != "wrong")

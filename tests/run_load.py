@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-import expectation
-from isolation import is_required, look_around
+from stand_ins import expectation
+from stand_ins.isolation import is_required, look_around
 
-from grader import limits
-from grader.check_files import fails_line, variants, wrong_answers
-from grader.check_reports import Graded, Role, judge
-from grader.edits import build
 from grader.errors import InferlabError
-from grader.findings import Outcome
-from grader.grade import grade
-from grader.lab import Lab
-from grader.results import Expected
-from grader.sandbox import probe
-from grader.sessions import ForkServer, Starter
+from grader.judge.grade import grade
+from grader.judge.start import ForkServer, Starter
+from grader.labs.lab import Lab
+from grader.labs.results import Expected
+from grader.prove.edits import build
+from grader.prove.expected import Graded, Role, judge
+from grader.prove.files import fails_line, variants, wrong_answers
+from grader.prove.findings import Outcome
+from grader.sandbox import limits
+from grader.sandbox.process import probe
 
 LAB = "02_batching"
 WARM_UP = 4  # gradings after which the judge has what it needs

@@ -4,12 +4,12 @@ What tries to look faster than it is lies in ``tests/exploits/clock``. ``test_st
 same machinery on a CPU, where nothing is timed for a grade.
 """
 
-import expectation
 import pytest
-from isolation import require_sandbox
+from stand_ins import expectation
+from stand_ins.isolation import require_sandbox
 
-from grader.grade import grade
-from grader.results import Report
+from grader.judge.grade import grade
+from grader.labs.results import Report
 
 FILES = {file.stem: file for file in sorted(expectation.CLOCK.glob("*.py"))}
 

@@ -1,10 +1,29 @@
-"""Who may import whom among the rooms of the judge: one table, and no cycles.
+"""Who may import whom among the packages of the judge: one table, and no cycles.
 
-Imports inside functions and for types count too: they would hide a cycle, not mend it.
+Imports inside functions and for types count too: they would hide a cycle, not mend it. No import
+check sees a module that a string names, so each of those must be there.
 """
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
-from import_graph import cycles, graph, imports, merged, packages, python_files
+from stand_ins.import_graph import (
+    ROOT,
+    cycles,
+    graph,
+    imports,
+    merged,
+    module_of,
+    packages,
+    python_files,
+)
+
+from grader.course.publishing.hidden import INSTRUCTORS
+from grader.course.publishing.new import PLACES
+from grader.extras import OURS
+from grader.sandbox.stage import PACKAGES
 
 # "words" are the modules that lie flat, "suite" is the door of the suites.
 MAY_IMPORT = {
@@ -30,71 +49,40 @@ MAY_IMPORT = {
     "commands": "words labs sandbox judge report prove course publishing database grading"
     " gradebook",
 }
-# Where modules belong that lie in no folder of their own.
-ROOMS = {
-    "words": "errors text extras files",
-    "wire": "wire codec storage objects ring shared",
-    "worker": "boot worker faults rank collectives probes counters guard delegation interpreter"
-    " bf16 harness",
-    "labs": "lab table tiers submission results history",
-    "reading": "rules static syntax uses cursor scopes pseudocode",
-    "sandbox": "sandbox confine seccomp limits pool printed orphans stage gpu",
-    "proxy": "student conversation lent instruments raising readings group spawn ranks stranded"
-    " compare",
-    "timing": "stopwatch race timing projection interval roofline speed silence",
-    "judge": "grade scoring provenance session sessions plugin gates verdicts draw recorder",
-    "report": "report report_terminal report_html report_markdown report_junit report_gradescope"
-    " report_speed report_plot web report_style summary notices measured plots guide",
-    "suite": "suite",
-    "prove": "check check_code check_files check_reports controls findings trials sample forked"
-    " nursery edits diffs",
-    "bench": "bench direct page bench_kernels bench_collectives kernels network",
-    "cli": "__main__ cli cli_bench commands doctor watch progress",
-    "course": "course.config course.git",
-    "publishing": "course.new course.publish course.selection course.tree course.press"
-    " course.remote course.repository course.hidden course.shapes course.leak course.held",
-    "database": "course.records course.tables course.databases course.store course.spool"
-    " course.dump course.migrations",
-    "grading": "course.roster course.fetch course.collect course.jobs course.leases"
-    " course.engines course.cluster course.batch course.answer course.branch course.ledger"
-    " course.backup",
-    "gradebook": "course.marks course.gradebook course.overview course.reports course.exports"
-    " course.charts course.class_page course.pages course.files course.similarity",
-    "commands": "cli_author course.author cli_class course.class_commands course.class_progress"
-    " cli_gradebook course.gradebook_commands course.similarity_commands"
-    " course.backup_commands",
-}
-PLACES = {f"grader.{name}": room for room, names in ROOMS.items() for name in names.split()}
-READERS = frozenset({"syntax", "uses", "cursor", "scopes"})  # run without site-packages
+FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
+READERS = {f"grader.reading.{name}" for name in ("syntax", "uses", "cursor", "scopes")}
+SERVING = frozenset({"channel", "codec", "storage", "objects", "faults"})  # in any worker
 
 
-def room(name: str) -> str:
-    """The room of a module: said above, or by the innermost folder that has a row."""
-    above = name
-    while above:
-        if above in PLACES:
-            return PLACES[above]
-        if (last := above.rpartition(".")[2]) in MAY_IMPORT and above != name:
-            return last
-        above = above.rpartition(".")[0]
-    return name.rpartition(".")[2] if "." in name else "words"
+def room(module: str) -> str:
+    """The row of a module: the innermost folder that has one."""
+    if module in FLAT:
+        return FLAT[module]
+    folders = module.split(".")
+    if not ROOT.joinpath(*folders).is_dir():
+        folders.pop()
+    return next((name for name in reversed(folders) if name in MAY_IMPORT), "words")
 
 
 GRAPH = {name: below for name, below in graph("grader", "bench").items() if ".suites" not in name}
+ROOMS = {name: room(name) for name in GRAPH}
 
 
 @pytest.mark.parametrize("name", sorted(GRAPH))
 def test_a_module_imports_what_its_room_may(name: str) -> None:
-    ours = room(name)
-    may = {ours, *MAY_IMPORT[ours].split()}
+    may = {ROOMS[name], *MAY_IMPORT[ROOMS[name]].split()}
 
-    assert {other for other in GRAPH[name] if room(other) not in may} == set()
+    assert {other for other in GRAPH[name] if ROOMS[other] not in may} == set()
+
+
+def test_each_room_is_there() -> None:
+    assert {*ROOMS.values()} == MAY_IMPORT.keys()
 
 
 def test_neither_modules_nor_packages_import_themselves_by_way_of_others() -> None:
     assert cycles(GRAPH) == []
     assert cycles(merged(GRAPH, packages(GRAPH))) == []
-    assert cycles(merged(GRAPH, {name: room(name) for name in GRAPH})) == []
+    assert cycles(merged(GRAPH, ROOMS)) == []
 
 
 def test_suites_alone_use_their_door() -> None:
@@ -104,40 +92,74 @@ def test_suites_alone_use_their_door() -> None:
     assert {name.rpartition(".")[0] for name in used} == {"grader.suite"}
 
 
-def test_the_reader_of_submissions_needs_the_standard_library_only() -> None:
-    readers = {name for name in GRAPH if name.rpartition(".")[2] in READERS}
-
-    assert len(readers) == len(READERS)
-    for name in readers:
-        assert GRAPH[name] <= readers
-
-
-SERVING = frozenset({"wire", "codec", "storage", "objects", "faults"})  # in any worker
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) -> None:
+    assert GRAPH[name] <= READERS
 
 
 @pytest.mark.parametrize(
     ("name", "brings"),
     [
-        ("boot", {"worker", "wire", "interpreter", "rank"}),
-        ("worker", {*SERVING, "probes", "harness", "ring", "shared"}),
-        ("rank", {"collectives", "faults", "wire", "worker"}),
-        ("collectives", {"counters", "wire"}),
-        ("harness", {"ring", "shared"}),
-        ("ring", set()),
-        ("shared", set()),
-        ("wire", set()),
-        ("codec", {"wire", "storage"}),
-        ("storage", set()),
-        ("objects", set()),
-        ("faults", set()),
-        ("probes", {"counters", "delegation", "guard"}),
-        ("guard", {"counters", "delegation"}),
-        ("delegation", set()),
-        ("counters", {"wire"}),
-        ("interpreter", {"bf16"}),
-        ("bf16", set()),
+        ("worker.boot", {"serve", "channel", "interpreter", "rank"}),
+        ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory"}),
+        ("worker.rank", {"collectives", "faults", "channel", "serve"}),
+        ("worker.collectives", {"counters", "channel"}),
+        ("worker.harness", {"ring", "memory"}),
+        ("worker.faults", set()),
+        ("worker.probes", {"counters", "delegation", "guard"}),
+        ("worker.guard", {"counters", "delegation"}),
+        ("worker.delegation", set()),
+        ("worker.counters", {"channel"}),
+        ("worker.interpreter", {"bf16"}),
+        ("worker.bf16", set()),
+        ("wire.ring", set()),
+        ("wire.memory", set()),
+        ("wire.channel", set()),
+        ("wire.codec", {"channel", "storage"}),
+        ("wire.storage", set()),
+        ("wire.objects", set()),
     ],
 )
 def test_the_worker_brings_little_of_ours(name: str, brings: set[str]) -> None:
-    below = next(below for module, below in GRAPH.items() if module.endswith(f".{name}"))
-    assert {other.rpartition(".")[2] for other in below} <= brings
+    assert {other.rpartition(".")[2] for other in GRAPH[f"grader.{name}"]} <= brings
+
+
+# What strings name
+
+
+def texts() -> Iterator[Path]:
+    """Every file of ours that may name a module or a file of the judge."""
+    yield from (ROOT / name for name in ("Makefile", "pyproject.toml", "README.md"))
+    yield from (ROOT / "CONTRIBUTING.md", ROOT / ".ci" / "run", *sorted(ROOT.glob("docs/*.md")))
+    yield from (file for file in python_files("grader", "bench") if "suites" not in file.parts)
+
+
+def is_there(name: str) -> bool:
+    """True for a module, or something that one speaks of."""
+    if name == "grader.suites" or name in GRAPH or name.endswith(".py"):
+        return True
+    module, _, last = name.rpartition(".")
+    place = ROOT.joinpath(*module.split("."))
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return file.is_file() and re.search(rf"\b{last}\b", file.read_text("utf-8")) is not None
+
+
+@pytest.mark.parametrize("file", list(texts()), ids=lambda file: str(file.relative_to(ROOT)))
+def test_what_a_text_names_is_there(file: Path) -> None:
+    text = file.read_text(encoding="utf-8").replace(r"\.", ".")
+    modules = {*re.findall(r"\b(?:grader|bench)(?:\.[A-Za-z_]\w*)+(?![\w/{])", text)}
+    modules |= {
+        ".".join(match) for match in re.findall(r"from ((?:grader|bench)[\w.]*) import (\w+)", text)
+    }
+    paths = re.findall(r"\b(?:grader|bench|tests)/[a-z_0-9/]+(?:\.[a-z]+)?(?![\w*{$-])", text)
+
+    assert [name for name in sorted(modules) if not is_there(name)] == []
+    assert [path for path in paths if "NN" not in path and not (ROOT / path).exists()] == []
+
+
+def test_folders_that_tables_name_are_there() -> None:
+    for name in PACKAGES:
+        assert (ROOT / "grader" / name / "__init__.py").is_file()
+    for folder in (*INSTRUCTORS, *OURS, *(place.partition("/")[0] for place in PLACES.values())):
+        assert (ROOT / folder).is_dir()
+    assert module_of(ROOT / "grader" / "cli" / "app.py") == "grader.cli.app"

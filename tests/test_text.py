@@ -1,7 +1,7 @@
 """What is shown of text that a submission wrote."""
 
 import pytest
-from sample_reports import HOSTILE
+from stand_ins.sample_reports import HOSTILE
 
 from grader.text import number, visible, visible_line
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import CourseError, LabError
-from grader.table import Table, kind_of
+from grader.labs.toml import Table, kind_of
 
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
 MOST_DAYS = 1000  # of lateness

@@ -24,10 +24,10 @@ from clusters import RAY_IS_MISSING, cluster  # noqa: E402
 from school import ROOT, Failed, School  # noqa: E402
 
 from grader.course.config import load_course  # noqa: E402
-from grader.course.marks import mark  # noqa: E402
-from grader.course.records import Attempt  # noqa: E402
-from grader.course.store import Store  # noqa: E402
-from grader.lab import Lab, find_lab  # noqa: E402
+from grader.course.database.records import Attempt  # noqa: E402
+from grader.course.database.store import Store  # noqa: E402
+from grader.course.gradebook.marks import mark  # noqa: E402
+from grader.labs.lab import Lab, find_lab  # noqa: E402
 
 
 class Table:

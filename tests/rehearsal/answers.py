@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from grader.check_files import fails_line, solution, variants, wrong_answers
-from grader.edits import build
-from grader.lab import PSEUDOCODE, Lab
-from grader.submission import PSEUDOCODE_NAME
+from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.submission import PSEUDOCODE_NAME
+from grader.prove.edits import build
+from grader.prove.files import fails_line, solution, variants, wrong_answers
 
 HOSTILE = {
     "leaves at import": "import os\nos._exit(0)\n",

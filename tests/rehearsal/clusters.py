@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 RAY_IS_MISSING = importlib.util.find_spec("ray") is None
-PROGRAM = Path(__file__).resolve().parent.parent / "ray_cluster.py"
+PROGRAM = Path(__file__).resolve().parent.parent / "stand_ins" / "ray_cluster.py"
 
 
 @contextmanager

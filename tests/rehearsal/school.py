@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from answers import PER_DAY, Answer, Kind
-from remotes import Remote
+from stand_ins.remotes import Remote
 
-from grader.lab import Lab
+from grader.labs.lab import Lab
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COURSE = """\

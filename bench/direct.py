@@ -1,0 +1,293 @@
+"""A submission run in this very process, with no isolation: the yardstick for the judge's own cost.
+
+Only ``bench`` uses it, on our own solutions. It offers tests what ``Student`` does.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from grader.errors import Mismatch, NotGraded, StudentError
+from grader.labs.lab import Lab
+from grader.proxy.conversation import Proxy, Watched
+from grader.proxy.lent import Lent, Refusal
+from grader.proxy.readings import Count, Operators
+from grader.proxy.student import Folder
+from grader.wire.codec import Record
+from grader.wire.objects import methods_of
+from grader.wire.storage import content
+from grader.worker.probes import Probes
+from grader.worker.serve import MODULE, gradients, gradients_together, together
+
+PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
+
+
+class DirectProxy(Proxy):
+    """An object of the submission, at hand."""
+
+    __slots__ = ("_owner", "_value")
+
+    def __init__(self, owner: "DirectStudent", value: Any) -> None:
+        self._owner = owner
+        self._value = value
+        self.methods_ = methods_of(value)
+        self.kind_ = type(value).__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._owner.run(self._value, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._value, name)
+        if name in self.methods_:
+            return lambda *args, **kwargs: self._owner.run(member, args, kwargs)
+        return self._owner.outward(member)
+
+
+class LentCaller:
+    """What the submission sees of an object of the test."""
+
+    def __init__(self, owner: "DirectStudent", lent: Lent) -> None:
+        self._owner = owner
+        self._lent = lent
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._use(self._lent.target, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._lent.target, name)
+        if name in self._lent.methods:
+            return lambda *args, **kwargs: self._use(member, args, kwargs)
+        return self._owner.inward(member)
+
+    def _use(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        outward = self._owner.outward
+        try:
+            result = function(*map(outward, args), **{k: outward(v) for k, v in kwargs.items()})
+        except Refusal as refusal:
+            raise refusal.error from None
+        return self._owner.inward(result)
+
+
+class DirectGiven:
+    """A given module, whose names are called as the submission's are."""
+
+    def __init__(self, owner: "DirectStudent", module: ModuleType) -> None:
+        self._owner = owner
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._module, name)
+        return lambda *args, **kwargs: self._owner.run(function, args, kwargs)
+
+
+class DirectStudent:
+    """A stand-in for ``Student`` without a worker."""
+
+    def __init__(self, lab: Lab, file: Path, checkpoints: dict[str, Path]) -> None:
+        self._lab = lab
+        self._checkpoints = checkpoints
+        self._probes = Probes()
+        self._folders = tempfile.TemporaryDirectory()
+        sys.path.insert(0, str(lab.root))
+        if "triton" in lab.imports:
+            os.environ["TRITON_INTERPRET"] = "1"
+            from grader.worker import interpreter
+
+            interpreter.prepare("cpu")
+        self._given = {name: importlib.import_module(f"labs.{name}") for name in lab.given}
+        spec = importlib.util.spec_from_file_location(MODULE, file)
+        assert spec is not None
+        assert spec.loader is not None
+        self._module = importlib.util.module_from_spec(spec)
+        sys.modules[MODULE] = self._module
+        spec.loader.exec_module(self._module)
+
+    def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
+        """Do nothing: there are no deadlines and no workers."""
+
+    def printed_(self) -> str:
+        """Return nothing: what the submission prints is not caught."""
+        return ""
+
+    def asked_(self) -> set[str]:
+        """Return nothing: only ``lab check`` wants to know."""
+        return set()
+
+    def retire_(self) -> None:
+        """Do nothing."""
+
+    def close_(self) -> None:
+        """Do nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: self.run(getattr(self._module, name), args, kwargs)
+
+    def gradients(self, name: str, tensors: tuple[Any, ...], upstream: Any, **options: Any) -> Any:
+        """Let autograd go back through a function of the submission."""
+        function = functools.partial(gradients, getattr(self._module, name))
+        return self.run(function, (tensors, upstream), options)
+
+    def together(self, name: str, *cases: tuple[Any, ...]) -> Any:
+        """Call a function of the submission on each case in turn."""
+        return self.run(functools.partial(together, getattr(self._module, name)), cases, {})
+
+    def gradients_together(self, name: str, *cases: tuple[tuple[Any, ...], Any]) -> Any:
+        """Let autograd go back through several results of a function of the submission."""
+        function = functools.partial(gradients_together, getattr(self._module, name))
+        return self.run(function, cases, {})
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function of the submission with the test's values."""
+        watched = [item for item in (*args, *kwargs.values()) if isinstance(item, Watched)]
+        inward = self.inward
+        try:
+            result = function(*map(inward, args), **{k: inward(v) for k, v in kwargs.items()})
+        except (Mismatch, StudentError):
+            raise
+        except Exception as error:
+            bases = tuple(cls.__name__ for cls in type(error).__mro__)
+            raise StudentError(type(error).__name__, str(error), bases) from error
+        for item in watched:
+            item.after = content(item.value)
+        return self.outward(result)
+
+    def inward(self, value: Any) -> Any:
+        """Turn a value of the test into what the submission gets."""
+        match value:
+            case Lent():
+                return LentCaller(self, value)
+            case Watched():
+                return self.inward(value.value)
+            case DirectProxy():
+                return value._value  # pyright: ignore[reportPrivateUsage]
+            case Record():
+                found = (getattr(module, value.name, None) for module in self._given.values())
+                return next(cls for cls in found if cls)(**value.fields)
+            case list() | tuple():
+                return type(value)(map(self.inward, value))
+            case dict():
+                return {key: self.inward(item) for key, item in value.items()}
+            case _:
+                return value
+
+    def outward(self, value: Any) -> Any:
+        """Turn a value of the submission into what the test gets."""
+        if isinstance(value, torch.Tensor):
+            return value.detach()
+        if isinstance(value, PLAIN):
+            return value
+        if type(value) in (list, tuple):
+            return type(value)(map(self.outward, value))
+        if isinstance(value, dict):
+            return {key: self.outward(item) for key, item in value.items()}
+        if dataclasses.is_dataclass(value) and type(value).__module__.startswith("labs."):
+            fields = dataclasses.fields(value)
+            return Record(type(value).__name__, {f.name: getattr(value, f.name) for f in fields})
+        return DirectProxy(self, value)
+
+    def given(self, module: str) -> "DirectGiven":
+        """Return a given module."""
+        return DirectGiven(self, self._given[module])
+
+    def handle(self, name: str, given: str = "") -> Any:
+        """Return a name itself, uncalled."""
+        return self.outward(getattr(self._given[given] if given else self._module, name))
+
+    def held_bytes(self) -> int:
+        """Raise NotGraded: the test's own tensors are here in the same process."""
+        raise NotGraded("tensors are counted in a worker only")
+
+    def record(self, name: str, /, **fields: Any) -> Record:
+        """Return an instance of a dataclass of the given code."""
+        return Record(name, fields)
+
+    def lend(
+        self,
+        target: Any,
+        methods: tuple[str, ...] = ("__call__",),
+        attributes: tuple[str, ...] = (),
+        *,
+        keep: bool = False,
+        steady: bool = False,
+    ) -> Lent:
+        """Let the submission use one of the test's objects."""
+        return Lent(target, methods, attributes, keep, steady)
+
+    def watch(self, value: torch.Tensor | list[Any]) -> Watched:
+        """Return a stand-in for an argument."""
+        return Watched(value)
+
+    @contextlib.contextmanager
+    def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
+        """Expect the submission to raise."""
+        try:
+            yield
+        except StudentError as error:
+            if kind.__name__ not in error.bases or naming.lower() not in error.message.lower():
+                raise Mismatch("another exception") from None
+            return
+        raise Mismatch("nothing was raised")
+
+    @contextlib.contextmanager
+    def time_limit(self, seconds: float) -> Generator[None, None, None]:
+        """Do nothing."""
+        yield
+
+    def checkpoint(self, name: str) -> Folder:
+        """Return a checkpoint that the lab lists."""
+        return Folder(self._checkpoints[name], str(self._checkpoints[name]))
+
+    def new_folder(self) -> Folder:
+        """Return an empty folder."""
+        folder = Path(tempfile.mkdtemp(dir=self._folders.name))
+        return Folder(folder, str(folder))
+
+    @contextlib.contextmanager
+    def guard(self) -> Generator[None, None, None]:
+        """Do nothing: the solutions are known to follow the rules."""
+        yield
+
+    @contextlib.contextmanager
+    def _counted(self, probe: str) -> Generator[Count, None, None]:
+        count = Count()
+        self._probes.run(probe, "start", {})
+        try:
+            yield count
+        finally:
+            count.total = self._probes.run(probe, "stop", {})
+
+    def flops(self) -> contextlib.AbstractContextManager[Count]:
+        """Count floating-point operations."""
+        return self._counted("flops")
+
+    def largest_tensor(self) -> contextlib.AbstractContextManager[Count]:
+        """Measure the largest tensor."""
+        return self._counted("largest")
+
+    def launches(self) -> contextlib.AbstractContextManager[Count]:
+        """Count launches of Triton kernels."""
+        return self._counted("launches")
+
+    def silenced(self) -> contextlib.AbstractContextManager[Count]:
+        """Let no Triton kernel run."""
+        return self._counted("silenced")
+
+    @contextlib.contextmanager
+    def operators(self) -> Generator[Operators, None, None]:
+        """Tell none: the test's own work, here in the same process, would be among them."""
+        yield Operators()
+
+    def peak_memory(self) -> contextlib.AbstractContextManager[Count]:
+        """Raise NotGraded: the yardstick runs on the CPU."""
+        raise NotGraded("memory is measured on a GPU only")

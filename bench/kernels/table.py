@@ -1,0 +1,91 @@
+"""The one table of ``lab bench kernels``: on a terminal, as Markdown, as JSON."""
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+from rich.text import Text
+
+from bench.kernels.lines import Line
+from grader.report.speed import with_unit
+from grader.text import visible_line
+
+SCHEMA = 1
+HEAD = ("peer", "time", "spread", "rate", "of copy", "ratio")
+WIDTHS = (10, 8, 13, 8, 7)  # of the columns after the first, on a terminal
+TITLE = "Kernels beside others"
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    """The cells below ``HEAD``; a problem stands in the place of the time."""
+    if line.problem:
+        return (line.peer, line.problem, "", "", "", "")
+    return (
+        line.peer,
+        with_unit(line.us, "µs"),
+        _per_cent(line.spread, 1),
+        with_unit(line.rate, line.unit),
+        _per_cent(line.of_copy, 0),
+        "-" if line.ratio is None else f"{line.ratio:.2f}",
+    )
+
+
+def _per_cent(share: float | None, digits: int) -> str:
+    return "-" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def groups(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
+    """The lines of each case below a title that names kernel, case and what ratios refer to."""
+    found: list[tuple[str, list[Line]]] = []
+    for (kernel, case), members in itertools.groupby(lines, lambda line: (line.kernel, line.case)):
+        each = list(members)
+        baseline = next((line.baseline for line in each if line.baseline), "")
+        found.append((f"{kernel}, {case}" + (f"; ratio to {baseline}" * bool(baseline)), each))
+    return found
+
+
+def render_terminal(lines: Sequence[Line], machine: Mapping[str, str]) -> Text:
+    """The table for ``Console.print``, 80 columns wide, the machine in a line below it."""
+    shown = Text()
+    for title, members in groups(lines):
+        shown.append(f"\n{visible_line(title)}\n", style="bold")
+        shown.append(_columns(HEAD), style="dim")
+        for line in members:
+            shown.append(_columns(cells(line)), style="yellow" if line.problem else "")
+    facts = " · ".join(f"{key} {value}" for key, value in machine.items())
+    return shown.append(f"\n{visible_line(facts, 2000)}", style="dim")
+
+
+def _columns(found: Sequence[str]) -> str:
+    name, *numbers = map(visible_line, found)
+    if len(numbers) > 1 and not any(numbers[1:]):
+        return f"  {name:<17} {numbers[0]}\n"  # a problem, as long as it is
+    wide = (f"{text:>{width}}" for text, width in zip(numbers, WIDTHS, strict=True))
+    return f"  {name:<17} {' '.join(wide)}\n"
+
+
+def render_markdown(lines: Sequence[Line], machine: Mapping[str, str]) -> str:
+    """The machine as a list, then the table."""
+    facts = [f"- {key}: {_plain(value)}" for key, value in machine.items()]
+    head = [_row(("case", *HEAD)), _row(("---", "---", *["---:"] * 5))]
+    rows = [
+        _row(map(_plain, ("" if index else title, *cells(line))))
+        for title, members in groups(lines)
+        for index, line in enumerate(members)
+    ]
+    return "\n".join([*facts, "", *head, *rows, ""])
+
+
+def _row(found: Iterable[str]) -> str:
+    return f"| {' | '.join(found)} |"
+
+
+def _plain(text: str) -> str:
+    return visible_line(text, 2000).replace("|", "\\|").replace("<", "&lt;")
+
+
+def render_json(lines: Sequence[Line], machine: Mapping[str, str]) -> str:
+    """Everything measured, as strict JSON."""
+    data = {"schema": SCHEMA, "machine": dict(machine), "lines": [asdict(line) for line in lines]}
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"

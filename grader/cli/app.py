@@ -1,0 +1,223 @@
+"""The command line: parse, call, print, exit code. torch and transformers are never imported here.
+
+Exit codes: 0 all graded tests passed, 1 some did not, 2 usage, 3 could not grade, 130 interrupted.
+"""
+
+import importlib
+import io
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from grader import ROOT
+from grader.cli import commands
+from grader.errors import InferlabError, UsageError
+from grader.labs.lab import find_root
+from grader.labs.standing import FOLDER
+from grader.report.forms import Form, planned
+from grader.text import visible_line
+
+CORES = len(os.sched_getaffinity(0))
+USAGE, CANNOT_GRADE, INTERRUPTED = 2, 3, 130
+# What every wrong command line raises. typer exports the class under no name of its own.
+WRONG_COMMAND_LINE = cast(type[typer.BadParameter], typer.BadParameter.__mro__[2])
+
+app = typer.Typer(
+    name="lab",
+    help="Graded labs on LLM inference.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# Here, not anywhere: an instructor's installation must not show through in a student's tree,
+# which is without the course's folder.
+for _folder, _module in (
+    ("bench", "grader.cli.bench"),
+    ("grader/course/commands", "grader.course.commands.app"),
+):
+    if (ROOT / _folder).is_dir():
+        importlib.import_module(_module).register(app)
+
+
+class Device(StrEnum):
+    """Where the submission computes."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class Sandbox(StrEnum):
+    """How much isolation is demanded."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    NONE = "none"
+
+
+class Suite(StrEnum):
+    """Which tests run."""
+
+    ALL = "all"
+    PUBLIC = "public"
+
+
+LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
+Source = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="a lab folder, a tree of labs or one Python file; default labs/",
+    ),
+]
+DeviceChoice = Annotated[Device, typer.Option(help="where the submission computes")]
+SandboxChoice = Annotated[Sandbox, typer.Option(help="required: refuse to grade without one")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", min=0, max=2**63 - 1, help="repeat the inputs of a run")
+]
+File = "FILE"
+
+
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Graded labs on LLM inference: write the stub, run the judge, read why."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def grade(
+    lab: LabArgument,
+    source: Source = None,
+    device: DeviceChoice = Device.AUTO,
+    seed: Seed = None,
+    sandbox: SandboxChoice = Sandbox.AUTO,
+    suite: Annotated[Suite, typer.Option(help="public: only the tests you can read")] = Suite.ALL,
+    json: Annotated[str | None, typer.Option(metavar=File, help="- prints it alone")] = None,
+    html: Annotated[str | None, typer.Option(metavar=File)] = None,
+    markdown: Annotated[str | None, typer.Option(metavar=File)] = None,
+    junit: Annotated[str | None, typer.Option(metavar=File)] = None,
+    gradescope: Annotated[str | None, typer.Option(metavar=File)] = None,
+) -> None:
+    """Grade one submission."""
+    targets = dict(zip(Form, (json, html, markdown, junit, gradescope), strict=True))
+    outputs = planned(targets)
+    order = commands.Order(lab, source, device, seed, sandbox, suite)
+    raise typer.Exit(commands.grade_one(order, outputs))
+
+
+@app.command()
+def check(
+    labs: Annotated[list[str] | None, typer.Argument(metavar="[LAB…]")] = None,
+    # One more than cores: each of them waits now and then.
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = CORES + 1,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per right answer")] = 2,
+    wrong_seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per wrong one")] = 1,
+    device: DeviceChoice = Device.AUTO,
+    sandbox: SandboxChoice = Sandbox.AUTO,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN", help="stub, solution, 'variants/*', 'wrong/*', 'controls/*'"
+        ),
+    ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="of wrong answers, only what they should lose")
+    ] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="of wrong answers, also what a right one has proven")
+    ] = False,
+    sample_date: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
+    ] = None,
+) -> None:
+    """Prove labs: right answers earn everything, wrong ones lose what they should."""
+    names, patterns = tuple(labs or ()), tuple(only or ())
+    date = f"{sample_date:%Y-%m-%d}" if sample_date else ""
+    proof = commands.Proof(
+        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date)
+    )
+    raise typer.Exit(commands.check(proof))
+
+
+@app.command()
+def hint(
+    lab: LabArgument,
+    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="such as norm")] = None,
+) -> None:
+    """Show a task's hint, or the lab's tasks."""
+    raise typer.Exit(commands.hint(lab, task))
+
+
+@app.command()
+def watch(lab: LabArgument, source: Source = None, device: DeviceChoice = Device.AUTO) -> None:
+    """Grade the public tests again at each save, until Ctrl-C."""
+    order = commands.Order(lab, source, device, None, Sandbox.AUTO, Suite.PUBLIC)
+    raise typer.Exit(commands.watch(order))
+
+
+@app.command()
+def status() -> None:
+    """Show the last points of every lab and what comes next."""
+    raise typer.Exit(commands.status())
+
+
+@app.command()
+def doctor() -> None:
+    """Tell a broken environment from a wrong answer."""
+    raise typer.Exit(commands.doctor())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; every error is one line and perhaps a hint."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character gets an escape, not an exception of ours.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return int(app(arguments, prog_name="lab", standalone_mode=False) or 0)
+    except InferlabError as error:
+        code = USAGE if isinstance(error, UsageError) else CANNOT_GRADE
+        return _fail(code, error.message, error.hint)
+    except WRONG_COMMAND_LINE as error:
+        return _fail(USAGE, error.format_message(), "lab --help, or lab COMMAND --help")
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail(INTERRUPTED, "interrupted")
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return _fail(CANNOT_GRADE, f"the judge broke ({told})", f"traceback in {_save_traceback()}")
+
+
+def _fail(code: int, message: str, hint: str = "") -> int:
+    print(f"error: {visible_line(message, 1000)}", file=sys.stderr)
+    if hint:
+        print(f"hint: {visible_line(hint, 1000)}", file=sys.stderr)
+    return code
+
+
+def _save_traceback() -> str:
+    name = f"error-{time.strftime('%Y%m%d-%H%M%S')}.txt"
+    for folder in (
+        lambda: find_root() / FOLDER,
+        lambda: Path(tempfile.mkdtemp(prefix="inferlab-")),
+    ):
+        try:
+            path = folder() / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
+            return str(path)
+        except (OSError, InferlabError):
+            continue
+    return "no file: no folder is writable"

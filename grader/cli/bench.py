@@ -1,0 +1,71 @@
+"""``lab bench``: what the judge costs, our kernels beside those of others, what ranks can move."""
+
+from typing import Annotated
+
+import typer
+
+from bench.kernels.command import KernelContest, bench_kernels
+from bench.network.command import Measurement, bench_collectives
+from grader.cli import commands
+
+app = typer.Typer(
+    help="Measure the judge itself, our kernels, or collectives.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def register(lab: typer.Typer) -> None:
+    """Add the commands to the program."""
+    lab.add_typer(app, name="bench")
+
+
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Measure the judge itself, our kernels, or collectives."""
+    if context.invoked_subcommand is None:
+        raise typer.Exit(commands.bench())
+
+
+@app.command()
+def judge() -> None:
+    """Measure what the judge itself costs (also without a subcommand)."""
+    raise typer.Exit(commands.bench())
+
+
+@app.command()
+def kernels(
+    labs: Annotated[list[str] | None, typer.Argument(metavar="[LAB…]", help="6 or 7")] = None,
+    rounds: Annotated[int, typer.Option(min=2, max=1000, help="rounds of each case")] = 10,
+    json: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    markdown: Annotated[
+        str | None, typer.Option(metavar="FILE", help="a page: only its table is replaced")
+    ] = None,
+) -> None:
+    """Time the kernels of labs 06 and 07 beside torch's and others, on this machine's GPU."""
+    contest = KernelContest(tuple(labs or ()), rounds, json, markdown)
+    raise typer.Exit(bench_kernels(contest))
+
+
+@app.command()
+def collectives(
+    kinds: Annotated[
+        list[str] | None, typer.Argument(metavar="[KIND…]", help="all_reduce, all_gather, …")
+    ] = None,
+    ranks: Annotated[
+        list[int] | None, typer.Option(min=1, max=16, help="group size; may be repeated")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="gloo or nccl; nccl where there are GPUs")] = "",
+    largest_mb: Annotated[int, typer.Option(min=0, max=8192, help="0: what suits")] = 0,
+    json: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    markdown: Annotated[
+        str | None, typer.Option(metavar="FILE", help="a page: only its table is replaced")
+    ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="tables and a plot")] = None,
+) -> None:
+    """Measure bandwidth and latency between ranks in the sandbox, and an MLP split over them."""
+    wanted = Measurement(
+        tuple(ranks or ()), backend, tuple(kinds or ()), largest_mb, json, markdown, html
+    )
+    raise typer.Exit(bench_collectives(wanted))

@@ -1,0 +1,227 @@
+"""What each command does between its options and its exit code."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from grader.cli.progress import CheckProgress, GradingProgress
+from grader.cli.watch import saves
+from grader.errors import UsageError
+from grader.files import json_bytes, write_file
+from grader.labs.lab import Lab, all_labs, find_lab, find_root
+from grader.labs.results import Report
+from grader.labs.standing import Standing, last_file, next_to_do, standing
+from grader.prove.findings import Finding, Outcome
+from grader.report.forms import STDOUT, Output, write
+from grader.report.next_step import guide_to, typed
+from grader.report.summary import score_line
+from grader.report.terminal import make_console, render_terminal
+from grader.text import number, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One grading as asked for; ``source`` None is the lab's own folder."""
+
+    lab: str
+    source: Path | None
+    device: str
+    seed: int | None
+    sandbox: str
+    suite: str
+
+
+def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
+    """Grade, write the outputs and show the report."""
+    lab = find_lab(order.lab, find_root())
+    kept = _keeping_place(lab, order.suite)
+    try:
+        report = _grade(lab, order, kept)
+    except KeyboardInterrupt:
+        left = f"; what was graded is in {typed(kept)}" if kept and kept.exists() else ""
+        print(f"interrupted{left}", file=sys.stderr)
+        return 130
+    _keep(report, kept)
+    write(report, outputs)
+    if any(output.target == STDOUT for output in outputs):
+        print(f"lab {lab.name}: {score_line(report)}", file=sys.stderr)
+    else:
+        make_console(sys.stdout).print(render_terminal(report, guide_to(lab, order.source)))
+    return report.exit_code
+
+
+def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
+    from grader.judge.grade import grade  # starts the judge, which the other commands do not need
+
+    with GradingProgress(lab.name, sys.stderr) as progress:
+        return grade(
+            lab,
+            order.source,
+            device=order.device,
+            seed=order.seed,
+            sandbox=order.sandbox,
+            suite=order.suite,
+            on_event=progress.on_event,
+            partial_file=kept,
+        )
+
+
+def _keeping_place(lab: Lab, suite: str) -> Path | None:
+    """Where results are kept as they arrive; None in a tree that cannot be written to."""
+    path = last_file(lab, suite)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"note: results are not kept: {error.strerror}: {path.parent}", file=sys.stderr)
+        return None
+    return path
+
+
+def _keep(report: Report, path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        write_file(path, json_bytes(report.to_json()))
+    except UsageError as error:
+        # The report in hand is worth more than the note of it.
+        print(f"note: results are not kept: {error.message}", file=sys.stderr)
+
+
+def watch(order: Order) -> int:
+    """Grade the public tests now and at each save; Ctrl-C ends it."""
+    lab = find_lab(order.lab, find_root())
+    guide = guide_to(lab, order.source)
+    files = (Path(guide.stub), Path(guide.pseudocode))
+    try:
+        code = grade_one(order, ())
+        for _ in saves(files) if code != 130 else ():
+            code = grade_one(order, ())
+            if code == 130:
+                break
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def hint(lab_text: str, task_id: str | None) -> int:
+    """Print one task's hint, or the tasks to choose from."""
+    lab = find_lab(lab_text, find_root())
+    if task_id is not None:
+        print(visible(lab.task(task_id).hint.strip()))
+        return 0
+    table = Table.grid(padding=(0, 2))
+    for task in lab.tasks:
+        names = ", ".join(task.functions)
+        table.add_row(*map(Text, (task.id, task.title, f"{number(task.points)} points", names)))
+    make_console(sys.stdout).print(table)
+    print(f"\na hint: make hint LAB={lab.number} TASK={lab.tasks[0].id}")
+    return 0
+
+
+def status() -> int:
+    """Print every lab with the points of its last grading, and the next lab."""
+    standings = [standing(lab) for lab in all_labs(find_root())]
+    table = Table.grid(padding=(0, 2))
+    for row in standings:
+        table.add_row(*map(Text, _status_row(row)))
+    make_console(sys.stdout).print(table)
+    goal = next_to_do(standings)
+    print(f"\nnext: make grade LAB={goal.lab.number}" if goal else "\nall labs are done")
+    return 0
+
+
+def _status_row(row: Standing) -> tuple[str, str, str, str]:
+    lab = row.lab
+    if row.score is None:
+        return f"{lab.number:02d}", lab.title, "not graded yet", ""
+    points = f"{number(row.score)} of {number(row.graded)}"
+    return f"{lab.number:02d}", lab.title, points + (", cut off" * row.partial), _when(row.started)
+
+
+def _when(started: str) -> str:
+    try:
+        return datetime.fromisoformat(started).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return ""
+
+
+def doctor() -> int:
+    """Print each check as it is made; 1 if something that grading needs is missing."""
+    from grader.cli import doctor
+
+    return doctor.main()
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What to prove and how; ``only`` are patterns such as ``wrong/*``."""
+
+    labs: tuple[str, ...]  # none: all
+    jobs: int
+    seeds: int
+    wrong_seeds: int
+    device: str
+    sandbox: str
+    only: tuple[str, ...]
+    brief: bool
+    whole: bool
+    sample_date: str
+
+
+def check(proof: Proof) -> int:
+    """Prove labs: print what does not hold, and one line per lab."""
+    root = find_root()
+    labs = [find_lab(text, root) for text in proof.labs] or all_labs(root)
+    for lab in labs:
+        if not lab.solutions.is_dir():
+            raise UsageError(
+                f"{lab.name} has no solutions to check with", "use the instructors' repository"
+            )
+    from grader.prove.check import check_labs
+
+    with CheckProgress(sys.stderr) as progress:
+        report = check_labs(
+            labs,
+            jobs=proof.jobs,
+            seeds=proof.seeds,
+            wrong_seeds=proof.wrong_seeds,
+            device=proof.device,
+            sandbox=proof.sandbox,
+            only=proof.only,
+            brief=proof.brief,
+            whole=proof.whole,
+            sample_date=proof.sample_date,
+            on_progress=progress.on_progress,
+        )
+    if not report.findings:
+        raise UsageError("nothing was checked", "see what --only must match in lab check --help")
+    for lab in labs:
+        _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
+    return report.exit_code
+
+
+def _print_findings(lab: Lab, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        if finding.outcome is not Outcome.OK:
+            print("\n".join(visible(line) for line in finding.lines()))
+    counts = Counter(finding.outcome for finding in findings)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    print(f"{lab.name}: {told or 'nothing to check'}")
+
+
+def bench() -> int:
+    """Print what the judge's own benchmark measures."""
+    try:
+        from bench.judge import run_bench
+    except ModuleNotFoundError:
+        raise UsageError("this tree has no benchmark", "the full repository has it") from None
+    for row in run_bench():
+        # One at a time: each takes a while to measure.
+        print(f"{row.measure:<44} {row.median:>14}  {row.range:>22}  {row.target}", flush=True)
+    return 0

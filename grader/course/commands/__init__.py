@@ -1,0 +1,1 @@
+"""The instructors' command line: only ``cli`` imports this, where its folder is there."""

@@ -1,0 +1,265 @@
+"""The instructors' commands: their options, and what each calls.
+
+What a command needs is imported inside it: it may need packages that not all have.
+"""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from grader.errors import UsageError
+
+NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 11_prefix_cache")]
+LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
+WrongName = Annotated[str, typer.Argument(metavar="NAME", help="a file of its wrong/ folder")]
+Labs = Annotated[list[str], typer.Argument(metavar="LAB…", help="1-3, 4,5 or names of folders")]
+Target = Annotated[
+    str | None,
+    typer.Option("--to", metavar="REMOTE", help="a path, a URL or a name of git remote"),
+]
+Branch = Annotated[
+    str | None, typer.Option(metavar="NAME", help="main; 'lab/{NN}' for a branch per lab")
+]
+PublishFile = Annotated[Path, typer.Option(metavar="FILE", help="title, remote and branch")]
+GiveAway = Annotated[
+    bool, typer.Option("--give-away", help="also given code that answers a lab that is still open")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="prepare, scan and list; push nothing")]
+
+
+def new(name: NewName) -> None:
+    """Write all files of a new lab, with a small example task to replace."""
+    from grader.course.commands.author import new_lab
+
+    raise typer.Exit(new_lab(name))
+
+
+def show_wrong(lab: LabArgument, name: WrongName) -> None:
+    """Print a wrong answer as a whole, then its difference to the right one that it edits."""
+    from grader.course.commands.author import show_wrong
+
+    raise typer.Exit(show_wrong(lab, name))
+
+
+def publish(
+    labs: Labs,
+    to: Target = None,
+    branch: Branch = None,
+    course: PublishFile = Path("course.toml"),
+    dry_run: DryRun = False,
+    give_away: GiveAway = False,
+) -> None:
+    """Commit what students may see of labs to a branch of a remote, after a leak scan."""
+    from grader.course.commands.author import Wish, publish_labs
+
+    wish = Wish(tuple(labs), to, branch, course, dry_run, give_away)
+    raise typer.Exit(publish_labs(wish))
+
+
+CORES = len(os.sched_getaffinity(0))
+ClassFile = Annotated[Path, typer.Option("--course", metavar="FILE", help="the course")]
+COURSE_FILE = Path("course.toml")
+
+
+class EngineChoice(StrEnum):
+    """Where a class is graded."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class Isolation(StrEnum):
+    """Whether submissions of others may run without a sandbox."""
+
+    REQUIRED = "required"
+    NONE = "none"
+
+
+def collect(
+    lab: LabArgument,
+    roster: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="ROSTER", help="CSV: id,name,repository,branch"),
+    ] = None,
+    late: Annotated[bool, typer.Option("--late", help="what came on the late days, too")] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="also what was frozen at the deadline")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="repositories at a time")] = 8,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="for one repository")
+    ] = 120.0,
+    size: Annotated[
+        int, typer.Option(metavar="MIB", min=1, max=4096, help="of one repository at most")
+    ] = 256,
+    course: ClassFile = COURSE_FILE,
+) -> None:
+    """Freeze each student's work as of the deadline."""
+    from grader.course.commands import classes
+
+    order = classes.CollectOrder(lab, course, roster, late, refresh, jobs, timeout, size)
+    raise typer.Exit(classes.collect(order))
+
+
+def grade_all(
+    lab: LabArgument,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="gradings at a time")] = CORES,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run")] = False,
+    engine: Annotated[
+        EngineChoice | None, typer.Option(help="default: the course's", show_default=False)
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda")] = "auto",
+    student: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="only this one; may be repeated")
+    ] = None,
+    retries: Annotated[
+        int, typer.Option(min=0, max=20, help="of a grading that failed by our fault")
+    ] = 2,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=2**63 - 1, help="the same inputs for all")
+    ] = None,
+    sandbox: Annotated[
+        Isolation, typer.Option(help="none: run the code of a class with your rights")
+    ] = Isolation.REQUIRED,
+    course: ClassFile = COURSE_FILE,
+) -> None:
+    """Grade what was collected; a kill at any moment costs only what --resume makes again."""
+    from grader.course.commands import classes
+
+    order = classes.GradeOrder(
+        lab=lab,
+        course=course,
+        jobs=jobs,
+        resume=resume,
+        engine=engine,
+        device=device,
+        students=tuple(student or ()),
+        retries=retries,
+        seed=seed,
+        sandbox=sandbox,
+    )
+    raise typer.Exit(classes.grade_all(order))
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a new file, such as week3.tar.gz")],
+    course: ClassFile = COURSE_FILE,
+) -> None:
+    """Write the database, the collected work and the reports of a course to one file."""
+    from grader.course.commands import backup as backup_commands
+
+    raise typer.Exit(backup_commands.back_up_course(file, course))
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="what lab backup wrote")],
+    course: ClassFile = COURSE_FILE,
+) -> None:
+    """Bring a course back from a backup, into a folder or database that has none."""
+    from grader.course.commands import backup as backup_commands
+
+    raise typer.Exit(backup_commands.restore_course(file, course))
+
+
+gradebook_app = typer.Typer(
+    help="Marks of a class: show, export, compare, override.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+MarksFile: TypeAlias = Annotated[
+    Path, typer.Option("--course", metavar="FILE", help="default: course.toml here")
+]
+
+
+@gradebook_app.callback(invoke_without_command=True)
+def gradebook(
+    context: typer.Context,
+    course: MarksFile = COURSE_FILE,
+    labs: Annotated[
+        list[str] | None, typer.Option("--lab", metavar="LAB", help="only this; may be repeated")
+    ] = None,
+    student: Annotated[
+        str | None, typer.Option(metavar="ID", help="one student, with where the marks come from")
+    ] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FORM", help="long or wide")] = None,
+    canvas: Annotated[bool, typer.Option("--canvas", help="CSV for Canvas")] = False,
+    gradescope: Annotated[
+        bool, typer.Option("--gradescope", help="a results.json per student, into the folder -o")
+    ] = False,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="default: the screen")
+    ] = "-",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="pages of the class and its students")
+    ] = None,
+    diff: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="RUN RUN", help="what a regrade changes")
+    ] = None,
+) -> None:
+    """Show the marks of a class, or write them to files."""
+    if context.invoked_subcommand is not None:
+        context.obj = course
+        return
+    from grader.course.commands import gradebook as commands
+
+    forms = [f"--csv {csv}"] if csv is not None else []
+    forms += [name for name, on in (("--canvas", canvas), ("--gradescope", gradescope)) if on]
+    forms += ["--diff"] if diff else []
+    if len(forms) > 1:
+        raise UsageError(f"{' and '.join(forms)} at once", "ask for one of them")
+    if diff:
+        raise typer.Exit(commands.show_diff(course, *diff))
+    order = commands.Order(course, tuple(labs or ()), forms[0] if forms else "", output, html)
+    raise typer.Exit(commands.show_student(order, student) if student else commands.book(order))
+
+
+@gradebook_app.command()
+def override(
+    context: typer.Context,
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="as in the roster")],
+    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")],
+    points: Annotated[
+        str, typer.Argument(metavar="POINTS", help="0 to 100; none takes an override back")
+    ],
+    author: Annotated[str, typer.Option(metavar="NAME", help="who says so")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="why; it stands beside the mark")],
+    course: MarksFile = COURSE_FILE,
+) -> None:
+    """Set a mark by hand: it stays through regrades, with who set it and why."""
+    from grader.course.commands import gradebook as commands
+
+    # --course may stand before or behind the word override.
+    file = course if course != COURSE_FILE else context.obj or COURSE_FILE
+    word = commands.Word(student, lab, points, author, reason)
+    raise typer.Exit(commands.override(file, word))
+
+
+def similarity(
+    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")],
+    course: MarksFile = COURSE_FILE,
+    threshold: Annotated[
+        float, typer.Option(min=0.1, max=1.0, help="share of code that two answers have in common")
+    ] = 0.6,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="- prints it alone")] = None,
+) -> None:
+    """List answers that are alike beyond the stub: students with each other and with solutions."""
+    from grader.course.commands import similarity as similarity_commands
+
+    raise typer.Exit(similarity_commands.similarity(course, lab, threshold, json))
+
+
+def register(lab: typer.Typer) -> None:
+    """Add the commands."""
+    lab.command()(new)
+    lab.command()(show_wrong)
+    lab.command()(publish)
+    lab.command()(collect)
+    lab.command(name="grade-all")(grade_all)
+    lab.command()(backup)
+    lab.command()(restore)
+    lab.add_typer(gradebook_app, name="gradebook")
+    lab.command()(similarity)

@@ -1,0 +1,158 @@
+"""What ``lab new``, ``show-wrong`` and ``publish`` do between their options and their exit code."""
+
+import ast
+import difflib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.course.config import load_course
+from grader.course.publishing.held import closing, open_labs
+from grader.course.publishing.leak import Leak
+from grader.course.publishing.new import write_lab
+from grader.course.publishing.publish import Order, Publication, publish
+from grader.errors import UsageError
+from grader.labs.lab import find_lab, find_root
+from grader.prove.edits import base_name, build
+from grader.prove.files import shown, wrong_answers
+from grader.report.next_step import typed
+from grader.text import visible_line
+
+TITLE = "Your labs"
+BRANCH = "main"
+SHOWN_LEAKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A publication as asked for; None: what the course says."""
+
+    labs: tuple[str, ...]
+    to: str | None
+    branch: str | None
+    course: Path
+    dry_run: bool
+    give_away: bool = False
+
+
+def new_lab(name: str) -> int:
+    """Write a lab's files, and say what comes next."""
+    root = find_root()
+    files = write_lab(root, name)
+    for file in files:
+        print(typed(file))
+    number = int(name[:2])
+    print(f"\nnext: lab check {number}, which passes already; then replace the example task")
+    print("(CONTRIBUTING.md: Add a lab)")
+    return 0
+
+
+def show_wrong(lab_text: str, name: str) -> int:
+    """Print the answer that a file of ``wrong/`` stands for, and what of its base is changed."""
+    lab = find_lab(lab_text, find_root())
+    names = {file.stem: file for file in wrong_answers(lab)}
+    file = names.get(Path(name).stem)
+    if file is None:
+        near = difflib.get_close_matches(Path(name).stem, names)
+        folder = typed(lab.solutions / "wrong")
+        hint = f"did you mean {' or '.join(near)}?" if near else f"those there are lie in {folder}"
+        raise UsageError(f"{lab.name} has no wrong answer {name!r}", hint)
+    whole = build(file)
+    print(whole, end="")
+    base = base_name(ast.parse(file.read_bytes()), lab.code_name)
+    if base:
+        right = lab.solutions / base
+        sides = (right.read_text(encoding="utf-8").splitlines(), whole.splitlines())
+        titles = (shown(lab, right), shown(lab, file))
+        print("", *difflib.unified_diff(*sides, *titles, lineterm=""), sep="\n")
+    return 0
+
+
+def publish_labs(wish: Wish) -> int:
+    """Publish and say what came of it; 1 if the leak scan found something."""
+    order = _order(wish)
+    outcome = publish(find_root(), order, dry_run=wish.dry_run)
+    if outcome.leaks:
+        return _refused(outcome.leaks)
+    for item in outcome.publications:
+        _tell(item, order.remote, wish.dry_run)
+        _tell_answers(item, order)
+    return 0
+
+
+def _order(wish: Wish) -> Order:
+    default = Path("course.toml")
+    course = None
+    if wish.course != default or wish.course.exists():
+        course = load_course(wish.course)
+    remote = wish.to or (course.publish_remote if course else "")
+    if not remote:
+        raise UsageError(
+            "where to?", "give --to REMOTE, or [publish] remote in course.toml (docs/course.md)"
+        )
+    branch = wish.branch or (course.publish_branch if course else BRANCH)
+    names = [folder.name for folder in find_root().glob("labs/[0-9][0-9]_*")]
+    still = open_labs(course, names, datetime.now(UTC))
+    return Order(
+        labs=wish.labs,
+        remote=remote,
+        branch=branch,
+        title=course.title if course else TITLE,
+        open_labs={} if wish.give_away else still,
+        over=frozenset(name for name in names if closing(course, int(name[:2]))) - still.keys(),
+    )
+
+
+def _refused(leaks: Sequence[Leak]) -> int:
+    for leak in leaks[:SHOWN_LEAKS]:
+        print(leak)
+    if len(leaks) > SHOWN_LEAKS:
+        print(f"… and {len(leaks) - SHOWN_LEAKS} more")
+    lines = "a line" if len(leaks) == 1 else f"{len(leaks)} lines"
+    print(f"error: {lines} that students must not see; nothing was published", file=sys.stderr)
+    print("hint: docs/course.md says how to go on, and what if it is harmless", file=sys.stderr)
+    return 1
+
+
+def _tell(item: Publication, remote: str, dry_run: bool) -> None:
+    if dry_run:
+        for path in item.files:
+            print(path)
+    labs = ", ".join(item.labs)
+    where = visible_line(f"{item.branch} of {remote}")
+    if not item.is_new:
+        print(f"{where} is up to date: {labs}", file=sys.stderr)
+        return
+    added = len(item.files.keys() - item.before.keys())
+    gone = len(item.before.keys() - item.files.keys())
+    changed = [path for path, blob in item.files.items() if item.before.get(path, blob) != blob]
+    verb = "would hold" if dry_run else "holds"
+    print(f"{where} {verb} {labs}", file=sys.stderr)
+    print(f"  {added} files added, {len(changed)} changed, {gone} removed", file=sys.stderr)
+    print(f"  tag {item.tags[-1].removeprefix('refs/tags/')}", file=sys.stderr)
+    for path in _edited_by_students(item, changed):
+        note = "students have edited it, and will have to merge"
+        print(f"  note: {path} changed: {note}", file=sys.stderr)
+
+
+def _tell_answers(item: Publication, order: Order) -> None:
+    """Say what given code was held back, or gives a lab of the same branch away."""
+    for name, lab in item.held.items():
+        until = f"{order.open_labs[lab]:%Y-%m-%d %H:%M} UTC"
+        print(f"  held back: labs/{name}.py answers {lab}, open until {until}", file=sys.stderr)
+        print("  hint: publish again after that, or now with --give-away", file=sys.stderr)
+    for name, lab in item.gives_away.items():
+        if lab in order.over:
+            continue
+        print(
+            f"  warning: labs/{name}.py is an answer to {lab}, which is there too", file=sys.stderr
+        )
+        hint = f"a deadline of lab {int(lab[:2])} in course.toml holds it back until then"
+        print(f"  hint: {hint}", file=sys.stderr)
+
+
+def _edited_by_students(item: Publication, changed: Sequence[str]) -> list[str]:
+    own = {f"labs/{lab}/{name}" for lab in item.labs for name in (f"{lab[3:]}.py", "PSEUDOCODE.md")}
+    return [path for path in changed if path in own]

@@ -1,0 +1,4 @@
+"""Marks, and who sees them: the rule for a mark, pages, exports, answers that are alike.
+
+Only the commands of a course import this; it grades nothing.
+"""

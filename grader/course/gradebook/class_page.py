@@ -1,0 +1,174 @@
+"""The instructor's page: each lab of the class in numbers and pictures, and a table of students.
+
+It stands by itself; its only script is the one that sorts the table, named by its hash. What a
+student wrote, a name included, is escaped like everywhere in ``grader/report/web.py``.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from grader.course.database.records import Likeness, Student
+from grader.course.gradebook.charts import histogram, task_bars
+from grader.course.gradebook.folders import plain_name
+from grader.course.gradebook.gradebook import Gradebook
+from grader.course.gradebook.marks import Mark
+from grader.course.gradebook.overview import Failing, Overview, Tried, overview
+from grader.report.chart import tick_step
+from grader.report.web import escaped, figures, page, table
+from grader.text import number
+
+STUDENTS = "students"  # the folder of their pages
+MOST_LIKENESSES = 50
+STYLE = """
+main { max-width: 64rem }
+h3 { color: inherit; margin: 1.2rem 0 .2rem }
+.sortable th { padding: 0 }
+.sortable td, .sortable th { white-space: nowrap }
+.sortable td.name { white-space: normal; min-width: 8rem; overflow-wrap: anywhere }
+.sortable button { all: unset; cursor: pointer; font-weight: 600; padding: .3rem .6rem .3rem 0 }
+.sortable button:focus-visible { outline: 2px solid }
+.sortable th[aria-sort=ascending] button::after { content: " \\2191" }
+.sortable th[aria-sort=descending] button::after { content: " \\2193" }
+.points { text-align: right; font-variant-numeric: tabular-nums }
+.flag { color: var(--mild) }
+.failing td:first-child { width: 6rem }
+.failing td:nth-child(2) { white-space: normal; overflow-wrap: anywhere }
+details h3 { display: inline }
+"""
+# A click sorts by that column, a second one the other way; what is empty comes last both ways.
+SCRIPT = """
+for (const table of document.querySelectorAll('table.sortable')) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  const compare = (a, b) => a.num && b.num ? a.num[0] - b.num[0] : a.text.localeCompare(b.text);
+  heads.forEach((head, column) => head.firstElementChild.addEventListener('click', () => {
+    const up = head.ariaSort !== 'ascending';
+    heads.forEach(other => other.removeAttribute('aria-sort'));
+    head.ariaSort = up ? 'ascending' : 'descending';
+    const rows = [...body.rows].map(row => {
+      const { value } = row.cells[column].dataset, text = row.cells[column].textContent.trim();
+      return { row, text, empty: value === '', num: value ? [Number(value)] : null };
+    });
+    rows.sort((a, b) => a.empty - b.empty || (up ? compare(a, b) : compare(b, a)));
+    body.append(...rows.map(item => item.row));
+  }));
+}
+"""
+
+
+def class_page(book: Gradebook) -> str:
+    """The instructor's page as HTML."""
+    many = "1 student" if len(book.students) == 1 else f"{len(book.students)} students"
+    handed_in = [lab for lab in book.labs if lab in book.handed_in]
+    labs = "one lab" if len(book.labs) == 1 else f"{len(book.labs)} labs"
+    body = [
+        f"<h1>{escaped(book.course.title)}</h1>",
+        f'<p class="score">{many}, {labs}</p>',
+        f"<nav>{' · '.join(_link(name) for name in (*handed_in, 'Students'))}</nav>",
+        *(line for lab in handed_in for line in _lab(overview(book, lab), book.title(lab))),
+        '<h2 id="Students">Students</h2>',
+        *_students(book),
+    ]
+    return page(book.course.title, body, style=STYLE, script=SCRIPT)
+
+
+def _link(name: str) -> str:
+    return f'<a href="#{quote(name)}">{escaped(name)}</a>'
+
+
+def _lab(found: Overview, title: str) -> Iterable[str]:
+    yield f'<h2 id="{escaped(found.lab)}">{escaped(title)}</h2>'
+    yield f"<p>{escaped(found.points_line)}</p>"
+    pictures: list[dict[str, str]] = []
+    if found.points:
+        top = max(100.0, *found.points)
+        svg = histogram(found.points, 0.0, top, "points")
+        pictures.append({"title": f"Points in {found.lab}", "svg": svg})
+    if found.tasks:
+        title = f"Tasks of {found.lab}: students who earned all, some or none of the points"
+        pictures.append({"title": title, "svg": task_bars(found.tasks)})
+    yield from figures(pictures)
+    if found.failing:
+        yield "<h3>Most failed</h3>"
+        yield _failing(found)
+    if found.tests:
+        yield f"<details><summary><h3>All {len(found.tests)} tests</h3></summary>"
+        head = ("Task", "Test", "passed", "failed", "not run")
+        yield table(head, (_tried(item) for item in found.tests))
+        yield "</details>"
+    if found.seconds:
+        yield f"<h3>Time per submission</h3><p>{escaped(found.seconds_line)}</p>"
+        longest = max(0.1, *found.seconds)
+        top = tick_step(longest) * math.ceil(longest / tick_step(longest))
+        svg = histogram(found.seconds, 0.0, top, "seconds")
+        yield from figures([{"title": f"Time per submission in {found.lab}", "svg": svg}])
+    yield from _likenesses(found.likenesses)
+
+
+def _failing(found: Overview) -> str:
+    head = "<tr><th>Students</th><th>Test, and what most of them are told</th></tr>"
+    rows = "\n".join(_failing_row(item) for item in found.failing)
+    return f'<table class="failing">\n{head}\n{rows}\n</table>'
+
+
+def _failing_row(item: Failing) -> str:
+    test = f"<code>{escaped(item.test)}</code> <small>{escaped(item.task)}</small>"
+    told = f"{escaped(item.message)} <small>({item.told})</small>"
+    return f"<tr><td>{item.students}</td><td>{test}<br>{told}</td></tr>"
+
+
+def _tried(item: Tried) -> tuple[str, ...]:
+    return (item.task, item.test, str(item.passed), str(item.failed), str(item.other))
+
+
+def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:
+    if not found:
+        return
+    pairs = "1 pair" if len(found) == 1 else f"{len(found)} pairs"
+    yield f"<details><summary><h3>Alike: {pairs}</h3></summary>"
+    rows = [
+        (item.student, item.other, f"{item.share:.0%}", f"{item.other_share:.0%}", str(item.tokens))
+        for item in found[:MOST_LIKENESSES]
+    ]
+    yield table(("Student", "Other", "of the student's", "of the other's", "characters"), rows)
+    if len(found) > MOST_LIKENESSES:
+        yield f"<p>and {len(found) - MOST_LIKENESSES} more pairs</p>"
+    yield "<p><small>A reason to look, never a verdict.</small></p></details>"
+
+
+def _students(book: Gradebook) -> Iterable[str]:
+    flags = {name for item in book.likenesses for name in _named(item)}
+    names = ("Id", "Name", *book.labs, "Total", "Alike")
+    head = "".join(
+        f'<th scope="col"><button type="button">{escaped(name)}</button></th>' for name in names
+    )
+    rows = "\n".join(_student_row(book, student, flags) for student in book.students)
+    yield '<div class="wide"><table class="sortable">'
+    yield f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
+    yield "<p><small>* late, ! set by hand, - nothing graded; each page says why</small></p>"
+
+
+def _named(item: Likeness) -> tuple[str, ...]:
+    return (item.student, item.other) if item.is_student else (item.student,)
+
+
+def _student_row(book: Gradebook, student: Student, flags: set[str]) -> str:
+    name = quote(plain_name(student.id))
+    link = f'<a href="{STUDENTS}/{name}.html">{escaped(student.id)}</a>'
+    total = book.total(student.id)
+    alike = "alike" if student.id in flags else ""
+    cells = [f"<td>{link}</td>", f'<td class="name">{escaped(student.name)}</td>']
+    cells += [_mark_cell(mark, name) for mark in book.of(student.id)]
+    cells += [f'<td class="points" data-value="{total}">{number(total)}</td>']
+    cells += [f'<td class="flag" data-value="{alike and 1}">{alike}</td>']
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _mark_cell(mark: Mark, name: str) -> str:
+    if mark.points is None:
+        return f'<td class="points" data-value="" title="{escaped(mark.why)}">-</td>'
+    sign = "!" if mark.override else "*" if mark.late_days else ""
+    shown = f"{number(mark.points)}{sign}"
+    if mark.attempt is not None:
+        shown = f'<a href="{STUDENTS}/{name}/{quote(mark.lab)}.html">{shown}</a>'
+    return f'<td class="points" data-value="{mark.points}" title="{escaped(mark.why)}">{shown}</td>'

@@ -1,0 +1,136 @@
+"""The gradebook for other programs: CSV long and wide, Canvas, Gradescope.
+
+A name that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP advises.
+Canvas: the columns are those that its gradebook importer asks for, in its order.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from grader.course.database.records import Student
+from grader.course.gradebook.folders import make_folder, plain_name
+from grader.course.gradebook.gradebook import Gradebook
+from grader.course.gradebook.marks import Mark
+from grader.course.gradebook.stored import report_of
+from grader.files import write_file
+from grader.report.gradescope import render_gradescope
+from grader.text import encodable, visible_line
+
+# Excel reads a formula behind these, some programs behind the wide forms too.
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - they are meant
+LONG = (
+    *("student", "name", "lab", "points", "possible", "late_days", "commit", "submitted"),
+    *("graded", "run", "override_author", "override_reason", "why"),
+)
+CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+CANVAS_POINTS = "Points Possible"
+FULL = 100.0  # points of every lab
+
+
+class Csv(StrEnum):
+    """A form of CSV: a row per student and lab, or a row per student."""
+
+    LONG = "long"
+    WIDE = "wide"
+
+
+def long_csv(book: Gradebook) -> bytes:
+    """A row per student and lab, with where the mark comes from; no points: nothing graded."""
+    rows = (_long(student, mark) for student in book.students for mark in book.of(student.id))
+    return _csv([LONG, *rows])
+
+
+def wide_csv(book: Gradebook) -> bytes:
+    """A row per student, a column per lab, and the sum."""
+    rows = (
+        (student.id, student.name, *_points(book, student), book.total(student.id))
+        for student in book.students
+    )
+    return _csv([("student", "name", *book.labs, "total"), *rows])
+
+
+def canvas_csv(book: Gradebook) -> bytes:
+    """What Canvas imports under Grades: a column per assignment, named as the lab's folder.
+
+    A student is found by the id as SIS user ID or login; a lab without a mark stays as it is there.
+    """
+    possible = (f"    {CANVAS_POINTS}", *[""] * (len(CANVAS) - 1), *[FULL] * len(book.labs))
+    rows = (
+        (student.name, "", student.id, student.id, "", *_points(book, student))
+        for student in book.students
+    )
+    return _csv([(*CANVAS, *book.labs), possible, *rows])
+
+
+def gradescope_files(book: Gradebook, folder: Path) -> int:
+    """Write LAB/STUDENT.json, each a ``results.json`` with the mark as score; return how many."""
+    count = 0
+    for lab in book.labs:
+        make_folder(folder / lab)
+        for student in book.students:
+            mark = book.marks[student.id, lab]
+            file = folder / lab / f"{plain_name(student.id)}.json"
+            if mark.points is None:
+                file.unlink(missing_ok=True)  # of an earlier export: a mark that was taken back
+            else:
+                data = json.dumps(encodable(_gradescope(mark)), indent=2, allow_nan=False)
+                write_file(file, data.encode())
+                count += 1
+    return count
+
+
+def _long(student: Student, mark: Mark) -> Sequence[object]:
+    attempt, override = mark.attempt, mark.override
+    graded = (
+        (attempt.commit, attempt.submitted, attempt.graded, attempt.run) if attempt else [""] * 4
+    )
+    said = (override.author, override.reason) if override else ("", "")
+    points = "" if mark.points is None else mark.points
+    return (
+        *(student.id, student.name, mark.lab, points, mark.possible, mark.late_days),
+        *graded,
+        *said,
+        mark.why,
+    )
+
+
+def _points(book: Gradebook, student: Student) -> Iterator[object]:
+    for mark in book.of(student.id):
+        yield "" if mark.points is None else mark.points
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> bytes:
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
+    return file.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:.4f}".rstrip("0").rstrip(".")
+        case str():
+            return safe_cell(value)
+        case _:
+            return str(value)
+
+
+def safe_cell(text: str) -> str:
+    """One line of text that a spreadsheet shows and does not compute."""
+    line = visible_line(text, 2000)
+    return f"'{line}" if line.lstrip().startswith(FORMULA) else line
+
+
+def _gradescope(mark: Mark) -> dict[str, Any]:
+    if mark.attempt is None:
+        return {"score": mark.points, "output": visible_line(mark.why), "output_format": "text"}
+    results = render_gradescope(report_of(mark.attempt.report))
+    said = f"{visible_line(mark.why, 1000)}\n{results['output']}"
+    return results | {"score": mark.points, "output": said}

@@ -1,0 +1,167 @@
+"""The gradebook of a course: every mark of every student, and what a regrade would change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.course.config import Course
+from grader.course.database.records import Attempt, Frozen, Likeness, Override, Student
+from grader.course.database.store import Store
+from grader.course.gradebook.marks import Mark, mark
+from grader.errors import UsageError
+from grader.labs.results import Verdict
+from grader.report.measured import listed, table_of, text_of
+
+PASSED = Verdict.PASSED.value
+ABSENT = "absent"  # a test that one of two runs does not have
+
+
+@dataclass(frozen=True, slots=True)
+class Gradebook:
+    """A course as of now. Labs are those that were collected or graded, in order."""
+
+    course: Course
+    students: Sequence[Student]
+    labs: Sequence[str]
+    marks: Mapping[tuple[str, str], Mark]  # by student and lab, all of both
+    frozen: Mapping[tuple[str, str], Frozen]
+    attempts: Mapping[tuple[str, str], Sequence[Attempt]]
+    likenesses: Sequence[Likeness]
+    handed_in: frozenset[str]  # labs that were collected or graded; of others a mark may be set
+    titles: Mapping[str, str]  # of labs, as far as they are known
+
+    def title(self, lab: str) -> str:
+        """For example "01_llama: Llama from scratch"."""
+        return f"{lab}: {self.titles[lab]}" if self.titles.get(lab) else lab
+
+    def told(self, student: str) -> list[Mark]:
+        """A student's marks, without labs of which only others have one, set by hand."""
+        marks = self.of(student)
+        return [item for item in marks if item.points is not None or item.lab in self.handed_in]
+
+    def of(self, student: str) -> list[Mark]:
+        """A student's marks, in the order of the labs."""
+        return [self.marks[student, lab] for lab in self.labs]
+
+    def total(self, student: str) -> float:
+        """The sum of a student's marks."""
+        return round(sum(mark.points or 0.0 for mark in self.of(student)), 4)
+
+
+def read_gradebook(
+    course: Course,
+    store: Store,
+    labs: Sequence[str] = (),
+    titles: Mapping[str, str] | None = None,
+) -> Gradebook:
+    """Read the course's gradebook, of some labs ("01_llama") or of all."""
+    students, attempts = store.students(), store.attempts()
+    handed_in = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
+    handed_in |= set(store.collected_labs())
+    known = handed_in | {override.lab for override in store.overrides()}
+    chosen = [lab for lab in sorted(known) if not labs or lab in labs]
+    grouped: dict[tuple[str, str], list[Attempt]] = {}
+    for attempt in attempts:
+        grouped.setdefault((attempt.student, attempt.lab), []).append(attempt)
+    overrides: dict[tuple[str, str], list[Override]] = {}
+    for override in store.overrides():
+        overrides.setdefault((override.student, override.lab), []).append(override)
+    frozen = {(item.student, lab): item for lab in chosen for item in store.frozen(lab)}
+    marks = {
+        key: _mark(course, grouped.get(key, []), overrides.get(key, []), frozen.get(key), key)
+        for key in ((student.id, lab) for student in students for lab in chosen)
+    }
+    likenesses = [item for lab in chosen for item in store.likenesses(lab)]
+    return Gradebook(
+        *(course, students, chosen, marks, frozen, grouped, likenesses),
+        handed_in=frozenset(handed_in),
+        titles=titles or {},
+    )
+
+
+def _mark(
+    course: Course,
+    attempts: Sequence[Attempt],
+    overrides: Sequence[Override],
+    frozen: Frozen | None,
+    key: tuple[str, str],
+) -> Mark:
+    found = mark(attempts, overrides, course, *key)
+    if found.points is not None or attempts:
+        return found
+    # Why there is nothing to grade is known to whoever collected it.
+    problem = frozen.problem if frozen else "it was not collected"
+    why = f"{found.why}: {problem}" if problem else f"{found.why} yet"
+    return Mark(*key, None, found.possible, None, 0, None, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What points and tests of one commit of a student were in a run, and are in another."""
+
+    student: str
+    commit: str
+    before: float | None  # None: not in that run, or not graded in it
+    after: float | None
+    tests: Sequence[tuple[str, str, str]]  # id, verdict before, verdict after
+
+    @property
+    def kind(self) -> str:
+        """The direction: "up", "down", "same" points, or "only" in one of the runs."""
+        if self.before is None or self.after is None:
+            return "only"
+        return "up" if self.after > self.before else "down" if self.after < self.before else "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of a lab; ``left_out`` are students whom one of them was not asked to grade."""
+
+    changes: Sequence[Change]
+    left_out: Sequence[str]
+
+
+def compare_runs(store: Store, before: str, after: str) -> Comparison:
+    """Compare two runs of one lab: the commits of which points or verdicts differ."""
+    runs = {run.id: run for run in store.runs()}
+    for name in (before, after):
+        if name not in runs:
+            known = ", ".join(f"{run.id} ({run.lab})" for run in runs.values()) or "none"
+            raise UsageError(f"there is no run {name!r}", f"runs: {known}")
+    if runs[before].lab != runs[after].lab:
+        shown = f"run {before} is of {runs[before].lab}, run {after} of {runs[after].lab}"
+        raise UsageError(shown, "compare two runs of one lab")
+    old, new = _graded(store.attempts(run=before)), _graded(store.attempts(run=after))
+    keys = sorted({*old, *new})
+    scopes = [set(runs[name].students) for name in (before, after) if runs[name].students]
+    asked = [key for key in keys if all(key[0] in scope for scope in scopes)]
+    changes = (_change(key, old.get(key), new.get(key)) for key in asked)
+    return Comparison(
+        changes=[item for item in changes if item.tests or item.before != item.after],
+        left_out=sorted({student for student, _ in keys} - {student for student, _ in asked}),
+    )
+
+
+def _graded(attempts: Sequence[Attempt]) -> dict[tuple[str, str], Attempt]:
+    """The last grading of each commit that did not fail by our fault."""
+    return {(attempt.student, attempt.commit): attempt for attempt in attempts if not attempt.infra}
+
+
+def _change(key: tuple[str, str], old: Attempt | None, new: Attempt | None) -> Change:
+    verdicts = [_verdicts(attempt) if attempt else {} for attempt in (old, new)]
+    tests: list[tuple[str, str, str]] = []
+    for test in {**verdicts[0], **verdicts[1]} if old and new else ():
+        pair = verdicts[0].get(test, ABSENT), verdicts[1].get(test, ABSENT)
+        if pair[0] != pair[1]:
+            tests.append((test[1], *pair))
+    return Change(*key, old.points if old else None, new.points if new else None, tests)
+
+
+def _verdicts(attempt: Attempt) -> dict[tuple[str, str], str]:
+    tests: list[Mapping[str, Any]] = [
+        table_of(test) for test in listed(attempt.report.get("tests"))
+    ]
+    return {
+        (text_of(test.get("suite")), text_of(test.get("id"))): text_of(test.get("verdict"))
+        for test in tests
+    }

@@ -1,0 +1,1 @@
+"""A class is graded, whatever dies. Only the commands of a course import this."""

@@ -1,0 +1,119 @@
+"""The files of a lab in a commit of a student's repository, as objects: nothing is checked out."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from grader.course.git import git, git_bytes
+from grader.course.grading.fetch import OFFLINE, Broken
+from grader.errors import GitError
+from grader.labs.lab import Lab
+from grader.labs.submission import MAX_BYTES, PSEUDOCODE_NAME, shown
+
+LFS = b"version https://git-lfs.github.com/spec/"
+Entries = Mapping[str, tuple[str, str]]  # mode and object, by path
+State = Entries  # of what is collected, by name
+_FILE_MODES = ("100644", "100755", "100664")
+_TREE_MODE = "040000"
+_MOST_FOUND = 3  # places that are named where the code lies instead
+
+
+def places(lab: Lab) -> tuple[str, ...]:
+    """Return all paths on which it depends what is collected, in the order in which they count."""
+    return (lab.name, f"labs/{lab.name}", *_names(lab))
+
+
+def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str]:
+    """Return the lab's files in a commit by name, and a remark; raises Broken without the code."""
+    entries = _entries(repository, commit, _candidates(lab))
+    folder = _folder(entries, lab)
+    if folder is None:
+        raise Broken(_missing(repository, commit, entries, lab))
+    code, told = _file(repository, folder + lab.code_name, entries)
+    if code is None:
+        raise Broken(told)
+    remark = f"{lab.code_name} is a pointer of Git LFS" if code.startswith(LFS) else ""
+    text, told = _file(repository, folder + PSEUDOCODE_NAME, entries)
+    files = {lab.code_name: code}
+    if text is None:
+        left_out = f"{told}: left out" if folder + PSEUDOCODE_NAME in entries else ""
+        return files, "; ".join(filter(None, (remark, left_out)))
+    return files | {PSEUDOCODE_NAME: text}, remark
+
+
+def state_of(repository: Path, commit: str, lab: Lab) -> State:
+    """Return mode and object of each file that would be collected; two equal ones are one answer.
+
+    Objects that were too large to be fetched are known too.
+    """
+    entries = _entries(repository, commit, _candidates(lab))
+    folder = _folder(entries, lab)
+    if folder is None:
+        return {}
+    return {name: entries[folder + name] for name in _names(lab) if folder + name in entries}
+
+
+def _names(lab: Lab) -> tuple[str, ...]:
+    return (lab.code_name, PSEUDOCODE_NAME)
+
+
+def _folders(lab: Lab) -> tuple[str, ...]:
+    return (f"{lab.name}/", f"labs/{lab.name}/", "")
+
+
+def _candidates(lab: Lab) -> list[str]:
+    return [*places(lab)[:2], *(folder + name for folder in _folders(lab) for name in _names(lab))]
+
+
+def _folder(entries: Entries, lab: Lab) -> str | None:
+    """Return the first folder, with a slash, that holds the code; "" is the top."""
+    return next((f for f in _folders(lab) if f + lab.code_name in entries), None)
+
+
+def _missing(repository: Path, commit: str, entries: Entries, lab: Lab) -> str:
+    """Say which places were tried, and where a file of that name lies instead."""
+    for place in places(lab)[:2]:
+        if place in entries and entries[place][0] != _TREE_MODE:
+            return f"{place} is not a folder"
+    told = f"there is no {lab.code_name} in {lab.name}/, in labs/{lab.name}/ or at the top"
+    found = [shown(path) for path in _elsewhere(repository, commit, lab)]
+    if not found:
+        return told
+    more = f" and in {len(found) - _MOST_FOUND} more places" if len(found) > _MOST_FOUND else ""
+    return f"{told}; it lies in {', '.join(found[:_MOST_FOUND])}{more}"
+
+
+def _elsewhere(repository: Path, commit: str, lab: Lab) -> list[str]:
+    listing = git("ls-tree", "-r", "-z", "--name-only", commit, folder=repository, env=OFFLINE)
+    # Given code of that name lies in labs/ itself.
+    paths = [PurePosixPath(name) for name in listing.split("\0") if name]
+    wanted = lab.code_name.casefold()
+    found = (path for path in paths if path.name.casefold() == wanted)
+    return [str(path) for path in found if str(path.parent) != "labs"]
+
+
+def _entries(repository: Path, commit: str, paths: Iterable[str]) -> Entries:
+    """Return mode and object of those paths that the commit has."""
+    listing = git("ls-tree", "-z", commit, "--", *paths, folder=repository, env=OFFLINE)
+    found: dict[str, tuple[str, str]] = {}
+    for line in filter(None, listing.split("\0")):
+        meta, _, path = line.partition("\t")
+        mode, _, blob = meta.split()
+        found[path] = (mode, blob)
+    return found
+
+
+def _file(repository: Path, path: str, entries: Entries) -> tuple[bytes | None, str]:
+    """Return the bytes of a file, or None and why not."""
+    name = shown(path)
+    if path not in entries:
+        return None, f"there is no {name}"
+    mode, blob = entries[path]
+    if mode not in _FILE_MODES:
+        return None, f"{name} is not a regular file"
+    try:
+        size = int(git("cat-file", "-s", blob, folder=repository, env=OFFLINE))
+    except GitError:
+        size = MAX_BYTES + 1  # it was left out of what was fetched
+    if size > MAX_BYTES:
+        return None, f"{name} is larger than {MAX_BYTES >> 10} KiB"
+    return git_bytes("cat-file", "blob", blob, folder=repository, env=OFFLINE), ""

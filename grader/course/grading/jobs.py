@@ -1,0 +1,138 @@
+"""One submission's grading as a message, its result as another: the same on every engine.
+
+What is here runs where the grading runs: in a process of this machine, or on a node of a cluster,
+which has a copy of the course repository but not the collected files; so they come along.
+"""
+
+import functools
+import os
+import platform
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.course.database.records import INFRA_EXIT
+from grader.course.grading.leases import leased_gpu
+from grader.errors import CannotGrade, InferlabError, JudgeError
+from grader.judge.grade import grade
+from grader.judge.start import ForkServer
+from grader.labs.lab import Lab, find_root, load_lab
+from grader.labs.results import Report, Verdict
+from grader.labs.submission import Submission, fingerprint
+from grader.sandbox import gpu
+from grader.sandbox.gpu import VISIBLE
+from grader.text import first_line
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A grading to be made. ``version`` is the lab's here, which that of a node must be."""
+
+    student: str
+    commit: str
+    lab: str  # the lab's folder
+    version: str
+    files: dict[str, bytes] = field(repr=False)
+    device: str  # "cpu" or "cuda"
+    sandbox: str
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A grading that has ended. Without a report, ``failure`` says what of ours went wrong."""
+
+    job: Job
+    seconds: float
+    report: Report | None = None
+    failure: str = ""
+    host: str = field(default_factory=platform.node)
+    sick: str = ""  # why the GPU that it ran on is to be set aside
+
+    @property
+    def infra(self) -> bool:
+        """True if the grading says nothing of the submission and is worth another try."""
+        return self.report is None or self.report.exit_code == INFRA_EXIT
+
+    @property
+    def why(self) -> str:
+        """Return what of ours went wrong, in a line, or an empty string."""
+        if self.failure or self.report is None or not self.infra:
+            return self.failure
+        broken = [test for test in self.report.tests if test.verdict is Verdict.INFRA]
+        told = [f"{test.id}: {first_line(test.message)}" for test in broken[:1]]
+        more = [f"{len(broken) - 1} more tests"] if len(broken) > 1 else []
+        return " and ".join(told + more) or "the grading was cut off"
+
+
+def grade_job(job: Job) -> Done:
+    """Grade, on a GPU that is ours alone if one is asked for and that is looked at afterwards."""
+    started = time.monotonic()
+    report: Report | None = None
+    failure = sick = ""
+    with leased_gpu() if job.device == "cuda" else nullcontext():
+        try:
+            report = _grade(job)
+        except InferlabError as error:
+            failure = error.line
+            if isinstance(error, JudgeError):
+                _forget_server()
+        if job.device == "cuda":
+            sick = gpu.trouble_at_rest()
+    return Done(job, round(time.monotonic() - started, 2), report, failure, sick=sick)
+
+
+def _grade(job: Job) -> Report:
+    folder = Path(job.lab)
+    lab = load_lab(folder if folder.is_dir() else find_root() / "labs" / folder.name)
+    if lab_version(lab) != job.version:
+        told = f"{platform.node()} has another version of {lab.name}"
+        raise CannotGrade(told, "every node needs the same commit of the course repository")
+    submission = Submission(
+        files=dict(job.files),
+        sha256=fingerprint(job.files),
+        folder=folder,  # replaced when its files are copied onto the stage
+        code_name=lab.code_name,
+        source=folder,
+        single_file=False,
+    )
+    return grade(
+        lab,
+        submission,
+        device=job.device,
+        seed=job.seed,
+        sandbox=job.sandbox,
+        start=_server(os.environ.get(VISIBLE, "")),
+    )
+
+
+@functools.cache
+def _server(gpus: str) -> ForkServer:
+    """Keep the process that forks sessions; those of one server all see the same GPUs."""
+    return ForkServer()
+
+
+def _forget_server() -> None:
+    """Let the next grading start a server of its own: the one that is kept may be what broke."""
+    _server(os.environ.get(VISIBLE, "")).close()
+    _server.cache_clear()
+
+
+def lab_version(lab: Lab) -> str:
+    """Return a short hash over what the points depend on: the lab's files and its suites."""
+    files = [*lab.folder.iterdir(), lab.hidden_suite, lab.baseline, *lab.given_files]
+    found: dict[str, bytes] = {
+        str(file.relative_to(lab.root)): file.read_bytes() for file in files if file.is_file()
+    }
+    # What a student writes is no part of it: in the instructors' tree it is the stub.
+    own = {lab.stub, lab.pseudocode}
+    return fingerprint({name: text for name, text in found.items() if lab.root / name not in own})[
+        :12
+    ]
+
+
+def failed_report(lab: Lab, provenance: dict[str, Any]) -> Report:
+    """Return the report of a grading that could not be made: nothing was judged."""
+    return Report(lab.number, lab.topic, (), (), provenance, partial=True)

@@ -1,0 +1,1 @@
+"""What students get, and that they got no more. Only the commands of a course import this."""

@@ -1,0 +1,65 @@
+"""Commits of student trees, made in a throw-away repository."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course.git import git
+from grader.course.publishing.hidden import Files
+from grader.course.publishing.repository import resolve
+from grader.course.publishing.tree import student_tree
+from grader.labs.lab import Lab
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What all branches of a publication are made from."""
+
+    folder: Path  # the bare repository that the commits go to
+    files: Files  # of the instructors' commit
+    source: str  # its hash
+    person: str  # "Name <address>"
+    title: str
+
+    def commit(
+        self,
+        branch: str,
+        labs: Sequence[Lab],
+        parent: str,
+        number: int,
+        held: frozenset[str] = frozenset(),
+    ) -> tuple[str, str]:
+        """Commit the tree of some labs on a branch, tag it, and return both names.
+
+        ``held`` is given code that is left out.
+        """
+        names = ", ".join(lab.name for lab in labs)
+        message = f"Publish {names}\n\nPublication {number}, from {self.source[:12]}.\n"
+        tag = f"published/{branch}/{number}"
+        stream = [
+            f"commit refs/heads/{branch}\ncommitter {self.person} now\n".encode(),
+            _data(message.encode()),
+            f"from {parent}\n".encode() if parent else b"",
+            _tree(student_tree(self.files, labs, self.title, held)),
+            f"tag {tag}\nfrom refs/heads/{branch}\ntagger {self.person} now\n".encode(),
+            _data(f"Publication {number}: {names}\n".encode()),
+        ]
+        options = ("--quiet", "--date-format=now")
+        git("fast-import", *options, folder=self.folder, stdin=b"".join(stream))
+        return resolve(self.folder, f"refs/heads/{branch}"), f"refs/tags/{tag}"
+
+
+def identity(root: Path) -> str:
+    """Return who made the commit that is published: its committer publishes it."""
+    return git("log", "-1", "--format=%cn <%ce>", "HEAD", folder=root)
+
+
+def _tree(files: Mapping[str, bytes]) -> bytes:
+    parts = [b"deleteall\n"]
+    for path, content in files.items():
+        parts += [f"M 100644 inline {path}\n".encode(), _data(content)]
+    return b"".join(parts)
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(content), content)

@@ -1,0 +1,173 @@
+"""What a student's tree holds, out of a commit of the instructors' repository.
+
+Nothing is taken by leaving something out: each file is there because a rule here names it, so that
+a file that nobody thought of stays with the instructors.
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+from grader.course.publishing.hidden import Files, is_hidden
+from grader.errors import UsageError
+from grader.labs.lab import PSEUDOCODE, Lab
+from grader.text import visible_line
+
+README = Path(__file__).with_name("student_readme.md")
+GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
+TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
+TARGETS = ("help", "setup", "grade", "hint", "watch", "status", "doctor", "clean", "need-lab")
+CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
+CHAT_ROW = '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n'
+_NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
+_TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+
+
+def student_tree(
+    files: Files, labs: Sequence[Lab], title: str, held: frozenset[str] = frozenset()
+) -> dict[str, bytes]:
+    """Choose the files of a student's tree from those of a commit, for some of its labs.
+
+    Given code that is ``held`` is left out, and so are the programs that need it. A file that is
+    needed and missing raises ``UsageError``.
+    """
+    given = {name for lab in labs for name in lab.given} - held
+    wanted = [path for lab in labs for path in _lab_files(lab)]
+    programs = _programs(files, labs, given)
+    modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
+    wanted += sorted(modules)
+    wanted += [path for path in files if _is_read(path, [files.get(m, b"") for m in modules])]
+    for name in sorted({name for lab in labs for name in lab.checkpoints}):
+        wanted += _below(files, f"labs/checkpoints/{name}/")
+    wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
+    wanted += [path for path in files if _is_judge(path)]
+    tree = {path: _file(files, path) for path in [*wanted, *TOP]}
+    makefile = _file(files, "Makefile").decode()
+    targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
+    tree["Makefile"] = _makefile(makefile, targets).encode()
+    tree[GENERATED] = _readme(labs, title, CHAT in programs).encode()
+    return dict(sorted(tree.items()))
+
+
+def _file(files: Files, path: str) -> bytes:
+    if path not in files:
+        raise UsageError(f"{path} is not in the commit that is published", "git add it and commit")
+    return files[path]
+
+
+def _lab_files(lab: Lab) -> list[str]:
+    paths = (lab.handout, lab.folder / "lab.toml", lab.stub, lab.pseudocode, lab.public_suite)
+    return [str(path.relative_to(lab.root)) for path in paths]
+
+
+def _below(files: Files, folder: str) -> list[str]:
+    found = [path for path in files if path.startswith(folder)]
+    if not found:
+        raise UsageError(f"{folder} is not in the commit that is published", "git add it")
+    return found
+
+
+def _is_judge(path: str) -> bool:
+    """True for a file of the judge that is neither a suite nor for instructors."""
+    ours = path.startswith(("grader/", "bench/")) and path.endswith(".py")
+    return ours and not is_hidden(path) and not path.startswith("grader/course/")
+
+
+def _programs(files: Files, labs: Sequence[Lab], given: set[str]) -> dict[str, set[str]]:
+    """Return the programs that students can run, each with all modules of labs/ that it needs."""
+    texts = [_file(files, str(lab.handout.relative_to(lab.root))) for lab in labs]
+    handouts = [text.decode("utf-8", "replace") for text in texts]
+    named = {CHAT, *(name for text in handouts for name in _NAMED.findall(text))}
+    found = {name: _program(files, name, given) for name in named if f"labs/{name}.py" in files}
+    return {name: modules for name, modules in found.items() if modules}
+
+
+def _is_read(path: str, sources: Sequence[bytes]) -> bool:
+    """True for a file beside the checkpoints that a module names, or its licence."""
+    folder, _, name = path.replace(".LICENSE.", ".").rpartition("/")
+    return folder == "labs/checkpoints" and any(name.encode() in source for source in sources)
+
+
+def _program(files: Files, name: str, given: set[str]) -> set[str]:
+    """Return the modules of labs/ that a program needs, none of them if one is not for students.
+
+    A module that some lab gives is not for students until they get that lab.
+    """
+    every = {path.split("/")[1].removesuffix(".py") for path in files if _is_module(path)}
+    kept = {item for lab in _given_lists(files) for item in lab} - given
+    found: set[str] = set()
+    left = {name}
+    while left:
+        module = left.pop()
+        if module in kept or module not in every:
+            return set()
+        found.add(module)
+        left |= _imported(files[f"labs/{module}.py"]) - found
+    return found
+
+
+def _is_module(path: str) -> bool:
+    return path.startswith("labs/") and path.endswith(".py") and path.count("/") == 1
+
+
+def _given_lists(files: Files) -> list[list[str]]:
+    tables = [
+        tomllib.loads(content.decode())
+        for path, content in files.items()
+        if path.startswith("labs/") and path.endswith("/lab.toml")
+    ]
+    return [list(map(str, table.get("given", ()))) for table in tables]
+
+
+def _imported(content: bytes) -> set[str]:
+    """Return the modules of labs/ that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.ImportFrom) and node.module == "labs":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labs."):
+            found.add((node.module or "").split(".")[1])
+    return found
+
+
+def _makefile(text: str, targets: Sequence[str]) -> str:
+    """Keep the settings and some targets; a target ends at a blank line."""
+    kept: list[str] = []
+    for block in text.split("\n\n"):
+        lines = [line for line in block.splitlines() if not line.startswith("#")]
+        names = _TARGET.findall("\n".join(lines))
+        if not names or names[0] in targets:
+            kept.append(_settings(block, targets))
+    return "\n\n".join(kept).rstrip("\n") + "\n"
+
+
+def _settings(block: str, targets: Sequence[str]) -> str:
+    """Name the targets that are there, and install what students need."""
+    block = re.sub(r"^\.PHONY:.*$", f".PHONY: {' '.join(targets)}", block, flags=re.MULTILINE)
+    return block.replace("-e '.[dev]'", "-e .")
+
+
+def _readme(labs: Sequence[Lab], title: str, chat: bool) -> str:
+    first = labs[0]
+    task = next((task.id for task in first.tasks if task.id != PSEUDOCODE), PSEUDOCODE)
+    return Template(README.read_text(encoding="utf-8")).substitute(
+        title=visible_line(title),
+        rows="\n".join(map(_row, labs)),
+        name=first.name,
+        code=first.code_name,
+        number=first.number,
+        task=task,
+        chat=CHAT_ROW if chat else "",
+    )
+
+
+def _row(lab: Lab) -> str:
+    cells = (f"[{lab.number:02d}](labs/{lab.name}/README.md)", _cell(lab.title), _cell(lab.summary))
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    return visible_line(" ".join(text.split())).replace("|", "\\|")

@@ -1,0 +1,50 @@
+"""Which tests still make sense: a failed gate closes its task, a flaw what needs all of a task."""
+
+from collections.abc import Iterable, Mapping
+
+from grader.labs.results import Expected, Verdict
+
+
+class GateFailed(Exception):
+    """A test that this one depends on did not pass."""
+
+
+class Gates:
+    """What has failed so far; ``closed`` are tasks that a rule closed before any test."""
+
+    def __init__(self, closed: Mapping[str, str]) -> None:
+        self._closed = dict(closed)  # task -> the gate that it failed
+        self._flawed = dict(closed)  # task -> its first test that did not pass
+        self._lost = dict(closed)  # task -> the first of those that is worth anything
+
+    def is_closed(self, task_id: str) -> bool:
+        """Tell whether a gate of the task has failed."""
+        return task_id in self._closed
+
+    def note(self, expected: Expected, verdict: Verdict) -> None:
+        """Remember a test that the submission did not pass."""
+        if verdict is Verdict.PASSED or not verdict.counts:
+            return
+        self._flawed.setdefault(expected.task, expected.id)
+        if expected.weight > 0:
+            self._lost.setdefault(expected.task, expected.id)
+        if expected.gate:
+            self._closed.setdefault(expected.task, expected.id)
+
+    def check_not_lost(self, task_id: str, needed: Iterable[str]) -> None:
+        """Raise GateFailed if the task cannot earn all of its points any more.
+
+        ``needed`` are the tasks that some of its points need all of.
+        """
+        if task_id in self._lost:
+            raise GateFailed(f"{self._lost[task_id]} did not pass")
+        self.check((), needed)
+
+    def check(self, gates_of: Iterable[str], all_of: Iterable[str]) -> None:
+        """Raise GateFailed if a gate of some tasks, or any test of others, did not pass."""
+        for task_id in gates_of:
+            if task_id in self._closed:
+                raise GateFailed(f"needs {self._closed[task_id]}, which did not pass")
+        for task_id in all_of:
+            if task_id in self._flawed:
+                raise GateFailed(f"needs all of {task_id}; {self._flawed[task_id]} did not pass")

@@ -1,0 +1,305 @@
+"""Grade one submission of one lab: ``grade`` is the whole way from files to a Report."""
+
+import contextlib
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from grader.errors import JudgeError, UsageError
+from grader.files import json_bytes, write_file
+from grader.judge.provenance import begun
+from grader.judge.scoring import fill_missing, score
+from grader.judge.start import Session, Starter, start_anew
+from grader.labs.lab import Lab
+from grader.labs.results import Expected, Report, TestResult, Verdict
+from grader.labs.submission import Submission, collect
+from grader.reading import pseudocode, rules
+from grader.reading.reader import Reader, read_code
+from grader.sandbox import gpu
+from grader.sandbox.process import Setting, choose_level
+from grader.sandbox.stage import staged
+
+OnEvent = Callable[[str, Any], None]
+SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
+THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
+GPU_SLACK_SECONDS = 3600.0  # there it may wait for others, and the time of races is the judge's
+MODEL_VARIABLE = "MODEL"
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known so far of a grading; saved after each event."""
+
+    lab: Lab
+    provenance: dict[str, Any]
+    extras: dict[str, Any]
+    expected: list[Expected]
+    results: list[TestResult]
+
+    def report(self, *, partial: bool) -> Report:
+        """Return the report of what has arrived."""
+        tasks = score(self.lab, self.expected, self.results)
+        lab, tests = self.lab, tuple(self.results)
+        return Report(
+            lab.number, lab.topic, tasks, tests, dict(self.provenance), partial, self.extras
+        )
+
+
+class Listener:
+    """Takes results in: tells the caller, and saves the report so far."""
+
+    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
+        self.progress = progress
+        self.started = time.monotonic()
+        self._on_event = on_event
+        self._file = file
+        self.announced = False
+        self.begun = False  # a test of the suites has started
+
+    def announce(self) -> None:
+        """Tell the whole manifest, then what is known already."""
+        self.announced = True
+        self.say("manifest", list(self.progress.expected))
+        for result in self.progress.results:
+            self.say("test", result)
+
+    def say(self, event: str, data: Any) -> None:
+        if self._on_event is not None:
+            self._on_event(event, data)
+
+    def keep(self) -> None:
+        """Save what is known, marked as partial."""
+        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
+        if self._file is not None:
+            save(self.progress.report(partial=True), self._file)
+
+    def result(self, result: TestResult) -> None:
+        self.progress.results.append(result)
+        self.keep()
+        if self.announced:
+            self.say("test", result)
+
+
+def grade(
+    lab: Lab,
+    source: Path | Submission | None,
+    *,
+    device: str = "auto",
+    seed: int | None = None,
+    sandbox: str = "auto",
+    suite: str = "all",
+    until_lost: bool = False,
+    tasks: Collection[str] = (),
+    start: Starter = start_anew,
+    read: Reader = read_code,
+    on_event: OnEvent | None = None,
+    partial_file: Path | None = None,
+) -> Report:
+    """Grade what lies at ``source`` (None: the lab's own folder) and return the report.
+
+    ``until_lost`` leaves out the rest of a task that has lost a point or is sure to: to know which
+    tasks are lost, not how many points. With ``tasks`` only the tests of these run; others are not
+    graded. ``start`` starts the session and ``read`` reads the code: for files of ours there are
+    quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected),
+    ("test", TestResult) and, last, ("asked", dict[str, list[str]]): the public names that the tests
+    of each task called.
+    Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
+    """
+    device = choose_device(device, lab.limits.ranks)
+    if device == "cuda":
+        gpu.assert_fit()
+    checkpoints = find_checkpoints(lab)
+    level, why_not = choose_level(sandbox)
+    with staged(lab, checkpoints, level) as stage:
+        submission = freeze(lab, source, stage / "submission")
+        # Drawn after the submission is frozen: it cannot depend on it.
+        seed = secrets.randbits(31) if seed is None else seed
+        setting = worker_setting(lab, stage, checkpoints, device, level)
+        provenance = begun(submission, seed, setting, why_not)
+        if suite == "public" or not lab.hidden_suite.is_file():
+            provenance["suite"] = "public"  # its points do not compare with those of all tests
+        progress = Progress(lab, provenance, {}, [], [])
+        hear = Listener(progress, on_event, partial_file)
+        hear.keep()  # from here on a file of an earlier run cannot pass for this one
+        # The session starts while files are judged.
+        with contextlib.ExitStack() as ending:
+            session = ending.enter_context(start(str(stage)))
+            ending.callback(session.kill)
+            closed = _judge_files(lab, submission, progress, hear, read)
+            config = {
+                "lab": str(lab.folder),
+                "setting": asdict(setting),
+                "seed": seed,
+                "suite": suite,
+                "until_lost": until_lost,
+                "tasks": sorted(tasks),
+                "source": submission.code.decode("utf-8", errors="replace"),
+                "closed": closed,
+            }
+            _run_session(session, config, lab, progress, hear)
+        provenance["seconds"] = round(time.monotonic() - hear.started, 2)
+        report = progress.report(partial=False)
+    if partial_file is not None:
+        save(report, partial_file)
+    return report
+
+
+def choose_device(wanted: str, ranks: int = 1) -> str:
+    """Return "cpu" or "cuda"; asking for a GPU that is not there raises UsageError.
+
+    "auto" is "cuda" where each of ``ranks`` has a GPU of its own: with fewer, most tests of groups
+    could not be graded, and on CPUs all of them can.
+    """
+    gpus = gpu.count()
+    if wanted == "auto":
+        return "cuda" if gpus >= ranks else "cpu"
+    if wanted not in ("cpu", "cuda"):
+        raise UsageError(f"there is no device {wanted!r}", "give auto, cpu or cuda")
+    if wanted == "cuda" and not gpus:
+        raise UsageError("this machine shows no NVIDIA GPU", "run with --device cpu")
+    return wanted
+
+
+def find_checkpoints(lab: Lab) -> dict[str, Path]:
+    """Return the checkpoints by name; MODEL=path stands in for the target."""
+    folders = dict(zip(lab.checkpoints, lab.checkpoint_folders, strict=True))
+    model = os.environ.get(MODEL_VARIABLE)
+    if model and "target" in folders:
+        folders["target"] = Path(model).expanduser().resolve()
+    for name, folder in folders.items():
+        if not (folder / "config.json").is_file():
+            hint = f"{MODEL_VARIABLE} must name a checkpoint folder" if model else "restore it"
+            raise UsageError(f"no checkpoint {name} at {folder}", hint)
+    return folders
+
+
+def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission:
+    """Copy the submission onto the stage, readable by every uid."""
+    if isinstance(source, Submission):
+        into.mkdir()
+        for name, data in source.files.items():
+            (into / name).write_bytes(data)
+        submission = replace(source, folder=into)
+    else:
+        submission = collect(lab, source, into)
+    into.chmod(0o755)
+    for file in into.iterdir():
+        file.chmod(0o644)
+    return submission
+
+
+def _judge_files(
+    lab: Lab, submission: Submission, progress: Progress, hear: Listener, read: Reader
+) -> dict[str, str]:
+    """Judge what needs no running: rules and pseudocode. Return the tasks that a rule closes."""
+    static = rules.static_check(lab, submission, read)
+    notes = pseudocode.grade_pseudocode(lab, submission)
+    progress.expected += [*rules.rule_tests(lab), *pseudocode.pseudocode_tests(lab)]
+    progress.extras |= {
+        "pseudocode": notes.extras,
+        "code": {"logical_lines": static.logical_lines, "annotated": static.annotated},
+    }
+    closed: dict[str, str] = {}
+    for result in (*rules.rule_results(lab, submission, static), *notes.results):
+        hear.result(result)
+        if result.suite == rules.SUITE and result.verdict.counts:
+            if result.verdict is not Verdict.PASSED:
+                closed[result.task] = result.id
+    return closed
+
+
+def worker_setting(
+    lab: Lab, stage: Path, checkpoints: dict[str, Path], device: str, level: str
+) -> Setting:
+    """Return what the workers of a lab get."""
+    limits, mebi = lab.limits, 1 << 20
+    forked = sum(range(limits.ranks + 1)) if limits.ranks > 1 else 0
+    processes = limits.processes + THREADS_OF_A_RANK * forked
+    return Setting(
+        stage=stage,
+        checkpoints=checkpoints,
+        given=lab.given,
+        device=device,
+        level=level,
+        memory=limits.memory_mb * mebi,
+        processes=processes,
+        rlimits={
+            "NOFILE": limits.open_files,
+            "FSIZE": limits.file_mb * mebi,
+            "NPROC": processes,
+            "CORE": 0,
+        },
+        output=limits.output_kb << 10,
+        triton="triton" in lab.imports,
+        ranks=limits.ranks,
+    )
+
+
+def save(report: Report, file: Path) -> None:
+    """Write the report as JSON, all of it or nothing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, json_bytes(report.to_json()))
+
+
+def _run_session(
+    session: Session, config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener
+) -> None:
+    """Run the suites in a process of their own; a silent test is not the student's fault."""
+    assert session.stdin is not None
+    assert session.stdout is not None
+    slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
+    alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
+    alarm.start()
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            session.stdin.write(json.dumps(config, default=str).encode())
+            session.stdin.close()
+        code = _follow(session.stdout, progress, hear)
+    finally:
+        alarm.cancel()
+    # A manifest without a test comes from a suite that cannot be read: pytest says 2, or 5.
+    if code not in (0, 1) and not (hear.begun or (code is None and hear.announced)):
+        raise JudgeError(
+            f"the suite of lab {lab.number} could not be run", "see the messages above"
+        )
+    message = "the judge stopped before it had run this test"
+    progress.results = list(
+        fill_missing(progress.expected, progress.results, Verdict.INFRA, message)
+    )
+
+
+def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | None:
+    """Read the session's events to the end; return pytest's exit code, None if it never said."""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            return None  # the session was killed while it wrote
+        event, data = json.loads(line)
+        match event:
+            case "manifest":
+                progress.expected += [Expected(**entry) for entry in data]
+                hear.announce()
+            case "begin":
+                hear.begun = True
+                hear.say("begin", Expected(**data))
+            case "test":
+                fields: dict[str, Any] = {**data, "verdict": Verdict(data["verdict"])}
+                hear.result(TestResult(**fields))
+            case "speed":
+                progress.extras.setdefault("speed", []).append(data)
+                hear.keep()
+            case "plot":
+                progress.extras.setdefault("plots", []).append(data)
+                hear.keep()
+            case "gpu":
+                progress.extras["gpu"] = data
+            case "asked":
+                hear.say("asked", data)
+            case _:
+                return int(data)
+    return None

@@ -1,0 +1,294 @@
+"""The pytest plugin: fixtures, the ``task`` marker, the manifest, the order of tests, results.
+
+It runs in the trusted session process.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.errors import NotGraded, StudentMemory, StudentTimeout, SubmissionFault
+from grader.judge.draw import Draw
+from grader.judge.gates import GateFailed, Gates
+from grader.judge.recorder import Recorder
+from grader.judge.verdicts import verdict_of
+from grader.labs.lab import Lab, Task
+from grader.labs.results import Expected, TestResult, Verdict
+from grader.labs.tiers import Rung
+from grader.proxy.student import Student
+from grader.sandbox import gpu
+from grader.timing.stopwatch import Stopwatch
+
+
+def task(
+    task_id: str,
+    *,
+    weight: float = 1.0,
+    gate: bool = False,
+    tiers: str = "",
+    needs: tuple[str, ...] = (),
+) -> pytest.MarkDecorator:
+    """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything.
+
+    ``tiers`` names a ladder of the task: the test runs once for each ``tier``, which splits its
+    weight. ``needs`` names tasks of which no test may have failed: speed without right answers is
+    worth nothing.
+    """
+    return pytest.mark.task(task_id, weight=weight, gate=gate, tiers=tiers, needs=needs)
+
+
+class JudgePlugin:
+    """One grading: hands out fixtures, orders the tests, turns outcomes into results."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        student: Student,
+        *,
+        device: str,
+        seed: int,
+        closed: dict[str, str],
+        emit: Callable[[str, Any], None],
+        stopwatch: Stopwatch | None = None,
+        until_lost: bool = False,
+        tasks: frozenset[str] = frozenset(),
+    ) -> None:
+        self._lab = lab
+        self._student = student
+        self._stopwatch = stopwatch
+        self._until_lost = until_lost
+        self._chosen = tasks  # none: all
+        self._device = device
+        self._gpu_is_lost = False
+        self._lease = gpu.Lease() if device != "cpu" else None
+        self._leased: str | None = ""  # the task that it was taken for; None: all that is timed
+        self._seed = seed
+        self._gates = Gates(closed)
+        self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
+        self._barrier = ""  # why the test at hand does not run
+        self._emit = emit
+        self._expected: dict[str, Expected] = {}  # by node id
+        self._timed = {task.id for task in lab.tasks if task.ladders}
+        self._grading_deadline = time.monotonic() + lab.limits.total_seconds
+        self._outcome: tuple[Verdict, str] | None = None
+        self._current_task = ""
+        self._tasks_left: set[str] = set()  # a worker each is still to come
+        self._asked: dict[str, set[str]] = {}  # by task: what its tests called
+
+    # -- fixtures ---------------------------------------------------------------------------
+
+    @pytest.fixture
+    def student(self) -> Student:
+        """The proxy of the submission."""
+        return self._student
+
+    @pytest.fixture
+    def device(self) -> str:
+        """Where tensors land in the worker."""
+        return self._device
+
+    @pytest.fixture
+    def draw(self, request: pytest.FixtureRequest) -> Draw:
+        """Random inputs of this test."""
+        return Draw(self._seed, request.node.nodeid.partition("::")[2])
+
+    @pytest.fixture
+    def stopwatch(self) -> Stopwatch:
+        """Races against the lab's baseline; there are none on a CPU."""
+        if self._stopwatch is None:
+            raise NotGraded("speed is measured on a GPU only")
+        return self._stopwatch
+
+    @pytest.fixture
+    def plot(self) -> Recorder:
+        """Lines for the report."""
+        return Recorder(self._emit)
+
+    # -- collection -------------------------------------------------------------------------
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Declare the marker, and let pytest quote no code: to find it costs as much as a test."""
+        config.option.tbstyle = "native"
+        config.addinivalue_line("markers", "task(id, weight=1.0, gate=False): part of a task")
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make a test of each tier of the ladder that a speed test names."""
+        if "tier" not in metafunc.fixturenames:
+            return
+        marker = metafunc.definition.get_closest_marker("task")
+        name = marker.kwargs.get("tiers") if marker else ""
+        if not marker or not name:
+            raise pytest.UsageError(f"{metafunc.function.__name__} takes a tier but names no tiers")
+        ladder = self._lab.task(marker.args[0]).ladder(name)
+        rungs = [Rung(marker.args[0], ladder, tier) for tier in ladder.tiers]
+        metafunc.parametrize("tier", rungs, ids=str)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Say on standard error why a suite cannot be read."""
+        if report.failed:
+            print(report.longreprtext, file=sys.stderr)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Order the tests: task by task, gates first; then announce them."""
+        order = running_order(self._lab.tasks)
+        for item in items:
+            expected = self._entry(item)
+            if expected.task not in order:
+                raise pytest.UsageError(f"{item.nodeid} belongs to no task of the lab")
+            self._expected[item.nodeid] = expected
+            if expected.weight > 0:
+                self._needed.setdefault(expected.task, set()).update(needs_of(item))
+        chosen = [item for item in items if self._expected[item.nodeid].task in self._chosen]
+        items[:] = chosen or items
+
+        def key(item: pytest.Item) -> tuple[int, bool]:
+            expected = self._expected[item.nodeid]
+            return order.index(expected.task), not expected.gate
+
+        items.sort(key=key)
+        open_items = (self._expected[item.nodeid].task for item in items)
+        self._tasks_left = {task_id for task_id in open_items if not self._gates.is_closed(task_id)}
+        self._emit("manifest", [self._expected[item.nodeid] for item in items])
+
+    def _entry(self, item: pytest.Item) -> Expected:
+        marker = item.get_closest_marker("task")
+        task_id = marker.args[0] if marker else ""
+        options = marker.kwargs if marker else {}
+        suite = "hidden" if item.path == self._lab.hidden_suite else "public"
+        name = item.nodeid.partition("::")[2]
+        weight = options.get("weight", 1.0)
+        rung = getattr(getattr(item, "callspec", None), "params", {}).get("tier")
+        if isinstance(rung, Rung):
+            weight *= rung.tier.share / 100
+        elif task_id in self._timed:
+            weight = 0.0  # to be right earns nothing for speed; it only lets the tiers count
+        return Expected(name, task_id, suite, weight, options.get("gate", False))
+
+    # -- running ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Give each task its own worker and each test its deadline; report when it has ended."""
+        expected = self._expected[item.nodeid]
+        self._barrier = self._find_barrier(item, expected)
+        if not self._barrier:
+            self._take_gpu(item, expected)
+        if expected.task != self._current_task:
+            self._student.retire_()
+            self._current_task = expected.task
+            self._tasks_left -= {expected.task}
+        self._outcome = None
+        started = time.monotonic()
+        deadline = started + self._lab.limits.test_seconds
+        self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
+        self._emit("begin", expected)
+
+        done = yield
+
+        verdict, message = self._ended()
+        self._gates.note(expected, verdict)
+        seconds = round(time.monotonic() - started, 3)
+        output = self._student.printed_()
+        self._asked.setdefault(expected.task, set()).update(self._student.asked_())
+        suite, task_id = expected.suite, expected.task
+        result = TestResult(expected.id, task_id, suite, verdict, message, seconds, output)
+        self._emit("test", result)
+        return done
+
+    def pytest_sessionfinish(self) -> None:
+        """Tell which public names the tests of each task called."""
+        self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
+
+    def _take_gpu(self, item: pytest.Item, expected: Expected) -> None:
+        """Take the GPU for a task, or alone for all that is timed; waiting is our time."""
+        if self._lease is None:
+            return
+        alone = "stopwatch" in getattr(item, "fixturenames", ())
+        user = None if alone else expected.task
+        if user != self._leased:
+            # Nothing of this submission is on the GPU while others may have it.
+            self._student.close_()
+            self._grading_deadline += self._lease.take(alone=alone)
+            self._leased = user
+
+    def _ended(self) -> tuple[Verdict, str]:
+        return self._outcome or (Verdict.INFRA, "the test did not run")
+
+    def _find_barrier(self, item: pytest.Item, expected: Expected) -> str:
+        """Say what failed that the test depends on, or return an empty string."""
+        task_id = expected.task
+        try:
+            self._gates.check((task_id, *self._lab.task(task_id).requires), needs_of(item))
+            if self._until_lost:
+                self._gates.check_not_lost(task_id, self._needed.get(task_id, ()))
+        except GateFailed as closed:
+            return str(closed)
+        return ""
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Stop a test whose task, or a task that it requires, failed a gate."""
+        if self._barrier:
+            raise GateFailed(self._barrier)
+        if time.monotonic() > self._grading_deadline:
+            # Without a worker: starting one for each test that is left could take an hour.
+            raise StudentTimeout("the grading ran past its time limit")
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Note the first failure of a test, or that its body ended."""
+        if self._outcome is not None and self._outcome[0] is not Verdict.PASSED:
+            return
+        if call.excinfo is not None:
+            self._outcome = self._judge(item, call.excinfo.value)
+        elif call.when == "call":
+            self._outcome = Verdict.PASSED, ""
+
+    def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
+        if isinstance(error, GateFailed):
+            return Verdict.SKIPPED, str(error)
+        if isinstance(error, SubmissionFault) and self._device != "cpu":
+            trouble = self._blame_gpu(error)
+            if trouble:
+                return Verdict.INFRA, trouble
+        return verdict_of(item, error)
+
+    def _blame_gpu(self, error: SubmissionFault) -> str:
+        """Return what is wrong with the GPU, if that may be what the submission met."""
+        if not (isinstance(error, StudentMemory) or "CUDA" in str(error)):
+            return ""
+        # Looked at without the submission, which may be what holds all the memory.
+        self._student.close_()
+        trouble = gpu.lasting_trouble(patient=not self._gpu_is_lost)
+        self._gpu_is_lost = bool(trouble)
+        return trouble
+
+
+def running_order(tasks: Sequence[Task]) -> list[str]:
+    """Return the tasks' ids, those worth most first, but never before what they require.
+
+    While the tests of a large task run, the workers of the others get warm.
+    """
+    order: list[str] = []
+    # Speed comes last: it needs to know what is right.
+    todo = sorted(tasks, key=lambda task: (bool(task.ladders), -task.points))
+    while todo:
+        ready = next(task for task in todo if set(task.requires) <= set(order))
+        order.append(ready.id)
+        todo.remove(ready)
+    return order
+
+
+def needs_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the tasks of which no test may have failed."""
+    marker = item.get_closest_marker("task")
+    return tuple(marker.kwargs.get("needs", ())) if marker else ()
+
+
+def suite_files(lab: Lab, suite: str) -> list[Path]:
+    """Return the files of a suite, "all" or "public"; a student's tree has no hidden one."""
+    files = [lab.public_suite, *([lab.hidden_suite] if suite == "all" else [])]
+    return [file for file in files if file.is_file()]

@@ -1,0 +1,35 @@
+"""Where a report comes from: what was graded, with which software, seed and isolation."""
+
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from grader import __version__
+from grader.labs.submission import Submission
+from grader.sandbox.process import Setting
+
+
+def begun(submission: Submission, seed: int, setting: Setting, why_not: str) -> dict[str, Any]:
+    """Describe a grading that begins now; ``why_not`` says why it is not isolated, if it is not."""
+    found = {
+        "submission_sha256": submission.sha256,
+        "seed": seed,
+        "sandbox": setting.level,
+        "device": setting.device,
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "triton": _version("triton"),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": 0.0,
+        "limits": setting.cage,
+        "inferlab": __version__,
+    }
+    return found | ({"not_isolated": why_not} if setting.level == "none" else {})
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

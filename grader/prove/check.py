@@ -1,0 +1,233 @@
+"""The proof of a lab: its suite passes right answers and fails wrong ones.
+
+Each grading is a session of its own, so they run side by side in threads. Files of ours are graded
+the quick way (``forked``) where there is one, and a sample of them the whole way too. The order of
+the findings depends on the files alone, never on what ended first.
+"""
+
+import fnmatch
+import functools
+import os
+import tempfile
+from collections.abc import Callable, Collection, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from grader.errors import InferlabError
+from grader.labs.lab import Lab
+from grader.labs.results import Expected, Report
+from grader.prove.expected import Graded, Role, judge
+from grader.prove.files import check_files
+from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
+from grader.prove.proven import Proven
+from grader.prove.sample import compare, draw
+from grader.prove.trials import Trial, plan
+
+
+class Grade(Protocol):
+    """The judge's ``grade``, as far as the proof needs it."""
+
+    def __call__(
+        self,
+        lab: Lab,
+        source: Path,
+        *,
+        device: str,
+        seed: int,
+        sandbox: str,
+        until_lost: bool,
+        tasks: Collection[str],
+        on_event: Callable[[str, Any], None],
+    ) -> Report: ...
+
+
+def _none(lab: Lab) -> Grade | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """``whole`` grades as students are graded; ``quick`` gives what is quicker, if a lab has it."""
+
+    whole: Grade
+    quick: Callable[[Lab], Grade | None] = _none
+
+
+def check_labs(
+    labs: Sequence[Lab],
+    *,
+    jobs: int = 2,
+    seeds: int = 2,
+    wrong_seeds: int = 1,
+    device: str = "auto",
+    sandbox: str = "auto",
+    only: Sequence[str] = (),
+    brief: bool = False,
+    whole: bool = False,
+    sample_date: str = "",
+    on_progress: OnProgress | None = None,
+    judges: Judges | None = None,
+) -> CheckReport:
+    """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``solution``, ``stub``,
+    ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
+    ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
+    also those whose code is that of a right answer which has passed in this check. What is graded
+    both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
+        trials = [
+            trial
+            for lab in labs
+            for trial in plan(lab, seeds, wrong_seeds, Path(folder) / lab.name)
+            if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
+        ]
+        with _judges(labs, device, sandbox) if judges is None else nullcontext(judges) as judging:
+            crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
+            runner = _Runner(judging, device, sandbox, brief, crowd)
+            date = sample_date or ("" if only else f"{datetime.now(UTC):%Y-%m-%d}")
+            sampled = [
+                place
+                for place in (draw(trials, date) if date else ())
+                if judging.quick(trials[place].lab) is not None
+            ]
+            learn = not (whole or brief)
+            graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
+    findings: list[Finding] = []
+    for lab in labs:
+        findings += [] if only else check_files(lab)
+        for place, item in enumerate(graded):
+            findings += judge(item) if item.lab is lab else ()
+            if item.lab is lab and place in again:
+                findings.append(compare(item, again[place]))
+    return CheckReport(tuple(findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    judges: Judges
+    device: str
+    sandbox: str
+    brief: bool
+    crowd: float
+    proven: Proven = field(default_factory=Proven)
+
+    def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
+        """Grade the quick way if there is one; ``again``: the whole way."""
+        quick = None if again else self.judges.quick(trial.lab)
+        grade = quick or self.judges.whole
+        manifest: list[Expected] = []
+        asked: dict[str, list[str]] = {}
+
+        def hear(event: str, data: Any) -> None:
+            if event == "manifest":
+                manifest[:] = data
+            elif event == "asked":
+                asked.update(data)
+
+        report: Report | None = None
+        failure = ""
+        try:
+            report = grade(
+                trial.lab,
+                trial.source,
+                device=self.device,
+                seed=trial.seed,
+                sandbox="none" if quick else self.sandbox,
+                # All that counts of a wrong answer is which tasks it loses; a control must not
+                # earn a single test.
+                until_lost=trial.role is Role.WRONG,
+                tasks=self._tasks(trial),
+                on_event=hear,
+            )
+        except InferlabError as error:
+            failure = error.line
+        return Graded(
+            *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
+            *(tuple(manifest), asked, report, failure, self.crowd),
+        )
+
+    def _tasks(self, trial: Trial) -> Collection[str]:
+        """Return the tasks to grade; none means all."""
+        if trial.role is not Role.WRONG:
+            return ()
+        if self.brief:
+            return trial.fails
+        proven = self.proven.tasks(trial.lab, trial.source, trial.seed) - trial.fails
+        # What a task requires may take it along, whatever its own code is.
+        left = {
+            task.id
+            for task in trial.lab.tasks
+            if task.id not in proven or trial.fails.intersection(task.requires)
+        }
+        return left if len(left) < len(trial.lab.tasks) else ()
+
+
+@contextmanager
+def _judges(labs: Sequence[Lab], device: str, sandbox: str) -> Generator[Judges, None, None]:
+    """Give the judges, their sessions forked: to start each anew would be half of the work."""
+    from grader.judge.grade import choose_device, grade
+    from grader.judge.start import ForkServer
+    from grader.prove.forked import Quick
+
+    with ExitStack() as stack:
+        server = ForkServer()
+        stack.callback(server.close)
+        # What a stranger's code may try, and what CUDA does, no fork shows.
+        may = sandbox != "required"
+        found = [lab for lab in labs if may and choose_device(device, lab.limits.ranks) == "cpu"]
+        quick = Quick(found)
+        stack.callback(quick.close)
+        yield Judges(functools.partial(grade, start=server), quick.judge)
+
+
+def _problems(graded: Graded) -> str:
+    """Say at once what did not hold: a check that is cut off has no findings."""
+    problems = [found.got for found in judge(graded) if found.outcome is Outcome.FAILED]
+    return f" · failed: {'; '.join(problems)}" if problems else ""
+
+
+def _run(
+    trials: list[Trial],
+    sampled: Collection[int],
+    runner: _Runner,
+    jobs: int,
+    on_progress: OnProgress | None,
+    *,
+    learn: bool,
+) -> tuple[list[Graded], dict[int, Graded]]:
+    """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out.
+
+    Those in the sample are made a second time, the whole way, and returned by their places.
+    """
+    places = range(len(trials))
+    wrong = [place for place in places if trials[place].role is Role.WRONG]
+    others = [place for place in places if trials[place].role is not Role.WRONG]
+    graded: dict[int, Graded] = {}
+    again: dict[int, Graded] = {}
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        try:
+            for wave in (others, wrong):
+                if learn and graded and wave:
+                    runner = replace(runner, proven=Proven(graded.values()))
+                # What takes longest comes first.
+                twice = [(place, again) for place in wave if place in sampled]
+                futures = {
+                    pool.submit(runner, trials[place], again=into is again): (place, into)
+                    for place, into in (*twice, *((place, graded) for place in wave))
+                }
+                for future in as_completed(futures):
+                    place, into = futures[future]
+                    into[place] = future.result()
+                    if on_progress is not None:
+                        trial, problems = trials[place], _problems(into[place])
+                        label = f"{trial.lab.name} {trial.label}{problems}"
+                        done, all_ = len(graded) + len(again), len(trials) + len(sampled)
+                        on_progress(done, all_, label)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [graded[place] for place in places], again

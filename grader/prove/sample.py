@@ -1,0 +1,64 @@
+"""A sample of what was graded the quick way is graded the whole way too, and must come to the same.
+
+The date draws it, so that each day tries others and any day can be repeated.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from grader.labs.results import Report
+from grader.prove.expected import RIGHT_ROLES, SHOWN_TESTS, Graded, Role
+from grader.prove.findings import Finding, verdict
+from grader.prove.trials import Trial
+
+ONE_IN = 25
+
+
+def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
+    """Return the places of the day's sample: of each lab a right and a wrong answer at least."""
+    chosen: set[int] = set()
+    least: dict[tuple[str, str], tuple[int, int]] = {}  # lot and place, by lab and kind
+    for place, trial in enumerate(trials):
+        if trial.seed != 1:
+            continue  # a file has one lot
+        text = "\0".join((date, trial.lab.name, trial.file))
+        lot = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        if lot % ONE_IN == 0:
+            chosen.add(place)
+        if trial.role is Role.WRONG or trial.role in RIGHT_ROLES:
+            key = trial.lab.name, "wrong" if trial.role is Role.WRONG else "right"
+            least[key] = min(least.get(key, (lot, place)), (lot, place))
+    return frozenset(chosen | {place for _, place in least.values()})
+
+
+def compare(quick: Graded, whole: Graded) -> Finding:
+    """Hold two gradings of one file against each other: each test's verdict, each task's score."""
+    details = tuple(_differences(quick, whole))
+    got = f"they differ in {len(details)} places" if details else ""
+    shown = details[:SHOWN_TESTS]
+    if more := len(details) - len(shown):
+        shown = (*shown, f"  and {more} more")
+    rule = f"is graded alike both ways (seed {quick.seed})"
+    return verdict(quick.lab.name, rule, quick.file, got, "the same verdicts and scores", shown)
+
+
+def _differences(quick: Graded, whole: Graded) -> Iterator[str]:
+    ours, theirs = _facts(quick), _facts(whole)
+    for name in dict.fromkeys((*theirs, *ours)):
+        if ours.get(name) != theirs.get(name):
+            forked, confined = ours.get(name, "nothing"), theirs.get(name, "nothing")
+            yield f"  {name}: {forked} the quick way, {confined} the whole way"
+
+
+def _facts(graded: Graded) -> dict[str, str]:
+    report = graded.report
+    return {"grading": graded.failure} if report is None else _said(report)
+
+
+def _said(report: Report) -> dict[str, str]:
+    tests = {f"{test.suite} {test.id} ({test.task})": str(test.verdict) for test in report.tests}
+    scores = {
+        f"score of {task.id}": f"{task.score:.6f}" if task.graded else "not graded"
+        for task in report.tasks
+    }
+    return tests | scores

@@ -1,0 +1,258 @@
+"""Comparison with one tolerance table; messages say what broke and where, not what was expected."""
+
+import math
+import types
+from dataclasses import dataclass
+from typing import Any, cast, get_args, get_origin
+
+import torch
+from torch import Tensor
+
+from grader.errors import Mismatch
+from grader.proxy.conversation import Proxy, Watched
+from grader.wire.codec import Record
+from grader.wire.storage import whole_storage
+
+SAFETY = 3.0  # a trusted implementation's own error, times this, widens the limits
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Limits: |x - y| <= atol * rms(y) + rtol * |y| for each element, and the relative L2 error."""
+
+    atol: float
+    rtol: float
+    l2: float
+
+
+LOW_PRECISION = {
+    ("plain", torch.float16): Tolerance(2e-3, 2e-3, 1e-3),
+    ("plain", torch.bfloat16): Tolerance(1.6e-2, 1.6e-2, 6e-3),
+    ("attention", torch.float16): Tolerance(3e-3, 2e-3, 1.5e-3),
+    ("attention", torch.bfloat16): Tolerance(2e-2, 1.6e-2, 8e-3),
+    ("backward", torch.float16): Tolerance(4e-3, 4e-3, 2e-3),
+    ("backward", torch.bfloat16): Tolerance(3e-2, 3e-2, 1.5e-2),
+}
+CASES = ("elementwise", "matmul", "attention", "backward")
+
+
+def tolerance(case: str, dtype: torch.dtype, inner: int) -> Tolerance:
+    """Return the row of the table; ``inner`` is the length of the sum behind each element."""
+    if case not in CASES:
+        raise ValueError(f"unknown case {case}")
+    if dtype == torch.float64:
+        return Tolerance(1e-10, 1e-10, 1e-11)
+    if dtype == torch.float32:
+        if case == "elementwise":
+            return Tolerance(1e-5, 1e-5, 1e-6 * max(1.0, math.sqrt(inner) / 32))
+        long = math.sqrt(inner / 1024)
+        return Tolerance(1e-5 * max(1.0, long), 1e-4, 2e-6 * max(0.5, long))
+    return LOW_PRECISION[case if case in ("attention", "backward") else "plain", dtype]
+
+
+def check(condition: bool, message: str) -> None:
+    """Fail the test with the message unless the condition holds."""
+    if not condition:
+        raise Mismatch(message)
+
+
+def expect(value: Any, kind: Any, what: str = "the result") -> Any:
+    """Return ``value`` if it is a ``kind``, else fail; types are exact, so True is no int."""
+    problem = _mismatch(value, kind, what)
+    if problem:
+        raise Mismatch(problem)
+    return value
+
+
+def _mismatch(value: Any, kind: Any, what: str) -> str:
+    origin, args = get_origin(kind), get_args(kind)
+    if isinstance(kind, types.UnionType):
+        fits = any(not _mismatch(value, option, what) for option in args)
+        return "" if fits else f"{what} should be {_name(kind)}, not {describe(value)}"
+    wanted = origin or kind
+    right = isinstance(value, wanted) if wanted in (Tensor, Proxy) else type(value) is wanted
+    if not right:
+        return f"{what} should be {_name(kind)}, not {describe(value)}"
+    if origin is list:
+        return _first_mismatch(value, [args[0]] * len(value), what)
+    if origin is tuple:
+        if args[-1] is Ellipsis:
+            return _first_mismatch(value, [args[0]] * len(value), what)
+        if len(value) != len(args):
+            return f"{what} should hold {len(args)} values, not {len(value)}"
+        return _first_mismatch(value, list(args), what)
+    return ""
+
+
+def _first_mismatch(values: Any, kinds: list[Any], what: str) -> str:
+    problems = (
+        _mismatch(value, kind, f"item {index} of {what}")
+        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
+    )
+    return next((problem for problem in problems if problem), "")
+
+
+def _name(kind: Any) -> str:
+    names = {Tensor: "a tensor", Proxy: "an object", int: "an int", type(None): "None"}
+    if kind in names:
+        return names[kind]
+    if isinstance(kind, types.UnionType):
+        return " or ".join(_name(option) for option in get_args(kind))
+    if get_origin(kind):
+        return str(kind).replace("torch.Tensor", "Tensor")
+    return f"a {kind.__name__}"
+
+
+def describe(value: Any) -> str:
+    """Return a value's kind in words, without its content."""
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        return f"a {_short(value.dtype)} tensor of shape {list(value.shape)}"
+    if isinstance(value, Proxy):
+        return f"a {value.kind_}"
+    if isinstance(value, Record):
+        return f"a {value.name}"
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+def assert_close(
+    got: Any,
+    want: Tensor,
+    case: str,
+    *,
+    like: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    inner: int = 1,
+    trusted: Tensor | None = None,
+    what: str = "the result",
+) -> None:
+    """Compare a reply with a float64 oracle: type, dtype, shape, finiteness, then the values.
+
+    The dtype must be that of ``like``, or ``dtype``. ``trusted`` is the case computed by a trusted
+    implementation in the submission's dtype; three times its error widens both limits.
+    """
+    wanted = dtype or (like.dtype if like is not None else torch.float32)
+    _assert_form(got, want, wanted, what)
+    x, y = got.double(), want.detach().cpu().double()
+    _assert_finite_alike(x, y, what)
+    finite = y.isfinite()
+    x, y = torch.where(finite, x, 0.0), torch.where(finite, y, 0.0)
+    limits = tolerance(case, wanted, inner)
+    error, rms, norm = (x - y).abs(), _rms(y), y.norm().item()
+    allowed = limits.atol * rms + limits.rtol * y.abs()
+    l2 = limits.l2
+    if trusted is not None:
+        slack = torch.where(finite, (trusted.detach().cpu().double() - y).abs(), 0.0)
+        allowed = allowed + SAFETY * slack.max() if slack.numel() else allowed
+        l2 += SAFETY * (slack.norm().item() / norm if norm else 0.0)
+    if bool((error > allowed).any()):
+        raise Mismatch(_where(error, allowed, rms, what))
+    relative = error.norm().item() / norm if norm else 0.0
+    if relative > l2:
+        text = f"each value of {what} is close, but together they are off by {relative:.1e}"
+        raise Mismatch(f"{text} of their size (limit {l2:.1e}): precision is lost on the way")
+
+
+def resembles(got: Any, want: Tensor) -> bool:
+    """Tell whether a value is a tensor that comes within 5 % of the oracle's."""
+    if not isinstance(got, Tensor) or got.shape != want.shape:
+        return False
+    distance = (got.double() - want.double()).norm()
+    return bool(distance < 0.05 * want.double().norm())
+
+
+def _rms(y: Tensor) -> float:
+    return y.square().mean().sqrt().item() if y.numel() else 0.0
+
+
+def _where(error: Tensor, allowed: Tensor, rms: float, what: str) -> str:
+    bad = error > allowed
+    worst = int((error - allowed).argmax())
+    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), error.shape)]
+    size = error.flatten()[worst].item()
+    scale = f", {size / rms:.1g} times the typical size" if rms else ""
+    count = f"{int(bad.sum())} of {error.numel()} values"
+    return f"{count} of {what} are off; the largest error is {size:.2g}{scale}, at {index}"
+
+
+def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
+    expect(got, Tensor, what)
+    if got.shape != want.shape:
+        raise Mismatch(f"{what} has shape {list(got.shape)}, expected {list(want.shape)}")
+    if got.dtype != dtype:
+        raise Mismatch(f"{what} has dtype {_short(got.dtype)}, expected {_short(dtype)}")
+
+
+def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
+    if bool((x.isnan() & ~y.isnan()).any()):
+        raise Mismatch(f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values")
+    same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
+    if not bool(same.all()):
+        raise Mismatch(f"{what} is infinite, or finite, where it should not be")
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def assert_equal(got: Any, want: Any, what: str = "the result") -> None:
+    """Compare exactly: type, dtype, shape and every value, also inside lists, tuples and dicts."""
+    problem = _difference(got, want, what)
+    if problem:
+        raise Mismatch(problem)
+
+
+def _difference(got: Any, want: Any, what: str) -> str:
+    if isinstance(want, Tensor):
+        return _tensor_difference(got, want, what)
+    if type(got) is not type(want):
+        return f"{what} should be {describe(want)}, not {describe(got)}"
+    if isinstance(want, list | tuple):
+        items = cast(list[Any], want)
+        if len(got) != len(items):
+            return f"{what} holds {len(got)} values, expected {len(items)}"
+        pairs = enumerate(zip(got, items, strict=True))
+        problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
+        return next((problem for problem in problems if problem), "")
+    if isinstance(want, Record):
+        if got.name != want.name:
+            return f"{what} should be {describe(want)}, not {describe(got)}"
+        return _difference(got.fields, want.fields, what)
+    if isinstance(want, dict):
+        wanted = cast(dict[str, Any], want)
+        if set(got) != set(wanted):
+            return f"{what} has the wrong keys"
+        problems = (_difference(got[key], wanted[key], f"{key} of {what}") for key in wanted)
+        return next((problem for problem in problems if problem), "")
+    return "" if got == want or (got != got and want != want) else f"{what} is wrong"
+
+
+def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
+    problem = _mismatch(got, Tensor, what)
+    if problem:
+        return problem
+    if got.shape != want.shape:
+        return f"{what} has shape {list(got.shape)}, expected {list(want.shape)}"
+    if got.dtype != want.dtype:
+        return f"{what} has dtype {_short(got.dtype)}, expected {_short(want.dtype)}"
+    same = (got == want) | ((got != got) & (want != want))
+    if bool(same.all()):
+        return ""
+    first = [int(i) for i in (~same).nonzero()[0]]
+    return (
+        f"{int((~same).sum())} of {want.numel()} values of {what} are wrong, the first at {first}"
+    )
+
+
+def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
+    """Fail if a list, or any byte of a tensor's storage, differs from what was sent."""
+    before, after = watched.value, watched.after
+    if not isinstance(before, Tensor):
+        check(not _difference(after, before, what), f"{what} was modified")
+        return
+    same = isinstance(after, Tensor) and after.dtype == torch.uint8
+    check(
+        same and torch.equal(whole_storage(before), after),
+        f"{what} was modified, or memory beside it",
+    )

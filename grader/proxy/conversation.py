@@ -1,0 +1,356 @@
+"""The trusted end of one worker's wire: requests, nested callbacks, deadlines."""
+
+import math
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import torch
+from torch import Tensor
+
+from grader.errors import (
+    Frame,
+    Mismatch,
+    StudentCrashed,
+    StudentError,
+    StudentMemory,
+    StudentTimeout,
+    SubmissionFault,
+)
+from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
+from grader.wire.channel import Channel, Late, TooMuch, WireError
+from grader.wire.codec import Packer, Record, Unpacker
+from grader.wire.objects import MAX_METHODS
+
+MAX_NESTING = 12  # each call that waits may hold a message of its own
+PROBE_SECONDS = 30.0  # starting a probe imports a lot: that is not the submission's time
+OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
+
+
+class Process(Protocol):
+    """What runs the submission at the other end of a conversation."""
+
+    channel: Channel
+
+    def fault(self) -> SubmissionFault:
+        """Say why it is gone."""
+        ...
+
+    def kill(self) -> None:
+        """End it."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Watched:
+    """An argument, a tensor or a list of plain values, that is looked at again after the call."""
+
+    value: Tensor | list[Any]
+    after: Any = None  # of a tensor: every byte of its storage, as uint8
+
+
+class Proxy:
+    """An object that lives in the worker. Methods, attributes and calls, no operators."""
+
+    __slots__ = ("_conversation", "kind_", "methods_", "number_")
+
+    def __init__(self, talk: "Conversation", number: int, kind: str, methods: list[str]) -> None:
+        self._conversation = talk
+        self.number_ = number
+        self.methods_ = methods
+        self.kind_ = kind
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.invoke_("__call__", args, kwargs)
+
+    def invoke_(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method, whether the worker has named it or not."""
+        return self._conversation.call(["object", self.number_, name], args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self.methods_:
+            return lambda *args, **kwargs: self.invoke_(name, args, kwargs)
+        return self._conversation.request({"op": "get", "object": self.number_, "name": name})
+
+    def __repr__(self) -> str:
+        return f"<{self.kind_} of the submission>"
+
+
+@dataclass(slots=True)
+class Clock:
+    """Absolute deadlines on the monotonic clock; they cover sends and callbacks too."""
+
+    call_seconds: float
+    test: float = math.inf
+    grading: float = math.inf
+    limits: list[float] = field(default_factory=list)
+
+    def deadline(self, least: float = 0.0) -> float:
+        """Return when a call that starts now must have ended."""
+        seconds = max(min([self.call_seconds, *self.limits]), least)
+        return min(time.monotonic() + seconds, self.test, self.grading)
+
+
+class Conversation:
+    """Requests to one worker. After a fault it is over: the worker is dead."""
+
+    def __init__(
+        self,
+        worker: Process,
+        device: str,
+        clock: Clock,
+        source: str,
+        asked: set[str] | None = None,
+    ) -> None:
+        """``asked`` takes the public names of the submission that requests are about."""
+        self.worker = worker
+        self.over = False
+        self._asked = set[str]() if asked is None else asked
+        self._device = device
+        self._clock = clock
+        self._lines = source.splitlines()
+        self._loans = Loans()
+        self._watching: list[Watched] = []  # in the order in which the worker gets them
+        self._depth = 0
+        self._sequence = 0
+        self._least = 0.0  # seconds that the outermost call may take at least
+        self._deadline = 0.0  # of the outermost call
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function or object of the submission; tensors must come back where they went."""
+        items = [*args, *kwargs.values()]
+        items += [item.value for item in items if isinstance(item, Watched)]
+        given = any(isinstance(item, Tensor) for item in items)
+        outer, self._watching = self._watching, []
+        try:
+            value = self.request({"op": "call", "target": target}, (args, kwargs))
+        finally:
+            watched, self._watching = self._watching, outer
+            if watched and not self.over:
+                self._look_again(watched)
+        if given:
+            self._assert_device(value, str(target[-1]))
+        return value
+
+    def _assert_device(self, value: Any, name: str) -> None:
+        """Fail if a function of tensors leaves their device."""
+        items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
+        for item in items:
+            # Of tensors only: to ask a proxy for an attribute is to call the submission.
+            seen = getattr(item, "seen_on", self._device) if isinstance(item, Tensor) else ""
+            if seen and seen != self._device:
+                raise Mismatch(f"{name} got tensors on {self._device} and returned one on {seen}")
+
+    def _look_again(self, watched: list[Watched]) -> None:
+        storages = self.request({"op": "watched", "count": len(watched)})
+        known = isinstance(storages, list) and len(cast(list[Any], storages)) == len(watched)
+        if not known:
+            raise self.end(StudentCrashed("the code broke the judge's protocol"))
+        for item, storage in zip(watched, cast(list[Any], storages), strict=True):
+            item.after = storage
+
+    def request(
+        self,
+        header: dict[str, Any],
+        value: Any = None,
+        *,
+        fds: tuple[int, ...] = (),
+        seconds: float = 0.0,
+    ) -> Any:
+        """Send a request, serve the callbacks that it causes, and return its value.
+
+        ``fds`` are descriptors to hand over; ``seconds`` extends the deadline of a single call.
+        """
+        self._asked.update(_public_names(header))
+        if self.over:
+            raise StudentCrashed("the code was stopped earlier in this test")
+        if self._depth == 0:
+            self._least = PROBE_SECONDS if header["op"] == "probe" else seconds
+            self._deadline = self._clock.deadline(self._least)
+        self._depth += 1
+        self._sequence += 1
+        number = self._sequence
+        try:
+            if self._depth > MAX_NESTING:
+                raise self.end(
+                    StudentCrashed("calls between the code and the test nest too deeply")
+                )
+            return self._exchange({**header, "id": number}, value, number, fds)
+        except Late:
+            raise self.end(self._timeout(header)) from None
+        except TooMuch as error:
+            raise self.end(StudentMemory(str(error))) from None
+        except WireError:
+            raise self.end(self.worker.fault()) from None
+        except StudentError:
+            raise
+        except BaseException:
+            # Whatever interrupted us, the worker still waits for an answer: it is of no more use.
+            self.end(None)
+            raise
+        finally:
+            self._depth -= 1
+            self._loans.end_deeper(self._depth)
+
+    def _timeout(self, header: dict[str, Any]) -> SubmissionFault:
+        now = time.monotonic()
+        if now >= self._clock.grading:
+            return StudentTimeout("the grading ran past its time limit")
+        if now >= self._clock.test:
+            return StudentTimeout("the calls of this test together ran past its time limit")
+        named = header.get("function") or header.get("name") or header["op"]
+        target = header.get("target") or [named]
+        limit = max(min([self._clock.call_seconds, *self._clock.limits]), self._least)
+        name = "the call" if target[-1] == "__call__" else target[-1]
+        return StudentTimeout(f"{name} did not end within its time limit of {limit:g} s")
+
+    def end(self, fault: SubmissionFault | None) -> SubmissionFault:
+        """Kill the worker and return the fault."""
+        self.over = True
+        self.worker.kill()
+        return fault or StudentCrashed("the code was stopped")
+
+    def _exchange(
+        self, header: dict[str, Any], value: Any, number: int, fds: tuple[int, ...]
+    ) -> Any:
+        channel = self.worker.channel
+        packer = Packer(lambda item: self._pack(packer, item))
+        tree = packer.pack(value)
+        channel.send({**header, "value": tree}, packer.buffers, self._deadline, fds)
+        while True:
+            if time.monotonic() > self._deadline:  # a flood of messages never blocks
+                raise Late
+            reply, buffers = channel.receive(self._deadline)
+            op = reply.get("op")
+            if op == "ask":
+                self._answer(reply, buffers)
+            elif reply.get("id") != number or type(reply["id"]) is not int:
+                raise WireError("an answer to no question")
+            elif op == "value":
+                return Unpacker(buffers, self._resolve).unpack(reply.get("value"))
+            elif op == "error":
+                raise self._error(reply)
+            else:
+                raise WireError("an unknown message")
+
+    # -- callbacks --------------------------------------------------------------------------
+
+    def _answer(self, message: dict[str, Any], buffers: list[Tensor]) -> None:
+        """Serve one use of an object of ours, if the submission was given it."""
+        number, name = message.get("object"), message.get("name")
+        if type(number) is not int or not isinstance(name, str):
+            raise WireError("a malformed question")
+        value = Unpacker(buffers, self._resolve).unpack(message.get("value"))
+        answer: dict[str, Any]
+        result: Any = None
+        try:
+            result = self._loans.use(number, name, value)
+            answer = {"op": "answer", "told": self._loans.told_with_an_answer(number)}
+        except Refusal as refusal:
+            kind = type(refusal.error).__name__
+            answer = {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}
+        except BaseException:
+            # The worker waits for an answer that will not come: it is of no more use.
+            self.end(None)
+            raise
+        packer = Packer(lambda item: self._pack(packer, item))
+        tree = packer.pack(result)
+        self.worker.channel.send({**answer, "value": tree}, packer.buffers, self._deadline)
+
+    # -- values -----------------------------------------------------------------------------
+
+    def _pack(self, packer: Packer, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return packer.tensor(value.detach(), whole=True)
+        if isinstance(value, Watched):
+            self._watching.append(value)
+            return {"w": packer.pack(value.value)}
+        if isinstance(value, Proxy):
+            return {"h": value.number_}
+        if isinstance(value, Lent):
+            number = self._loans.lend(value, self._depth)
+            return {"c": [number, list(value.methods), list(value.attributes)]}
+        if isinstance(value, torch.Generator):
+            return {"g": value.initial_seed()}
+        raise TypeError(f"a {type(value).__name__} cannot be passed to a submission")
+
+    def forget_lent(self) -> None:
+        """End every loan: what was lent in one test is out of reach in the next."""
+        self._loans.clear()
+
+    def _resolve(self, tag: str, body: Any) -> Any:
+        match tag:
+            case "x":
+                tensor, device = body
+                # Where the tensor was, as the worker says; compare looks at it.
+                tensor.seen_on = device[:20].split(":")[0]
+                return tensor
+            case "r":
+                return Record(body[0][:MAX_NAME], body[1])
+            case "h":
+                return self._proxy(*body)
+            case _:
+                raise WireError("an unknown kind of value")
+
+    def _proxy(self, number: Any, kind: Any, methods: Any) -> Proxy:
+        if not isinstance(methods, list) or type(number) is not int or not isinstance(kind, str):
+            raise WireError("a malformed object")
+        named = cast(list[Any], methods)
+        if len(named) > MAX_METHODS:  # a test may keep many objects
+            raise WireError("an object of too many methods")
+        names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
+        return Proxy(self, number, kind[:MAX_NAME], names)
+
+    def _error(self, reply: dict[str, Any]) -> SubmissionFault:
+        kind, message, bases = reply.get("kind"), reply.get("message"), reply.get("bases")
+        frames = reply.get("frames")
+        if not isinstance(kind, str) or not isinstance(message, str):
+            raise WireError("a malformed error")
+        if not isinstance(bases, list) or not isinstance(frames, list):
+            raise WireError("a malformed error")
+        if len(cast(list[Any], frames)) > 50:
+            raise WireError("a malformed error")
+        names = tuple(base[:MAX_NAME] for base in cast(list[Any], bases)[:50] if type(base) is str)
+        if OUT_OF_MEMORY & {kind, *names}:
+            return self.end(StudentMemory(message[:300] or "out of memory"))
+        seen = tuple(self._frame(frame) for frame in cast(list[Any], frames))
+        return StudentError(kind[:MAX_NAME], message[:4000], names, seen)
+
+    def _frame(self, frame: Any) -> Frame:
+        match frame:
+            case [int(line), str(function)]:
+                # The source line is our own copy's: no file that a worker names is opened.
+                inside = 1 <= line <= len(self._lines)
+                source = self._lines[line - 1].strip()[:200] if inside else ""
+                return Frame(line if inside else 0, function[:MAX_NAME], source)
+            case _:
+                raise WireError("a malformed error")
+
+    @contextmanager
+    def probe(self, name: str, config: dict[str, Any]) -> Generator[list[Any], None, None]:
+        """Run a probe around the calls inside; the list holds its reading afterwards."""
+        reading: list[Any] = []
+        message = {"op": "probe", "name": name, "config": config}
+        self.request({**message, "action": "start"})
+        try:
+            yield reading
+        finally:
+            if not self.over:
+                reading.append(self.request({**message, "action": "stop"}))
+
+
+def _public_names(header: dict[str, Any]) -> tuple[str, ...]:
+    """Return the public name of the submission that a request is about, if it is about one."""
+    match header:
+        case {"target": ["object" | "given", *_]}:
+            return ()
+        case {"target": [_, str(name)]} | {"op": "race", "function": str(name)}:
+            return (name,)
+        case _:
+            return ()

@@ -1,0 +1,94 @@
+"""What tests can measure of a submission's calls: each is a context manager around them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+
+from grader.errors import Mismatch, NotGraded, StudentError
+from grader.labs.lab import Lab
+from grader.proxy.conversation import Conversation
+from grader.proxy.readings import Count, Operators
+from grader.sandbox.process import Setting
+
+
+class Instruments(ABC):
+    """The part of the proxy that starts probes in the worker and believes what may be believed."""
+
+    _lab: Lab
+    _setting: Setting
+
+    @abstractmethod
+    def _conversation(self) -> Conversation:
+        """Return the conversation with a worker that has loaded the submission."""
+
+    @contextmanager
+    def guard(self) -> Generator[None, None, None]:
+        """Fail if the submission reaches, in the calls inside, what the lab's rules forbid."""
+        rules = self._lab.rules
+        config = {
+            "names": [name for rule in rules for name in rule.forbid],
+            "aten": [pattern for rule in rules for pattern in rule.aten],
+            "packages": [rule.package for rule in rules if rule.package],
+        }
+        with self._conversation().probe("guard", config) as reading:
+            yield
+        hits = reading[0] if reading and isinstance(reading[0], list) else []
+        if hits:
+            names = ", ".join(str(hit)[:100] for hit in hits[:5])
+            raise Mismatch(f"the code called what this lab forbids: {names}")
+
+    def flops(self) -> AbstractContextManager[Count]:
+        """Count floating-point operations of the calls inside, by torch's counter."""
+        return self._counted("flops")
+
+    def largest_tensor(self) -> AbstractContextManager[Count]:
+        """Measure the largest tensor, in elements, that the calls inside make."""
+        return self._counted("largest")
+
+    def launches(self) -> AbstractContextManager[Count]:
+        """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
+        return self._counted("launches")
+
+    def silenced(self) -> AbstractContextManager[Count]:
+        """Let no Triton kernel run in the calls inside; count those that would have."""
+        return self._counted("silenced")
+
+    @contextmanager
+    def peak_memory(self) -> Generator[Count, None, None]:
+        """Measure the GPU memory, in bytes, that the calls inside hold at most, arguments included.
+
+        Raises NotGraded on a CPU.
+        """
+        if self._setting.device == "cpu":
+            raise NotGraded("memory is measured on a GPU only")
+        with self._counted("memory") as count:
+            yield count
+
+    @contextmanager
+    def operators(self) -> Generator[Operators, None, None]:
+        """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
+        operators = Operators()
+        with self._conversation().probe("operators", {}) as reading:
+            yield operators
+        operators.take(reading)
+
+    @contextmanager
+    def _counted(self, probe: str) -> Generator[Count, None, None]:
+        count = Count()
+        with self._conversation().probe(probe, {}) as reading:
+            yield count
+        count.take(reading)
+
+
+@contextmanager
+def raises(kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
+    """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""
+    try:
+        yield
+    except StudentError as error:
+        if kind.__name__ not in error.bases or error.kind == "NotImplementedError":
+            raise
+        if naming.lower() not in error.message.lower():
+            raise Mismatch(f"the {kind.__name__} should name {naming}") from None
+        return
+    raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")

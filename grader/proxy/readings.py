@@ -1,0 +1,67 @@
+"""What a probe says of a block. A worker may lie, so a reading must have the form that ours has."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from grader.errors import Mismatch
+from grader.wire.channel import MAX_COLLECTIVES, MAX_OPERATORS
+
+UNCOUNTED = "the cost could not be counted"
+
+
+@dataclass(slots=True)
+class Count:
+    """What a counter read; 0 until its block has ended."""
+
+    total: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The reading, under the name that suits ``largest_tensor``."""
+        return self.total
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        if not reading or type(reading[0]) is not int or reading[0] < 0:
+            raise Mismatch(UNCOUNTED)
+        self.total = reading[0]
+
+
+@dataclass(slots=True)
+class Operators:
+    """Which aten operators ran, each with the most elements of a tensor that it took or made."""
+
+    seen: dict[str, int] = field(default_factory=dict[str, int])
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        value = reading[0] if reading else None
+        if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
+            raise Mismatch(UNCOUNTED)
+        sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
+        if not all(type(size) is int and size >= 0 for size in sizes.values()):
+            raise Mismatch(UNCOUNTED)
+        self.seen = sizes
+
+
+@dataclass(slots=True)
+class Sent:
+    """The collectives that each rank of a group began, in order: kind, bytes of the full tensor."""
+
+    per_rank: list[list[tuple[str, int]]] = field(default_factory=list[list[tuple[str, int]]])
+
+    def take(self, readings: Sequence[Any]) -> None:
+        """Take what each rank's worker has noted, or raise Mismatch."""
+        for reading in readings:
+            if type(reading) is not list or len(cast(list[Any], reading)) > MAX_COLLECTIVES:
+                raise Mismatch(UNCOUNTED)
+            self.per_rank.append([_collective(item) for item in cast(list[Any], reading)])
+
+
+def _collective(item: Any) -> tuple[str, int]:
+    match item:
+        case [str(kind), int(count)]:
+            return kind[:50], count
+        case _:
+            raise Mismatch(UNCOUNTED)

@@ -1,0 +1,148 @@
+"""What every form of a report says of a task: counts, and the first failure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.labs.lab import PSEUDOCODE
+from grader.labs.results import Report, TaskResult, TestResult, Verdict
+from grader.text import first_line, number, visible_line
+
+AT_FAULT = frozenset(
+    {Verdict.FAILED, Verdict.ERROR, Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASHED}
+)
+# Verdicts in the order in which counts are listed.
+SHOWN_AS = {
+    Verdict.PASSED: "passed",
+    Verdict.FAILED: "failed",
+    Verdict.ERROR: "raised an error",
+    Verdict.TIMEOUT: "timed out",
+    Verdict.MEMORY: "ran out of memory",
+    Verdict.CRASHED: "crashed",
+    Verdict.SKIPPED: "waiting",
+    Verdict.NOT_GRADED: "not graded",
+    Verdict.INFRA: "could not be judged",
+}
+
+
+# Counts stand in a narrow column.
+COUNTED_AS = SHOWN_AS | {
+    Verdict.ERROR: "raised",
+    Verdict.MEMORY: "out of memory",
+    Verdict.INFRA: "not judged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """One task with the verdicts of its tests; ``first`` is the failure to explain."""
+
+    task: TaskResult
+    tests: tuple[TestResult, ...]
+    counts: Mapping[Verdict, int]
+    first: TestResult | None
+
+    @property
+    def lost(self) -> bool:
+        """True if the task could be judged and points are missing."""
+        return self.task.graded and self.task.score < self.task.points
+
+    @property
+    def untouched(self) -> bool:
+        """True if the task is still the stub's."""
+        return (
+            self.first is not None
+            and "NotImplementedError" in self.first.message[:2000]
+            and not any(_shows_work(test) for test in self.tests)
+        )
+
+    @property
+    def waiting(self) -> bool:
+        """True if nothing of the task ran, because another task has to pass first."""
+        return self.first is not None and self.first.verdict is Verdict.SKIPPED
+
+    @property
+    def begun(self) -> bool:
+        """True if points were lost by what the student wrote: the failure to explain."""
+        return self.lost and self.first is not None and not self.untouched and not self.waiting
+
+    @property
+    def counted(self) -> str:
+        """For example "5 passed, 2 failed"."""
+        found = [verdict for verdict in COUNTED_AS if self.counts.get(verdict)]
+        return ", ".join(f"{self.counts[verdict]} {COUNTED_AS[verdict]}" for verdict in found)
+
+    @property
+    def share(self) -> str:
+        """Passed of all, as "5 of 7"; all counts where this machine could not judge some."""
+        if self.counts.get(Verdict.INFRA) or self.counts.get(Verdict.NOT_GRADED):
+            return self.counted
+        # That a rule is kept is no work done: a stub keeps them all.
+        kept = (test.suite == "rules" and test.verdict is Verdict.PASSED for test in self.tests)
+        rules = sum(kept)
+        return f"{self.counts.get(Verdict.PASSED, 0) - rules} of {len(self.tests) - rules}"
+
+    @property
+    def not_graded_because(self) -> str:
+        """Why this machine could not judge the task (or part of it)."""
+        for test in self.tests:
+            if test.verdict is Verdict.NOT_GRADED and test.message.strip():
+                return first_line(test.message).rstrip(".")
+        if self.counts.get(Verdict.INFRA):
+            return "the judge could not test it"
+        if not self.tests:
+            return "no test of it has reported"
+        return "this machine lacks what the tests need"
+
+
+def summarize(report: Report) -> tuple[TaskSummary, ...]:
+    """One summary per task, in the order of the lab."""
+    return tuple(_summary(task, report) for task in report.tasks)
+
+
+def _summary(task: TaskResult, report: Report) -> TaskSummary:
+    tests = tuple(test for test in report.tests if test.task == task.id)
+    # A skipped test only says that another one failed, so it explains a task last.
+    failures = [test for test in tests if test.verdict in AT_FAULT]
+    skipped = [test for test in tests if test.verdict is Verdict.SKIPPED]
+    return TaskSummary(
+        task=task,
+        tests=tests,
+        counts=Counter(test.verdict for test in tests),
+        first=next(iter(failures + skipped), None),
+    )
+
+
+def ahead(parts: Sequence[TaskSummary]) -> tuple[str, ...]:
+    """One line naming the tasks not started, one naming those that wait; each only if any."""
+    fresh = [visible_line(part.task.id) for part in parts if part.lost and part.untouched]
+    waiting = [visible_line(part.task.id) for part in parts if part.lost and part.waiting]
+    lines = {"not started": fresh, "waiting for another task": waiting}
+    return tuple(f"{label}: {', '.join(names)}" for label, names in lines.items() if names)
+
+
+def _shows_work(test: TestResult) -> bool:
+    """True for a pass that takes an answer; an empty stub breaks no rule and has its sections."""
+    return test.verdict is Verdict.PASSED and test.suite in ("hidden", "public")
+
+
+def is_stub(report: Report) -> bool:
+    """True if the student has not begun: no test passes and no task was attempted.
+
+    The pseudocode task is no sign: unanswered prompts fail, they raise nothing.
+    """
+    parts = summarize(report)
+    begun = [p for p in parts if p.first and not p.untouched and p.task.id != PSEUDOCODE]
+    return (
+        any(part.untouched and part.lost for part in parts)
+        and all(part.waiting for part in begun)
+        and not any(_shows_work(test) for test in report.tests)
+    )
+
+
+def score_line(report: Report) -> str:
+    """For example "71.5 of 75 points graded here (100 in all)"."""
+    score, graded, total = number(report.score), number(report.graded), number(report.total)
+    if report.graded == report.total:
+        return f"{score} of {total} points"
+    return f"{score} of {graded} points graded here ({total} in all)"

@@ -1,0 +1,171 @@
+"""The command line of bubblewrap: what a worker sees, and the walls around it.
+
+As root the view is built in two steps: a first bubblewrap, still root, binds the folders (some may
+lie under folders that only root may enter), drops to an unprivileged uid, and a second one makes
+the namespaces. An unprivileged judge needs only the second.
+"""
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from grader import ROOT
+from grader.sandbox import gpu, seccomp
+
+NOBODY = 65534
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+SCRATCH_BYTES = str(1 << 30)  # of /tmp, and of /dev/shm
+SCRATCH = ("--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/tmp")
+# What a host's keeper sets for the libraries that join GPUs holds for workers too.
+GPU_SETTINGS = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
+
+
+def worker_environment(device: str, home: str) -> dict[str, str]:
+    """Return the whole environment of a worker."""
+    env = {
+        "HOME": home,
+        "TMPDIR": home,
+        "USER": "student",
+        "PATH": "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TRITON_CACHE_DIR": f"{home}/triton",
+        "TORCHINDUCTOR_CACHE_DIR": f"{home}/inductor",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+        "NCCL_SOCKET_IFNAME": "lo",
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    if device == "cpu":
+        env |= {"TRITON_INTERPRET": "1", gpu.VISIBLE: ""}
+        return env
+    kept = {key: value for key, value in os.environ.items() if key.startswith(GPU_SETTINGS)}
+    if visible := os.environ.get(gpu.VISIBLE):
+        kept[gpu.VISIBLE] = ",".join(gpu.chosen() or [visible])
+    return kept | env
+
+
+def launcher_environment() -> dict[str, str]:
+    """Return the environment of bubblewrap itself: what its loader needs, nothing of ours."""
+    path = os.environ.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": path} if path else {}
+
+
+def confine(
+    command: list[str], binds: list[tuple[Path, str]], device: str
+) -> tuple[list[str], list[int]]:
+    """Return the command line that runs ``command`` confined, and the descriptors that it needs."""
+    bwrap = shutil.which("bwrap")
+    assert bwrap is not None
+    passed: list[int] = []
+    folders = _installation(device)
+    view = ["--tmpfs", "/", *SCRATCH, *_view(folders, binds)]
+    walls = _walls(device, passed)
+    if os.geteuid() != 0:
+        fd = _memory_file("\0".join((*view, *walls)).encode())
+        return [bwrap, "--args", str(fd), "--", *command], [*passed, fd]
+    outer = [*view, "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--die-with-parent"]
+    # A pid namespace of its own: a root monitor could not signal what has become unprivileged,
+    # but when its namespace ends, all in it ends.
+    outer += ["--unshare-pid", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    outer += _own_libraries(bwrap)
+    inner = ["--ro-bind", "/", "/", *SCRATCH]
+    for folder in folders:  # what the fresh /tmp has covered
+        inner += ["--ro-bind", folder, folder] if folder.startswith("/tmp/") else []
+    inner += walls
+    first = _memory_file("\0".join(outer).encode())
+    second = _memory_file("\0".join(inner).encode())
+    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    line = [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
+    return line, [*passed, first, second]
+
+
+def _installation(device: str) -> list[str]:
+    """Return the folders of the system and of Python, none inside another."""
+    python = Path(sys.executable).resolve().parent.parent
+    folders = [*SYSTEM, sys.prefix, sys.base_prefix, str(python)]
+    if device != "cpu":
+        folders += ["/sys", "/usr/local/nvidia", "/usr/local/cuda", "/opt/cuda"]
+        folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
+    kept: list[str] = []
+    for folder in dict.fromkeys(folders):
+        if Path(folder).exists() and not any(Path(folder).is_relative_to(k) for k in kept):
+            kept.append(folder)
+    return kept
+
+
+def _view(folders: list[str], binds: list[tuple[Path, str]]) -> list[str]:
+    """Return the options that make up the worker's file system."""
+    args: list[str] = []
+    for folder in folders:
+        path = Path(folder)
+        if path.is_symlink() and path.resolve().is_relative_to("/usr"):
+            args += ["--symlink", os.readlink(folder), folder]
+        else:
+            args += [*_parents(folder), "--ro-bind", folder, folder]
+    for file in SYSTEM_FILES:
+        args += ["--ro-bind-try", file, file]
+    for hidden in _ours():
+        if any(hidden.is_relative_to(folder) for folder in folders):
+            args += ["--tmpfs", str(hidden)]
+    for source, target in binds:
+        args += [*_parents(target), "--ro-bind", str(source), target]
+    return [*args, "--dir", "/dev", "--dir", "/proc"]
+
+
+def _ours() -> list[Path]:
+    """Return the folders of the project and of an installed copy: they are covered if in view."""
+    places = {ROOT, *(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))}
+    names = ("grader", "bench", "reference", "solutions", "labs", "tests", ".git")
+    return [place / name for place in sorted(places) for name in names if (place / name).exists()]
+
+
+def _parents(path: str) -> list[str]:
+    """Return options that make the folders above a mount point, open to every uid."""
+    args: list[str] = []
+    for parent in reversed(Path(path).parents[:-1]):
+        args += ["--perms", "0755", "--dir", str(parent)]
+    return args
+
+
+def _own_libraries(bwrap: str) -> list[str]:
+    """Return binds for a bubblewrap that is not installed in the system's folders."""
+    folders = [str(Path(bwrap).parent), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
+    args: list[str] = []
+    for folder in dict.fromkeys(folders):
+        if folder and not Path(folder).is_relative_to("/usr") and Path(folder).is_dir():
+            args += [*_parents(folder), "--ro-bind", folder, folder]
+    return args
+
+
+def _walls(device: str, passed: list[int]) -> list[str]:
+    """Return the options for namespaces, private mounts, seccomp and environment."""
+    args = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
+    args += ["--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+    if device != "cpu":
+        for node in gpu.device_nodes():
+            args += ["--dev-bind", str(node), str(node)]
+    args += ["--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/dev/shm"]
+    # All of the host take their terminals out of one number: a worker gets none.
+    args += ["--size", "4096", "--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts"]
+    args += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    args += ["--chdir", "/tmp", "--hostname", "worker", "--clearenv"]
+    for name, value in worker_environment(device, "/tmp").items():
+        args += ["--setenv", name, value]
+    if device != "cpu" and os.environ.get("LD_LIBRARY_PATH"):
+        args += ["--setenv", "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]]
+    code = seccomp.program(cuda=device != "cpu")
+    if code is not None:
+        passed.append(_memory_file(code))
+        args += ["--seccomp", str(passed[-1])]
+    return args
+
+
+def _memory_file(data: bytes) -> int:
+    fd = os.memfd_create("args")
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

@@ -1,0 +1,41 @@
+"""Keep the next workers warm: each its own sandbox, started and waiting, used once."""
+
+from collections import deque
+from collections.abc import Callable
+
+from grader.sandbox.process import WorkerProcess
+
+
+class WarmPool:
+    """Starts workers ahead of need: as many as are wanted, ``size`` of them at a time."""
+
+    def __init__(self, start: Callable[[], WorkerProcess], size: int = 2) -> None:
+        self._start = start
+        self._size = size
+        self._waiting: deque[WorkerProcess] = deque()
+        self._wanted = size
+
+    def expect(self, count: int) -> None:
+        """Say how many workers are still to be taken, so that none is started in vain."""
+        self._wanted = count
+        self._fill()
+
+    def _fill(self) -> None:
+        starting = sum(not worker.is_ready() for worker in self._waiting)
+        for _ in range(min(self._size - starting, self._wanted - len(self._waiting))):
+            self._waiting.append(self._start())
+
+    def take(self) -> WorkerProcess:
+        """Return a ready worker and start its successor."""
+        self._wanted = max(self._wanted, 1)
+        self._fill()
+        worker = self._waiting.popleft()
+        self._wanted -= 1
+        worker.wait_ready()
+        self._fill()
+        return worker
+
+    def close(self) -> None:
+        """Kill what was never used."""
+        while self._waiting:
+            self._waiting.popleft().kill()

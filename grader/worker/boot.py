@@ -1,0 +1,76 @@
+"""What a worker's process runs: import what is given, take the limits, say "ready", serve."""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import resource
+import socket
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+import torch
+
+from grader.wire.channel import Channel
+from grader.worker.serve import Worker
+
+
+def limit(limits: dict[str, int]) -> None:
+    """Set the limits that the kernel keeps for this process and all that it starts."""
+    for name, value in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
+def main() -> None:
+    """Start: import what is given, say that we are ready, then serve."""
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]), takes_fds=True)
+    for fd in sys.argv[1:4]:
+        os.set_inheritable(int(fd), False)
+    config = json.loads(sys.argv[4])
+    given = prepare(config)
+    gc.enable()
+    serve(channel, config, given)
+
+
+def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
+    """Import all that a worker may need, and return what is given. On a CPU no thread starts."""
+    torch.set_num_threads(config["threads"])
+    if config["ranks"] > 1:
+        importlib.import_module("grader.worker.rank")
+    sys.path.insert(0, config["given_path"])
+    given = {name: importlib.import_module(f"labs.{name}") for name in config["given"]}
+    device = torch.device(config["device"])
+    if device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
+        torch.zeros(1, device=device)
+    if config["triton"]:
+        # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
+        from grader.worker import interpreter
+
+        interpreter.prepare(device.type)
+    return given
+
+
+def serve(channel: Channel, config: dict[str, Any], given: dict[str, ModuleType]) -> NoReturn:
+    """Take the limits, say that we are ready, and answer until the judge is gone."""
+    worker = _worker(channel, config["device"], config["ranks"])
+    worker.given = given
+    limit(config["rlimits"])
+    channel.send({"op": "ready"}, [], None)
+    with contextlib.suppress(Exception):
+        worker.serve()
+    os._exit(0)
+
+
+def _worker(channel: Channel, device: str, ranks: int) -> Worker:
+    if ranks == 1:
+        return Worker(channel, device)
+    # Imported here: only labs on groups need it.
+    from grader.worker.rank import Parent
+
+    return Parent(channel, device)

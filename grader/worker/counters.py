@@ -1,0 +1,172 @@
+"""What the submission's code costs: operators, sizes, launches, memory.
+
+Each counts from the moment it is made, whatever the code was that ran.
+"""
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from grader.wire.channel import MAX_OPERATORS
+
+
+class Dispatch(TorchDispatchMode):
+    """A mode whose first operator does not import torch's compiler, which takes seconds."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+def flop_counter() -> Any:
+    """Return torch's counter, which is told about the one attention that it takes for free."""
+    # Imported here: it brings Triton, and every worker would pay for that.
+    from torch.utils.flop_counter import FlopCounterMode
+
+    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    return FlopCounterMode(display=False, custom_mapping={fused: _attention_flops})
+
+
+def _attention_flops(q: Any, k: Any, *shapes: Any, **options: Any) -> int:
+    """Two products of every query [B, H, T, D] with every key [B, G, S, D]: shapes, not tensors."""
+    batch, heads, new, width = q
+    return 4 * batch * heads * new * int(k[2]) * width
+
+
+class Largest(Dispatch):
+    """The number of elements in the largest storage that an operator returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for item in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(item, torch.Tensor) and item.layout == torch.strided:
+                size = item.untyped_storage().nbytes() // item.element_size()
+                self.elements = max(self.elements, size)
+        return out
+
+
+class Operators(Dispatch):
+    """The base name of each operator, and the most elements of a tensor that it took or made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, int] = {}
+
+    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        space, name = str(func).split(".")[:2]
+        known = name if space == "aten" else f"{space}.{name}"
+        if known in self.seen or len(self.seen) < MAX_OPERATORS:
+            size = most_elements((args, list((kwargs or {}).values()), out))
+            self.seen[known] = max(self.seen.get(known, 0), size)
+        return out
+
+
+def most_elements(value: Any) -> int:
+    """Return the number of elements of the largest tensor in a value, 0 if it holds none."""
+    if isinstance(value, torch.Tensor):
+        return value.numel()
+    if isinstance(value, tuple | list):
+        return max(map(most_elements, value), default=0)
+    return 0
+
+
+class Launches:
+    """Counts launches of Triton kernels, interpreted or compiled, from now on.
+
+    The classes are patched, so a kernel that was decorated earlier counts too.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._trials = 0
+        self._stack = contextlib.ExitStack()
+        with contextlib.suppress(ImportError):  # without Triton there is nothing to count
+            self._watch()
+
+    def _watch(self) -> None:
+        runtime = importlib.import_module("triton.runtime")
+        interpreter = importlib.import_module("triton.runtime.interpreter")
+        compiler = importlib.import_module("triton.compiler")
+        self._patch(runtime.JITFunction, "run", self._counting)
+        self._patch(interpreter.InterpretedFunction, "run", self._counting)
+        self._patch(compiler.CompiledKernel, "__getitem__", self._counting_runner)
+        self._patch(runtime.Autotuner, "_bench", self._in_trial)
+
+    def _patch(self, owner: Any, name: str, wrap: Callable[..., Any]) -> None:
+        method = getattr(owner, name)
+        setattr(owner, name, functools.wraps(method)(wrap(method)))
+        self._stack.callback(setattr, owner, name, method)
+
+    def _counting(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            out = method(*args, **kwargs)
+            # A warm-up compiles and launches nothing.
+            self.total += not self._trials and not kwargs.get("warmup")
+            return out
+
+        return run
+
+    def _counting_runner(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: self._counting(method(*args, **kwargs))
+
+    def _in_trial(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def bench(*args: Any, **kwargs: Any) -> Any:
+            self._trials += 1
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self._trials -= 1
+
+        return bench
+
+    def stop(self) -> int:
+        """End the count and return it."""
+        self._stack.close()
+        return self.total
+
+
+class Silenced(Launches):
+    """Lets no kernel run: what comes out right nevertheless was computed elsewhere."""
+
+    def _counting(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("warmup"):
+                return method(*args, **kwargs)
+            self.total += 1
+            return None
+
+        return run
+
+
+class Memory:
+    """The most GPU memory, in bytes, that was held above what is held now."""
+
+    def __init__(self) -> None:
+        torch.cuda.synchronize()
+        self._start = torch.cuda.memory_allocated()
+        self._peak = self._start
+        self.resume()
+
+    def pause(self) -> None:
+        """Note the peak so far: what is held only until ``resume`` does not count."""
+        self._peak = max(self._peak, torch.cuda.max_memory_allocated())
+
+    def resume(self) -> None:
+        """Go on from what is held now."""
+        torch.cuda.reset_peak_memory_stats()
+
+    def stop(self) -> int:
+        """Return the peak."""
+        torch.cuda.synchronize()
+        self.pause()
+        return self._peak - self._start

@@ -1,0 +1,159 @@
+"""Triton in a worker: imported before the submission, and mended where its interpreter is wrong.
+
+Mended, so that a kernel that is right on a GPU is right here: bf16 (see ``bf16``); ``autotune``,
+which wants a GPU to time on; a grid given as a list; Python's ``min`` and ``max`` of blocks, which
+took one operand for all lanes; numpy's warnings about lanes that a mask hides; in Triton 3.6 with a
+recent numpy, loops to a bound that is an argument. ``docs/triton-interpreter.md`` lists what is
+still different. What it does again and again is done once, which halves its time.
+"""
+
+import builtins
+import dataclasses
+import functools
+import importlib
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
+)
+
+from grader.worker import bf16
+
+
+def prepare(device: str) -> None:
+    """Import Triton, so that no submission waits for it; "cpu" means its interpreter."""
+    importlib.import_module("triton.language")
+    if device == "cpu":
+        mend()
+    else:
+        # Builds Triton's own part of the driver, which each worker's empty cache lacks.
+        importlib.import_module("triton.runtime").driver.active.utils  # noqa: B018
+
+
+def mend() -> None:
+    """Patch the interpreter's classes, once for all kernels of the process."""
+    interpreter: Any = importlib.import_module("triton.runtime.interpreter")
+    tl: Any = importlib.import_module("triton.language")
+    bf16.Mend().apply()
+    # Nothing can be timed here: every configuration is as good as the first.
+    tuner: Any = importlib.import_module("triton.runtime.autotuner").Autotuner
+    tuner._bench = lambda *_args, **_kwargs: [0.0, 0.0, 0.0]
+    executor = interpreter.GridExecutor
+    executor.__init__ = _with_tuple_grid(executor.__init__)
+    once = _Once(interpreter._patch_lang, interpreter._LangPatchScope, (tl, tl.core))
+    interpreter._patch_lang = once.patch
+    executor.__call__ = _unobserved(once.launching(executor.__call__))
+    interpreter._patch_lang_tensor = _with_index(interpreter._patch_lang_tensor)
+    interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
+    # It would compute every sum of integers thrice, to assert what it asserts in debug mode only.
+    builder = interpreter.interpreter_builder
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug)
+    # The interpreter gives the names of its module to the kernels.
+    interpreter.min = _lanewise("min", "minimum", tl)
+    interpreter.max = _lanewise("max", "maximum", tl)
+    ours = r"triton\.runtime\.interpreter|grader\.worker\.bf16"
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=ours)
+
+
+def _with_tuple_grid(method: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(method)
+    def init(self: Any, fn: Any, names: Any, grid: Any, *rest: Any) -> None:
+        if callable(grid):
+            method(self, fn, names, lambda meta: tuple(grid(meta)), *rest)  # pyright: ignore
+        else:
+            method(self, fn, names, tuple(grid), *rest)
+
+    return init
+
+
+def _unobserved(method: Callable[..., None]) -> Callable[..., None]:
+    """Hide what the interpreter does with torch from probes: a launch is not its operators."""
+
+    @functools.wraps(method)
+    def launch(*args: Any, **kwargs: Any) -> None:
+        with _disable_current_modes():
+            method(*args, **kwargs)
+
+    return launch
+
+
+class _Once:
+    """Lets a launch patch ``triton.language`` once.
+
+    The interpreter does so again at each call of a function within a kernel, ``tl.max`` and
+    ``tl.zeros`` too, which is a quarter of what it does.
+    """
+
+    def __init__(
+        self, patch: Callable[[Any], Any], nothing: Callable[[], Any], namespaces: tuple[Any, ...]
+    ) -> None:
+        self._patch = patch
+        self._nothing = nothing  # makes the scope of a patch that changes nothing
+        self._namespaces = namespaces  # that may be patched
+        self._launch = threading.local()
+
+    def launching(self, method: Callable[..., None]) -> Callable[..., None]:
+        """Wrap a launch: what it patches, it patches once."""
+
+        @functools.wraps(method)
+        def launch(*args: Any, **kwargs: Any) -> None:
+            before = self._patched()
+            self._launch.patched = set[int]()
+            try:
+                method(*args, **kwargs)
+            finally:
+                self._launch.patched = before
+
+        return launch
+
+    def patch(self, function: Any) -> Any:
+        """Patch the modules that a function sees, unless this launch has."""
+        visible = {id(value) for value in function.__globals__.values()}
+        seen = {id(module) for module in self._namespaces} & visible
+        patched = self._patched()
+        if patched is None:
+            return self._patch(function)
+        if patched and seen <= patched:
+            return self._nothing()
+        patched |= seen
+        return self._patch(function)
+
+    def _patched(self) -> set[int] | None:
+        return getattr(self._launch, "patched", None)
+
+
+def _by_name(find: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Keep what the interpreter finds for a type: it makes a table of all types each time."""
+    found: dict[str, Any] = {}
+
+    @functools.wraps(find)
+    def dtype(kind: Any) -> Any:
+        if kind.name not in found:
+            found[kind.name] = find(kind)
+        return found[kind.name]
+
+    return dtype
+
+
+def _with_index(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    def patch_tensor(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    return patch_tensor
+
+
+def _lanewise(name: str, operation: str, tl: Any) -> Callable[..., Any]:
+    """Return ``min`` or ``max`` as compiled kernels have it: of tensors, lane by lane."""
+    plain = getattr(builtins, name)
+
+    @functools.wraps(plain)
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or not any(isinstance(arg, tl.tensor) for arg in args):
+            return plain(*args, **kwargs)
+        return functools.reduce(getattr(tl, operation), args)
+
+    return extreme

@@ -1,0 +1,81 @@
+"""The probes that run beside the submission, inside its worker: counters and the rule guard.
+
+They police cost and rules; a submission that rewrites its worker can lie to them, so what decides
+correctness is never counted here.
+"""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
+)
+
+from grader.worker.counters import Largest, Launches, Memory, Operators, Silenced, flop_counter
+from grader.worker.delegation import children
+from grader.worker.guard import Guard
+
+
+class Probes:
+    """The probes that are running."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Any] = {}
+        self._ours = children()
+
+    def run(self, name: str, action: str, config: dict[str, Any]) -> Any:
+        """Start a probe, or stop it and return what it saw."""
+        if action == "start":
+            self._running[name] = self._start(name, config)
+            return None
+        return self._stop(name, self._running.pop(name))
+
+    def unobserved(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which no probe counts: our copying is not the submission's cost."""
+        return self._paused() if self._running else contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def _paused(self) -> Generator[None, None, None]:
+        memory = self._running.get("memory")
+        if memory is not None:
+            memory.pause()
+        with _disable_current_modes():
+            yield
+        if memory is not None:
+            memory.resume()
+
+    def _start(self, name: str, config: dict[str, Any]) -> Any:
+        match name:
+            case "guard":
+                return Guard(config, self._ours)
+            case "flops":
+                with flop_counter():
+                    # Its first operator imports hundreds of modules: not in the submission's time.
+                    torch.ones(1, 1).matmul(torch.ones(1, 1))
+                return flop_counter().__enter__()
+            case "largest":
+                return Largest().__enter__()
+            case "operators":
+                return Operators().__enter__()
+            case "launches":
+                return Launches()
+            case "silenced":
+                return Silenced()
+            case "memory":
+                return Memory()
+            case _:
+                raise ValueError(f"unknown probe {name}")
+
+    def _stop(self, name: str, probe: Any) -> Any:
+        if name in ("guard", "launches", "silenced", "memory"):
+            return probe.stop()
+        probe.__exit__(None, None, None)
+        match name:
+            case "flops":
+                return probe.get_total_flops()
+            case "operators":
+                return probe.seen
+            case _:
+                return probe.elements

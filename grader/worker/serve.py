@@ -1,0 +1,271 @@
+"""The untrusted side: load one submission, answer the judge's calls until the process is killed.
+
+It is trusted until ``load``; from then on the submission can rewrite anything here, so nothing that
+this process says proves anything. Of ours it can import only what ``stage`` copies for it; what
+Triton and speed tests take waits until it is needed.
+"""
+
+import dataclasses
+import functools
+import importlib
+import importlib.util
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from grader.wire.channel import Channel
+from grader.wire.codec import Packer, Record, Unpacker
+from grader.wire.objects import Kept, Stub
+from grader.wire.storage import content, held_bytes, odd_tensor, place
+from grader.worker import probes
+from grader.worker.faults import describe
+
+MODULE = "submission"  # the name under which the student's file is registered
+MAX_NAMES = 200  # public ones that the judge is told
+
+
+class Raised(Exception):
+    """The judge's object refused a call."""
+
+
+class Worker:
+    """The conversation with the judge: one thread, strictly nested requests."""
+
+    def __init__(self, channel: Channel, device: str) -> None:
+        self.channel = channel
+        self.device = torch.device(device)
+        self.module: ModuleType | None = None
+        self.file = ""
+        self.given: dict[str, ModuleType] = {}
+        self.objects = Kept()
+        self.watched: list[Any] = []  # tensors, and lists of plain values
+        self.probes = probes.Probes()
+        self.harness: Any = None
+        self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by their numbers
+        self._thread = threading.get_ident()
+
+    # -- values ---------------------------------------------------------------------------
+
+    def pack(self, value: Any) -> tuple[Any, list[torch.Tensor]]:
+        packer = Packer(lambda item: self._special(packer, item))
+        return packer.pack(value), packer.buffers
+
+    def _special(self, packer: Packer, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            what = odd_tensor(value)
+            if not what:
+                plain = torch.Tensor.detach(value).resolve_conj().resolve_neg()
+                return packer.tensor(plain.cpu(), whole=False, device=str(value.device))
+            return self.objects.handle(value, what)
+        known = self._given_class(type(value).__name__)
+        if dataclasses.is_dataclass(value) and known is type(value):
+            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+            return packer.pack(Record(type(value).__name__, fields))
+        return self.objects.handle(value, type(value).__name__)
+
+    def _given_class(self, name: str) -> Any:
+        found = (getattr(module, name, None) for module in self.given.values())
+        return next((cls for cls in found if dataclasses.is_dataclass(cls)), None)
+
+    def unpack(
+        self, tree: Any, buffers: list[torch.Tensor], device: torch.device | None = None
+    ) -> Any:
+        """Rebuild a value; its tensors land on ``device``, the worker's own if None."""
+        where = device or self.device
+        resolve = functools.partial(self._resolve, where)
+        return Unpacker(buffers, resolve, views=True).unpack(tree)
+
+    def _resolve(self, device: torch.device, tag: str, body: Any) -> Any:
+        match tag:
+            case "x":
+                return place(body[0], device)
+            case "w":  # remembered, so that the judge can look at its storage after the call
+                self.watched.append(body)
+                return body
+            case "g":
+                return torch.Generator(self.device).manual_seed(body)
+            case "r":
+                name, fields = body
+                return self._given_class(name)(**fields)
+            case "h":
+                return self.objects[body]
+            case "c":
+                return Stub(self.ask, *body)
+            case _:
+                raise ValueError(f"unknown tag {tag}")
+
+    # -- requests --------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Answer requests for ever; the judge ends it by killing the process."""
+        while True:
+            self.answer(*self.receive())
+
+    def receive(self) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        """Return the judge's next message."""
+        with self.probes.unobserved():
+            return self.channel.receive(None)
+
+    def send(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> None:
+        """Send a message to the judge."""
+        with self.probes.unobserved():
+            self.channel.send(header, buffers, None)
+
+    def answer(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> None:
+        """Answer one request."""
+        self._told.clear()  # the judge may have used its objects itself
+        reply: dict[str, Any]
+        try:
+            value = self.perform(header, buffers)
+            with self.probes.unobserved():
+                tree, out = self.pack(value)
+            reply = {"op": "value", "value": tree}
+        except BaseException as error:
+            reply, out = {"op": "error", **describe(error, self.file)}, []
+        try:
+            self.send({**reply, "id": header["id"]}, out)
+        except ValueError as error:  # the value is larger than a message may be
+            reply = {"op": "error", **describe(error, self.file), "id": header["id"]}
+            self.send(reply, [])
+
+    def perform(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
+        """Do what a request asks for."""
+        match header["op"]:
+            case "load":
+                return self.load(header["file"])
+            case "call":
+                with self.probes.unobserved():
+                    args, kwargs = self.unpack(header["value"], buffers)
+                target = self._target(header["target"])
+                del buffers
+                return target(*args, **kwargs)
+            case "get":
+                return getattr(self.objects[header["object"]], header["name"])
+            case "handle":
+                return self._target(header["target"])
+            case "held":
+                return held_bytes(self.device)
+            case "probe":
+                return self.probes.run(header["name"], header["action"], header["config"])
+            case "ring":
+                self.take_ring(header)
+            case "race":
+                name = header["function"]
+                function = name and public(self.module, name, Path(self.file).name)
+                self.harness.run(function, header["count"], header["options"])
+            case "watched":
+                first = len(self.watched) - header["count"]  # calls nest: the latest are meant
+                watched, self.watched = self.watched[first:], self.watched[:first]
+                with self.probes.unobserved():
+                    return [content(item) for item in watched]
+            case op:
+                raise ValueError(f"unknown request {op}")
+
+    def _target(self, target: list[Any]) -> Any:
+        match target:
+            case ["function", name]:
+                return public(self.module, name, Path(self.file).name)
+            case ["given", module, name]:
+                return getattr(self.given[module], name)
+            case ["gradients" | "together" | "gradients_together" as way, name]:
+                function = public(self.module, name, Path(self.file).name)
+                return functools.partial(WAYS[way], function)
+            case ["object", number, "__call__"]:
+                return self.objects[number]
+            case ["object", number, method]:
+                return getattr(self.objects[number], method)
+            case _:
+                raise ValueError("unknown target")
+
+    def ask(self, number: int, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Ask the judge's object; requests that arrive before its answer are served first."""
+        if threading.get_ident() != self._thread:
+            raise Raised("this object may be used by the main thread only")
+        told = self._told.get(number, {})
+        if args is None and name in told:
+            return told[name]
+        self._told.pop(number, None)
+        with self.probes.unobserved():
+            tree, buffers = self.pack(None if args is None else (tuple(args), kwargs))
+        self.send({"op": "ask", "object": number, "name": name, "value": tree}, buffers)
+        while True:
+            header, buffers = self.receive()
+            if header["op"] == "answer":
+                self._told[number] = header["told"]
+                # As a model would, the judge's object answers where its arguments were.
+                given = (
+                    a for a in (*(args or ()), *kwargs.values()) if isinstance(a, torch.Tensor)
+                )
+                where = next((tensor.device for tensor in given), None)
+                with self.probes.unobserved():
+                    return self.unpack(header["value"], buffers, where)
+            if header["op"] == "refuse":
+                kind = {"ValueError": ValueError, "IndexError": IndexError, "TypeError": TypeError}
+                raise kind.get(header["kind"], Raised)(header["message"])
+            self.answer(header, buffers)
+
+    def take_ring(self, header: dict[str, Any]) -> None:
+        """Map the memory whose descriptor came with the message, and give the last one up."""
+        # Imported here: only speed tests need it.
+        from grader.wire.memory import SharedMemory
+        from grader.wire.ring import Layout
+        from grader.worker.harness import Harness
+
+        if self.harness is not None:
+            self.harness.close()
+        assert self.channel.fds is not None
+        memory = SharedMemory(self.channel.fds.pop(), header["size"], self.device)
+        self.harness = Harness(memory, Layout.from_json(header["layout"]))
+
+    # -- the submission --------------------------------------------------------------------
+
+    def load(self, file: str) -> list[str]:
+        """Import the submission and return its public names."""
+        if self.device.type == "cuda":
+            torch.zeros(1, device=self.device)  # to wake the GPU is not the submission's time
+        self.file = file
+        spec = importlib.util.spec_from_file_location(MODULE, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        # Dataclasses, pickle and Triton look their source up by this name.
+        sys.modules[MODULE] = module
+        spec.loader.exec_module(module)
+        self.module = module
+        return [name for name in vars(module) if not name.startswith("_")][:MAX_NAMES]
+
+
+def gradients(function: Any, tensors: Any, upstream: torch.Tensor, **options: Any) -> Any:
+    """Return the gradients of ``sum(function(*tensors) * upstream)``; None where there is none."""
+    leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+    result = function(*leaves, **options)
+    return torch.autograd.grad(result, leaves, upstream, allow_unused=True)
+
+
+def together(function: Any, *cases: Any) -> Any:
+    """Return what the function gives for each case, all of it alive to the end."""
+    return [function(*case) for case in cases]
+
+
+def gradients_together(function: Any, *cases: Any) -> Any:
+    """Return the gradients of each (tensors, upstream); all go forward before one goes back."""
+    leaves = [[tensor.detach().requires_grad_() for tensor in tensors] for tensors, _ in cases]
+    results = together(function, *leaves)
+    return [
+        torch.autograd.grad(result, inputs, upstream, allow_unused=True)
+        for result, inputs, (_, upstream) in zip(results, leaves, cases, strict=True)
+    ]
+
+
+WAYS = {"gradients": gradients, "together": together, "gradients_together": gradients_together}
+
+
+def public(module: ModuleType | None, name: str, file: str) -> Any:
+    """Return a public name of the submission, or say that it is missing."""
+    if not hasattr(module, name):
+        raise AttributeError(f"{file} defines no {name}")
+    return getattr(module, name)

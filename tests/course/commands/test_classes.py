@@ -1,0 +1,244 @@
+"""``lab collect`` and ``lab grade-all`` as an instructor runs them, killed and interrupted too."""
+
+import json
+import os
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='needs the extra "course"')
+
+from stand_ins.demo_class import DATE, DEMO, HERE, LAB, DemoClass
+from stand_ins.isolation import processes_that_see, require_sandbox
+
+from grader.course.database.store import Store
+
+RIGHT = (DEMO / "solutions" / LAB / "echo.py").read_text()
+STUB = (DEMO / "labs" / LAB / "echo.py").read_text()
+
+
+def hostile(name: str) -> bytes:
+    return (HERE / "exploits" / f"{name}.py").read_bytes()
+
+
+@pytest.fixture
+def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder of our own, so that whatever is left behind is ours."""
+    folder = tmp_path / "stages"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    yield folder
+    monkeypatch.undo()
+    tempfile.tempdir = None
+
+
+def points(of: DemoClass) -> dict[str, float]:
+    with Store.open(of.database) as store:
+        attempts = store.attempts(LAB)
+    assert [attempt.exit_code for attempt in attempts if attempt.exit_code == 3] == []
+    return {attempt.student: attempt.points for attempt in attempts}
+
+
+def test_one_bad_submission_stops_nobody(tmp_path: Path) -> None:
+    require_sandbox()
+    work = {
+        "right": RIGHT,
+        "stub": STUB,
+        "bytes": b"\xff\xfe not python",
+        "deep": "x = " + "(" * 5000 + ")" * 5000,
+        "segfault": hostile("forge/segfault"),
+        "exits": hostile("forge/exit_at_import"),
+    }
+    demo = DemoClass(tmp_path, work)
+
+    assert demo.run("collect", LAB)[0] == 0
+    code, out, err = demo.run("grade-all", LAB, "--jobs", "2")
+
+    assert code == 0, err
+    assert out.startswith(f"{LAB}, run 1: 6 graded, in ")
+    found = points(demo)
+    assert found["right"] == 95
+    assert {student for student, score in found.items() if score > 50} == {"right"}
+    assert set(found) == set(work)
+    assert "[6/6] " in err
+
+
+def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    with open(demo.folder / "roster.csv", "a") as roster:
+        roster.write("bob,Bob\n")
+
+    code, out, err = demo.run("collect", LAB)
+    assert code == 1
+    assert out.splitlines() == [
+        "missing bob (Bob): there is no branch student/bob",
+        f"{LAB}: 1 frozen, 1 nothing to collect",
+    ]
+    assert err.count("/2] ") == 2
+
+    code, out, _ = demo.run("grade-all", LAB)
+    assert code == 0
+    assert out.splitlines()[0] == "nothing to grade bob: there is no branch student/bob"
+    assert points(demo) == {"ada": 95}
+
+
+def test_roster_that_is_wrong_collects_nothing_and_tells_each_row(tmp_path: Path) -> None:
+    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    (demo.folder / "roster.csv").write_text("id,name\nada,Ada\nada,Eve\n../x,Bob\n")
+
+    code, out, err = demo.run("collect", LAB)
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0] == "error: roster.csv, row 3: the id 'ada' is that of row 2"
+    assert err.splitlines()[1].startswith("error: roster.csv, row 4: the id '../x' cannot name")
+    assert err.splitlines()[2:] == [
+        "error: 2 rows of roster.csv cannot be used",
+        "hint: nothing was collected: correct them and run this again",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("collect", LAB, "--late"), "error: the course has no late days"),
+        (("collect", "55"), "error: there is no lab '55'"),
+        (("collect", LAB, "--course", "none.toml"), "error: there is no none.toml"),
+        (("collect", LAB, "--from", "none.csv"), "error: the roster none.csv cannot be read"),
+        (("grade-all", LAB), f"error: nothing of {LAB} was collected"),
+        (("grade-all", LAB, "--device", "tpu"), "error: there is no device 'tpu'"),
+    ],
+)
+def test_wrong_order_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    code, out, err = DemoClass(tmp_path, {"ada": RIGHT}).run(*arguments)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(told)
+    assert len(err.splitlines()) <= 2
+
+
+def test_kill_at_any_moment_is_made_good_by_resume(tmp_path: Path, stages: Path) -> None:
+    require_sandbox()
+    work = {f"s{i}": RIGHT if i % 2 else STUB for i in range(6)}
+    demo = DemoClass(tmp_path, work)
+    assert demo.run("collect", LAB)[0] == 0
+
+    for lines in (2, 1):
+        with demo.start("grade-all", LAB, "--jobs", "2", "--resume") as process:
+            assert process.stderr is not None
+            for _ in range(lines):
+                assert "/" in process.stderr.readline()
+            process.kill()
+    assert gone(stages)
+    with Store.open(demo.database) as store:
+        before = {attempt.student: attempt.graded for attempt in store.attempts(LAB)}
+    assert 3 <= len(before) < 6
+    code, out, err = demo.run("grade-all", LAB, "--jobs", "2", "--resume")
+
+    assert code == 0, err
+    assert f"{6 - len(before)} graded, {len(before)} were before" in out
+    with Store.open(demo.database) as store:
+        attempts, runs = store.attempts(LAB), store.runs(LAB)
+    assert Counter(attempt.student for attempt in attempts) == Counter(list(work))
+    assert [run.id for run in runs] == ["1"]
+    assert {a.student: a.graded for a in attempts if a.student in before} == before
+    assert {a.student: a.points for a in attempts} == {
+        student: 95 if code == RIGHT else 0 for student, code in work.items()
+    }
+
+
+def gone(stages: Path) -> bool:
+    """Wait until nothing of a killed command is left that could still grade."""
+    deadline = time.monotonic() + 15
+    while (left := processes_that_see(stages)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not left
+
+
+def test_interrupt_says_what_is_kept(tmp_path: Path, stages: Path) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, {"ada": RIGHT, "bob": RIGHT, "cat": RIGHT})
+    assert demo.run("collect", LAB)[0] == 0
+
+    with demo.start("grade-all", LAB, "--jobs", "1") as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("[1/3]")
+        os.kill(process.pid, signal.SIGINT)
+        rest = process.stderr.read()
+
+    assert process.returncode == 130
+    assert "interrupted: 1 are graded and kept; --resume goes on with the others" in rest
+    assert gone(stages)
+
+
+def test_deadline_decides_and_a_note_says_by_what(tmp_path: Path) -> None:
+    due = DATE.replace(hour=13)
+    more = f"[deadlines]\n90 = {due:%Y-%m-%dT%H:%M:%SZ}\n"
+    demo = DemoClass(tmp_path, {"ada": RIGHT}, more)
+    branch = "student/ada"
+    late = {f"{LAB}/echo.py": STUB}
+    demo.remote.commit(branch, late, DATE.replace(hour=14), onto=f"refs/heads/{branch}^0")
+
+    code, _, err = demo.run("collect", LAB)
+
+    assert code == 0
+    assert "note: frozen after the deadline by the dates in the commits" in err
+    with Store.open(demo.database) as store:
+        (frozen,) = store.frozen(LAB)
+    assert (demo.folder / frozen.path / "echo.py").read_text() == RIGHT
+
+
+def test_who_leaves_the_roster_and_an_extension_of_nobody_are_told(tmp_path: Path) -> None:
+    day = f"{DATE:%Y-%m-%dT%H:%M:%SZ}"
+    more = f"[deadlines]\n90 = {day}\n[extensions.Ada]\n90 = {day}\n"
+    demo = DemoClass(tmp_path, {"ada": RIGHT, "bob": RIGHT}, more)
+
+    assert (
+        "note: [extensions] of lab 90 name who is not on the roster: Ada\n"
+        in demo.run("collect", LAB)[2]
+    )
+    (demo.folder / "one.csv").write_text("id,name\nada,Ada\n")
+    _, _, err = demo.run("collect", LAB, "--from", "one.csv")
+
+    told = "no longer on the roster, so in no grading or mark list from now on"
+    assert f"note: {told}: bob\n" in err
+
+
+def test_lab_without_a_deadline_is_told_to_be_frozen(tmp_path: Path) -> None:
+    _, out, err = DemoClass(tmp_path, {"ada": RIGHT}).run("collect", LAB)
+
+    assert out == f"{LAB}: 1 frozen\n"
+    assert "note: the lab has no deadline in course.toml, so this is frozen as it is now" in err
+
+
+def test_course_that_was_moved_is_graded_from_where_it_is(tmp_path: Path) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    assert demo.run("collect", LAB)[0] == 0
+
+    demo.folder = demo.folder.rename(tmp_path / "moved")
+
+    assert demo.run("grade-all", LAB)[0] == 0
+    assert points(demo) == {"ada": 95}
+
+
+def test_provenance_is_in_the_report(tmp_path: Path) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    demo.run("collect", LAB)
+
+    assert demo.run("grade-all", LAB, "--seed", "9")[0] == 0
+
+    with Store.open(demo.database) as store:
+        ((attempt,), (frozen,)) = store.attempts(LAB), store.frozen(LAB)
+    found = json.loads(json.dumps(dict(attempt.report)))["provenance"]
+    assert found["commit"] == frozen.commit
+    assert (found["seed"], found["sandbox"], found["device"]) == (9, "bwrap", "cpu")
+    assert found["engine"] == "local"
+    assert {"lab_version", "host", "torch", "inferlab", "submission_sha256"} <= found.keys()

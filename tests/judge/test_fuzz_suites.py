@@ -1,0 +1,43 @@
+"""The suites hold too: whatever the solution's replies are turned into, no test fails as ours.
+
+See ``liar``: the wire brings odd values through, and a test that stumbled over one would be
+``infra``, which costs nothing. Lab 8 is not tried: its ranks are processes.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from stand_ins.expectation import HERE
+from stand_ins.fuzzing import EXAMPLES
+
+from grader.labs.lab import all_labs
+
+ROOT = HERE.parent
+LABS = [lab.number for lab in all_labs(ROOT) if lab.limits.ranks == 1]
+FEW = [2, 5]  # quick ones, with lent models and caches
+ROUNDS = [
+    (lab, random.randrange(1 << 30) if EXAMPLES else 1)
+    for lab in (LABS if EXAMPLES else FEW)
+    for _ in range(max(1, EXAMPLES // 1000))
+]
+
+
+@pytest.mark.parametrize(("lab", "seed"), ROUNDS)
+def test_no_reply_turns_a_test_into_infra(lab: int, seed: int) -> None:
+    done = subprocess.run(
+        [sys.executable, str(HERE / "stand_ins" / "liar.py"), str(lab), str(seed), "0.1"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = json.loads(done.stdout)
+
+    print(f"lab {lab}, seed {seed}: {result['changed']} replies changed, {result['verdicts']}")
+    assert result["infra"] == [], done.stderr[-4000:]
+    assert result["changed"] > 5

@@ -1,0 +1,115 @@
+"""From verdicts to points: gates, weights, what leaves the denominator."""
+
+from pathlib import Path
+
+import pytest
+
+from grader.judge.scoring import fill_missing, score
+from grader.labs.lab import Lab, Limits, Task
+from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
+
+PASSED, FAILED, SKIPPED = Verdict.PASSED, Verdict.FAILED, Verdict.SKIPPED
+NOT_GRADED, INFRA = Verdict.NOT_GRADED, Verdict.INFRA
+TASKS = (Task("norm", "Norm", 60.0, "h"), Task("rope", "Rope", 40.0, "h"))
+LAB = Lab(1, "01_x", "x", Path(), Path(), "t", "s", (), (), (), Limits(), (), TASKS)
+
+
+def graded(*tests: tuple[str, Verdict, float, bool]) -> tuple[TaskResult, ...]:
+    """Score tests given as (task, verdict, weight, gate)."""
+    expected = [Expected(f"t{i}", t, "hidden", w, g) for i, (t, _, w, g) in enumerate(tests)]
+    results = [TestResult(f"t{i}", t, "hidden", v) for i, (t, v, _, _) in enumerate(tests)]
+    return score(LAB, expected, results)
+
+
+def norm(*tests: tuple[Verdict, float, bool]) -> tuple[float, bool]:
+    """Return points and whether the task was graded."""
+    task = graded(*(("norm", *test) for test in tests))[0]
+    return task.score, task.graded
+
+
+def test_every_task_is_scored_by_its_own_tests() -> None:
+    one, two = graded(("norm", PASSED, 1, True), ("rope", FAILED, 1, True))
+
+    assert (one.id, one.title, one.points, one.score, one.graded) == ("norm", "Norm", 60, 60, True)
+    assert (two.score, two.graded) == (0, True)
+
+
+def test_weights_share_the_points() -> None:
+    assert norm((PASSED, 1, True), (PASSED, 2, False), (FAILED, 1, False)) == (45, True)
+
+
+@pytest.mark.parametrize(
+    "verdict", [v for v in Verdict if v not in (PASSED, NOT_GRADED, INFRA)], ids=str
+)
+def test_gate_that_did_not_pass_takes_all(verdict: Verdict) -> None:
+    assert norm((verdict, 1, True), (PASSED, 9, False)) == (0, True)
+    assert norm((PASSED, 1, True), (verdict, 1, False)) == (30, True)
+
+
+def test_one_of_two_gates_is_enough_to_fail() -> None:
+    assert norm((PASSED, 1, True), (FAILED, 1, True), (PASSED, 1, False)) == (0, True)
+
+
+def test_gate_without_weight_is_still_a_gate() -> None:
+    assert norm((PASSED, 0, True), (PASSED, 1, False)) == (60, True)
+    assert norm((FAILED, 0, True), (PASSED, 1, False)) == (0, True)
+    assert norm((FAILED, 0, True)) == (0, True)
+
+
+@pytest.mark.parametrize("verdict", [NOT_GRADED, INFRA])
+def test_what_cannot_be_judged_leaves_the_denominator(verdict: Verdict) -> None:
+    assert norm((PASSED, 1, True), (verdict, 5, False)) == (60, True)
+    assert norm((PASSED, 1, True), (FAILED, 1, False), (verdict, 5, False)) == (30, True)
+    assert norm((verdict, 1, True), (PASSED, 1, False)) == (60, True)
+
+
+@pytest.mark.parametrize("verdict", [NOT_GRADED, INFRA])
+def test_task_of_which_nothing_can_be_judged_is_not_graded(verdict: Verdict) -> None:
+    assert norm((verdict, 1, True), (verdict, 1, False)) == (0, False)
+
+
+def test_only_a_rule_that_was_kept_grades_no_task() -> None:
+    assert norm((PASSED, 0, True), (NOT_GRADED, 1, False)) == (0, False)
+
+
+def test_task_without_tests_is_not_graded() -> None:
+    assert [task.graded for task in graded()] == [False, False]
+
+
+def test_tests_of_two_suites_may_share_an_id() -> None:
+    expected = [Expected("t", "norm", suite, gate=True) for suite in ("hidden", "public")]
+    results = [
+        TestResult("t", "norm", "hidden", FAILED),
+        TestResult("t", "norm", "public", PASSED),
+    ]
+
+    assert score(LAB, expected, results)[0].score == 0
+
+
+def test_result_that_nobody_expected_earns_nothing() -> None:
+    results = [TestResult("forged", "norm", "hidden", PASSED)]
+
+    assert score(LAB, [Expected("t", "norm", "hidden")], results)[0].score == 0
+
+
+def test_thirds_are_rounded_to_four_places() -> None:
+    assert norm((PASSED, 1, True), (PASSED, 1, False), (FAILED, 4, False)) == (20, True)
+    assert norm((PASSED, 1, True), *[(FAILED, 1, False)] * 6) == (8.5714, True)
+
+
+def test_missing_results_are_filled_in_the_manifests_order() -> None:
+    expected = [Expected(name, "norm", "hidden") for name in ("a", "b", "c")]
+    found = [TestResult("c", "norm", "hidden", PASSED), TestResult("a", "norm", "hidden", FAILED)]
+
+    filled = fill_missing(expected, found, INFRA, "the judge stopped")
+
+    assert [(t.id, t.verdict) for t in filled] == [("a", FAILED), ("b", INFRA), ("c", PASSED)]
+    assert filled[1].message == "the judge stopped"
+
+
+def test_infra_never_hides_behind_a_score() -> None:
+    """A fault of ours costs no point and is never reported as a success."""
+    tests = (TestResult("a", "norm", "hidden", PASSED), TestResult("b", "norm", "hidden", INFRA))
+    report = Report(1, "x", (), tests)
+
+    assert report.exit_code == 3

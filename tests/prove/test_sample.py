@@ -1,0 +1,154 @@
+"""The sample: whom a day draws, and what is said when the two ways differ."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import test_check
+from test_check import Judge, failures
+
+from grader.labs.lab import Lab
+from grader.labs.results import Report, Verdict
+from grader.prove.check import Judges, check_labs
+from grader.prove.expected import Graded, Role
+from grader.prove.findings import CheckReport
+from grader.prove.sample import ONE_IN, compare, draw
+from grader.prove.trials import Trial
+
+lab = test_check.lab
+DAY = "2026-11-23"
+
+
+def trials(lab: Lab, right: int, wrong: int) -> list[Trial]:
+    """Make a lab's trials under two seeds, with a stub first."""
+    roles = [Role.STUB, *[Role.VARIANT] * right, *[Role.WRONG] * wrong]
+    return [
+        Trial(lab, role, f"{role}/{number}", f"{lab.name}/{role}/{number}.py", Path(), seed)
+        for seed in (1, 2)
+        for number, role in enumerate(roles)
+    ]
+
+
+def prove(lab: Lab, whole: Judge, quick: Judge, **options: object) -> CheckReport:
+    judges = Judges(whole, lambda _: quick)
+    return check_labs([lab], judges=judges, sandbox="auto", device="cpu", **options)
+
+
+def test_a_day_draws_one_file_in_25(lab: Lab) -> None:
+    chosen = draw(trials(lab, 1000, 4000), DAY)
+
+    assert 0.7 < len(chosen) * ONE_IN / 5001 < 1.3
+
+
+def test_a_day_repeats_itself_and_no_other(lab: Lab) -> None:
+    many = trials(lab, 100, 400)
+
+    assert draw(many, DAY) == draw(many, DAY) != draw(many, "2026-11-24")
+
+
+def test_what_is_drawn_does_not_depend_on_what_else_is_there(lab: Lab) -> None:
+    many = trials(lab, 100, 400)
+
+    chosen = {many[place].file for place in draw(many, DAY)}
+    fewer = [trial for trial in many if trial.file in chosen]
+
+    assert {fewer[place].file for place in draw(fewer, DAY)} == chosen
+
+
+@pytest.mark.parametrize("day", range(1, 29))
+def test_every_lab_has_a_right_and_a_wrong_answer_in_it(lab: Lab, day: int) -> None:
+    other = replace(lab, name="02_letters")
+    many = [*trials(lab, 3, 4), *trials(other, 2, 5)]
+
+    drawn = [many[place] for place in draw(many, f"2026-02-{day:02}")]
+
+    kinds = {(trial.lab.name, trial.role) for trial in drawn if trial.role is not Role.STUB}
+    assert len(kinds) == 4
+    assert {trial.seed for trial in drawn} == {1}
+
+
+def test_what_is_drawn_is_graded_both_ways_with_one_seed(lab: Lab) -> None:
+    whole, quick = Judge(), Judge()
+
+    report = prove(lab, whole, quick, sample_date=DAY)
+
+    assert failures(report) == []
+    assert {name.split(" ", 1)[1] for name in whole.graded} == {"1 cpu auto"}
+    assert {name.rsplit(" ", 1)[1] for name in quick.graded} == {"none"}
+    again = {name.rsplit(" ", 1)[0] for name in whole.graded}
+    assert again < {name.rsplit(" ", 1)[0] for name in quick.graded}
+    assert "adds_one.py 1 cpu" in again
+    assert whole.chosen == quick.chosen
+    assert sum("alike both ways" in item.rule for item in report.findings) == len(again)
+
+
+@pytest.mark.parametrize(
+    ("options", "twice"),
+    [({"only": ["wrong/*"]}, 0), ({"only": ["wrong/*"], "sample_date": DAY}, 1)],
+    ids=["what is picked by hand", "unless a day is named"],
+)
+def test_no_sample_of(lab: Lab, options: dict[str, object], twice: int) -> None:
+    whole = Judge()
+
+    prove(lab, whole, Judge(), **options)
+
+    assert len(whole.graded) == twice
+
+
+def test_a_lab_without_a_quick_way_goes_the_whole_way_once(lab: Lab) -> None:
+    whole = Judge()
+
+    report = check_labs([lab], judges=Judges(whole), seeds=1, sample_date=DAY)
+
+    assert failures(report) == []
+    assert len(set(whole.graded)) == len(whole.graded) - 1  # the stub's folder has the lab's name
+
+
+def test_a_difference_names_the_file_and_the_test(lab: Lab) -> None:
+    class Lenient(Judge):
+        """Says of halves that all are right."""
+
+        def _try(self, code: Path, test: Callable[..., bool]) -> bool:
+            return "Halver" in test.__code__.co_consts or super()._try(code, test)
+
+    test_check.edit(lab, test_check.WRONG_FILE, "round(x / 2", "round(x / 3")
+    test_check.edit(lab, test_check.WRONG_FILE, "Fails: double", "Fails: double, halve")
+
+    report = prove(lab, Judge(), Lenient(), sample_date=DAY)
+
+    found = [item for item in report.failed if "alike" in item.rule]
+    assert [item.file for item in found] == [test_check.WRONG_FILE]
+    assert found[0].details == (
+        "  hidden test_halve (halve): passed the quick way, failed the whole way",
+        "  score of halve: 35.000000 the quick way, 0.000000 the whole way",
+    )
+
+
+def graded(lab: Lab, report: Report | None, failure: str = "") -> Graded:
+    fails = frozenset[str]()
+    return Graded(lab, Role.WRONG, "x.py", Path("x.py"), 1, fails, (), {}, report, failure)
+
+
+def test_what_is_missing_or_refused_one_way_is_a_difference(lab: Lab) -> None:
+    report = Judge()(
+        lab,
+        lab.solutions,
+        device="cpu",
+        seed=1,
+        sandbox="none",
+        until_lost=False,
+        tasks=(),
+        on_event=lambda *_: None,
+    )
+    first, *rest = report.tests
+    odd = {
+        "a verdict": replace(report, tests=(replace(first, verdict=Verdict.TIMEOUT), *rest)),
+        "a test that is missing": replace(report, tests=tuple(rest)),
+        "no report": None,
+    }
+
+    assert compare(graded(lab, report), graded(lab, report)).outcome == "ok"
+    assert compare(graded(lab, None, "no"), graded(lab, None, "no")).outcome == "ok"
+    for other in odd.values():
+        assert compare(graded(lab, report), graded(lab, other)).outcome == "failed"

@@ -1,0 +1,259 @@
+"""Proven timing on a CPU ring: what it accepts and refuses. No test here looks at a duration."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Generator, Tensor
+
+from grader.errors import (
+    JudgeError,
+    Mismatch,
+    NotGraded,
+    StudentCrashed,
+    StudentError,
+    StudentTimeout,
+)
+from grader.labs.lab import Lab, load_lab
+from grader.labs.tiers import Rung
+from grader.proxy.student import Student
+from grader.sandbox.pool import WarmPool
+from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.stage import staged
+from grader.timing.race import Race
+from grader.timing.roofline import Roofline
+from grader.timing.stopwatch import Stopwatch
+from grader.wire.memory import SharedMemory
+
+LAB = load_lab(Path(__file__).parents[1] / "demo" / "labs" / "91_softmax")
+SPEED = LAB.task("speed")
+RUNG = Rung("speed", SPEED.ladders[0], SPEED.ladders[0].tiers[0])
+RIGHT = "import torch\n\ndef softmax(x):\n    return torch.softmax(x, -1)\n"
+
+Make = Callable[[str], Stopwatch]
+
+
+def inputs(generator: Generator) -> tuple[Tensor, ...]:
+    x = torch.randn(61, 257, generator=generator) * torch.randn(61, 1, generator=generator)
+    return (x.bfloat16(),)
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FEWEST_BLOCKS", "MOST_BLOCKS", "SOLO_SAMPLES"):
+        monkeypatch.setattr(f"grader.timing.trial.{name}", 2)
+
+
+RACE = Race(function="softmax", case="61 x 257", inputs=inputs, bytes=1)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """A stopwatch for a submission, at level ``none``: that takes no sandbox."""
+    opened: list[Any] = []
+
+    def stopwatch(source: str, lab: Lab = LAB) -> Stopwatch:
+        context = staged(lab, {}, "none")
+        stage = context.__enter__()
+        opened.append(lambda: context.__exit__(None, None, None))
+        (stage / "submission").mkdir()
+        (stage / "submission" / lab.code_name).write_text(source)
+        setting = Setting(stage, {}, (), "cpu", "none", 4 << 30, 64, {}, 1 << 16, cage="watch")
+        pool = WarmPool(lambda: WorkerProcess(setting), size=1)
+        student = Student(lab, setting, pool, source)
+        watch = Stopwatch(lab, student, setting, lambda event, data: told.append((event, data)))
+        told: list[tuple[str, Any]] = []
+        opened.extend([pool.close, student.close_, watch.close])
+        watch.told = told  # type: ignore[attr-defined]
+        return watch
+
+    yield stopwatch
+    for close in reversed(opened):
+        close()
+
+
+def test_right_answer_is_verified_and_measured(make: Make) -> None:
+    watch = make(RIGHT)
+
+    watch.verify(RACE)
+    # A ratio so low that no machine misses it.
+    watch.reach(lowered(RUNG), RACE)
+
+    ((event, entry),) = watch.told  # type: ignore[attr-defined]
+    assert event == "speed"
+    assert (entry["task"], entry["group"], entry["case"]) == ("speed", "rows", "61 x 257")
+    assert entry["low"] <= entry["ratio"] <= entry["high"]
+    assert entry["blocks"] == 2
+
+
+def lowered(rung: Rung) -> Rung:
+    tier = replace(rung.tier, ratio=1e-6)
+    return Rung("speed", replace(rung.ladder, tiers=(tier,)), tier)
+
+
+def raised(rung: Rung) -> Rung:
+    tier = replace(rung.tier, ratio=1e12)  # less time than the clock can tell
+    return Rung("speed", replace(rung.ladder, tiers=(tier,)), tier)
+
+
+def test_race_is_measured_once_for_all_its_tiers(make: Make) -> None:
+    watch = make(RIGHT)
+
+    watch.reach(lowered(RUNG), RACE)
+    with pytest.raises(Mismatch, match=r"not 1e\+12 times"):
+        watch.reach(raised(RUNG), RACE)
+
+    assert len(watch.told) == 1  # type: ignore[attr-defined]
+
+
+CHEATS = {
+    "stale": """
+SEEN = []
+
+def softmax(x):
+    SEEN.append(torch.softmax(x, -1))
+    return SEEN[0]
+""",
+    "by_address": """
+SEEN = {}
+
+def softmax(x):
+    if x.data_ptr() not in SEEN:
+        SEEN[x.data_ptr()] = torch.softmax(x, -1)
+    return SEEN[x.data_ptr()]
+""",
+    "by_object": """
+def softmax(x):
+    if not hasattr(x, "answer"):
+        x.answer = torch.softmax(x, -1)
+    return x.answer
+""",
+    "zeros": """
+def softmax(x):
+    return torch.zeros_like(x)
+""",
+    "one_row_missing": """
+def softmax(x):
+    y = torch.softmax(x, -1)
+    y[17] = 0
+    return y
+""",
+    "rows_swapped": """
+def softmax(x):
+    return torch.softmax(x, -1).roll(1, 0)
+""",
+    "last_columns_missing": """
+def softmax(x):
+    y = torch.softmax(x, -1)
+    y[:, 250:] = 0
+    return y
+""",
+    "too_coarse": """
+def softmax(x):
+    y = torch.softmax(x, -1)
+    return ((y * 32).round() / 32).to(x.dtype)
+""",
+    "late_thread": """
+import threading, time
+
+def fill(y, x):
+    time.sleep(0.2)
+    y.copy_(torch.softmax(x, -1))
+
+def softmax(x):
+    y = torch.empty_like(x)
+    threading.Thread(target=fill, args=(y, x)).start()
+    return y
+""",
+    "harness_without_copy": """
+import sys
+
+def softmax(x):
+    sys._getframe(1).f_globals["keep"] = lambda result, slot: None
+    return torch.softmax(x, -1)
+""",
+    "nan": """
+def softmax(x):
+    return torch.full_like(x, float("nan"))
+""",
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_work_that_is_not_done_is_seen(make: Make, name: str) -> None:
+    watch = make(f"import torch\n{CHEATS[name]}")
+
+    with pytest.raises(Mismatch):
+        watch.reach(lowered(RUNG), RACE)
+
+
+@pytest.mark.parametrize(
+    "body", ["x.zero_()\n    return y", "x[3, 5] += 1\n    return y"], ids=["wiped", "one_element"]
+)
+def test_changed_argument_is_seen(make: Make, body: str) -> None:
+    watch = make(f"import torch\n\ndef softmax(x):\n    y = torch.softmax(x, -1)\n    {body}\n")
+
+    with pytest.raises(Mismatch, match="changed an argument"):
+        watch.verify(RACE)
+
+
+@pytest.mark.parametrize("result", ["y, y", "y[:-1]", "None", "y.tolist()"])
+def test_result_of_another_form_is_an_error_of_the_submission(make: Make, result: str) -> None:
+    watch = make(
+        f"import torch\n\ndef softmax(x):\n    y = torch.softmax(x, -1)\n    return {result}\n"
+    )
+
+    with pytest.raises(StudentError):
+        watch.verify(RACE)
+
+
+def test_call_that_hangs_ends_at_the_deadline(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.timing.trial.COMPILE_SECONDS", 0.5)
+    short = replace(LAB, limits=replace(LAB.limits, call_seconds=0.5))
+    watch = make("import time\n\ndef softmax(x):\n    time.sleep(60)\n", short)
+    monkeypatch.setattr(
+        "grader.timing.trial.Lane.run.__kwdefaults__", {"null": False, "seconds": 0.5}
+    )
+
+    with pytest.raises(StudentTimeout):
+        watch.reach(RUNG, RACE)
+
+
+def test_ring_that_is_refused_is_given_back(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = make("import os\n\nos._exit(3)\n")
+    closed: list[SharedMemory] = []
+    monkeypatch.setattr(SharedMemory, "close", lambda self: closed.append(self))
+
+    with pytest.raises(StudentCrashed):
+        watch.verify(RACE)
+
+    assert len(closed) == 1
+
+
+def test_fault_of_the_baseline_is_ours(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = make(RIGHT)
+    monkeypatch.setattr(
+        "grader.timing.stopwatch.load_baseline",
+        lambda lab: type("Zero", (), {"softmax": torch.zeros_like}),
+    )
+
+    with pytest.raises(JudgeError):
+        watch.reach(RUNG, RACE)
+
+
+def test_time_below_the_physical_floor_is_shown_to_a_person(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "grader.timing.stopwatch.Stopwatch._prepared", lambda self: Roofline(1e-6, 1.0)
+    )
+    watch = make(RIGHT)
+
+    with pytest.raises(NotGraded, match="a person must look at it"):
+        watch.reach(RUNG, RACE)
+
+    ((_, entry),) = watch.told  # type: ignore[attr-defined]
+    assert "a person" in entry["suspicious"]
