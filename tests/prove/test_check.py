@@ -277,7 +277,7 @@ def test_what_is_not_proven_is_graded(
 
     graded = [name for name in judge.graded if name.startswith("adds_one.py")]
     assert len(graded) == options.get("wrong_seeds", 1)
-    assert judge.whole == {graded[-1].split()[1]}
+    assert judge.whole == {max(graded).split()[1]}  # two seeds may end in any order
 
 
 def test_brief_check_grades_of_a_wrong_answer_what_it_should_lose(lab: Lab) -> None:
