@@ -15,8 +15,9 @@ def back_up_course(file: Path, course_file: Path) -> int:
     """Back a course up and say what the file holds."""
     course = load_course(course_file)
     contents = back_up(course, course_file, file)
-    size = file.stat().st_size / 1e6
-    print(f"{file}: {_held(contents)}, {size:.1f} MB")
+    size = file.stat().st_size / 1000
+    shown = f"{size / 1000:.1f} MB" if size >= 1000 else f"{size:.0f} kB"
+    print(f"{file}: {_held(contents)}, {shown}")
     print(f"note: {SECRET}", file=sys.stderr)
     if f"{FILES}{course.roster.name}" not in contents.files:
         told = f"{course.roster} is not in it: the students are, as they were last collected"
@@ -29,7 +30,7 @@ def restore_course(file: Path, course_file: Path) -> int:
     course, contents = restore(file, course_file)
     made = f"{contents.made:%Y-%m-%d %H:%M} UTC"
     print(visible_line(f"{contents.title}, as of {made}: {_held(contents)}"))
-    print(f"it is in {course.folder}; next: lab gradebook --course {course_file}", file=sys.stderr)
+    print(f"it is in {course.folder.resolve()}; next: lab gradebook --course {course_file}", file=sys.stderr)
     return 0
 
 
