@@ -52,7 +52,7 @@ def read(source: bytes) -> dict[str, Any]:
             compile(source, "submission", "exec", dont_inherit=True)
     except SyntaxError as error:
         return _fault(error.lineno or 0, f"{type(error).__name__}: {error.msg}")
-    except ValueError as error:
+    except (ValueError, SystemError) as error:  # CPython's parser may miscount its own depth
         return _fault(0, f"SyntaxError: {error}")
     # Only now: the parser would take a higher limit for leave to overflow its stack.
     before = sys.getrecursionlimit()
