@@ -292,7 +292,7 @@ GRAMMAR = [
 @fuzz(150)
 def test_spoilt_code_is_read_or_at_fault(code: bytes) -> None:
     """In this process, which is quicker: what breaks the parser itself is below."""
-    facts = reader._facts(json.loads(json.dumps(syntax.read(code))))
+    facts = reader.facts_of(json.loads(json.dumps(syntax.read(code))))
     rules.find_violations(LAB, facts)
     event("a fault" if facts.fault else "code")
 
