@@ -6,18 +6,18 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Generator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from grader.errors import JudgeError, UsageError
-from grader.files import json_bytes, write_file
+from grader.judge.listener import Listener, OnEvent, Progress, follow, save
 from grader.judge.provenance import begun
-from grader.judge.scoring import fill_missing, score
+from grader.judge.scoring import fill_missing
 from grader.judge.start import Session, Starter, start_anew
 from grader.labs.lab import Lab
-from grader.labs.results import Expected, Report, TestResult, Verdict
+from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
@@ -25,65 +25,10 @@ from grader.sandbox import gpu
 from grader.sandbox.process import Setting, choose_level
 from grader.sandbox.stage import staged
 
-OnEvent = Callable[[str, Any], None]
 SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
 THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
 GPU_SLACK_SECONDS = 3600.0  # there it may wait for others, and the time of races is the judge's
 MODEL_VARIABLE = "MODEL"
-
-
-@dataclass(slots=True)
-class Progress:
-    """What is known so far of a grading; saved after each event."""
-
-    lab: Lab
-    provenance: dict[str, Any]
-    extras: dict[str, Any]
-    expected: list[Expected]
-    results: list[TestResult]
-
-    def report(self, *, partial: bool) -> Report:
-        """Return the report of what has arrived."""
-        tasks = score(self.lab, self.expected, self.results)
-        lab, tests = self.lab, tuple(self.results)
-        return Report(
-            lab.number, lab.topic, tasks, tests, dict(self.provenance), partial, self.extras
-        )
-
-
-class Listener:
-    """Takes results in: tells the caller, and saves the report so far."""
-
-    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
-        self.progress = progress
-        self.started = time.monotonic()
-        self._on_event = on_event
-        self._file = file
-        self.announced = False
-        self.begun = False  # a test of the suites has started
-
-    def announce(self) -> None:
-        """Tell the whole manifest, then what is known already."""
-        self.announced = True
-        self.say("manifest", list(self.progress.expected))
-        for result in self.progress.results:
-            self.say("test", result)
-
-    def say(self, event: str, data: Any) -> None:
-        if self._on_event is not None:
-            self._on_event(event, data)
-
-    def keep(self) -> None:
-        """Save what is known, marked as partial."""
-        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
-        if self._file is not None:
-            save(self.progress.report(partial=True), self._file)
-
-    def result(self, result: TestResult) -> None:
-        self.progress.results.append(result)
-        self.keep()
-        if self.announced:
-            self.say("test", result)
 
 
 def grade(
@@ -128,9 +73,7 @@ def grade(
         hear = Listener(progress, on_event, partial_file)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
         # The session starts while files are judged.
-        with contextlib.ExitStack() as ending:
-            session = ending.enter_context(start(str(stage)))
-            ending.callback(session.kill)
+        with _started(start, stage) as session:
             closed = _judge_files(lab, submission, progress, hear, read)
             config = {
                 "lab": str(lab.folder),
@@ -148,6 +91,16 @@ def grade(
     if partial_file is not None:
         save(report, partial_file)
     return report
+
+
+@contextlib.contextmanager
+def _started(start: Starter, stage: Path) -> Generator[Session, None, None]:
+    """Start a session; whatever happens, it ends with us."""
+    with start(str(stage)) as session:
+        try:
+            yield session
+        finally:
+            session.kill()
 
 
 def choose_device(wanted: str, ranks: int = 1) -> str:
@@ -241,12 +194,6 @@ def worker_setting(
     )
 
 
-def save(report: Report, file: Path) -> None:
-    """Write the report as JSON, all of it or nothing."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, json_bytes(report.to_json()))
-
-
 def _run_session(
     session: Session, config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener
 ) -> None:
@@ -260,7 +207,7 @@ def _run_session(
         with contextlib.suppress(BrokenPipeError):
             session.stdin.write(json.dumps(config, default=str).encode())
             session.stdin.close()
-        code = _follow(session.stdout, progress, hear)
+        code = follow(session.stdout, progress, hear)
     finally:
         alarm.cancel()
     # A manifest without a test comes from a suite that cannot be read: pytest says 2, or 5.
@@ -272,34 +219,3 @@ def _run_session(
     progress.results = list(
         fill_missing(progress.expected, progress.results, Verdict.INFRA, message)
     )
-
-
-def _follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | None:
-    """Read the session's events to the end; return pytest's exit code, None if it never said."""
-    for line in lines:
-        if not line.endswith(b"\n"):
-            return None  # the session was killed while it wrote
-        event, data = json.loads(line)
-        match event:
-            case "manifest":
-                progress.expected += [Expected(**entry) for entry in data]
-                hear.announce()
-            case "begin":
-                hear.begun = True
-                hear.say("begin", Expected(**data))
-            case "test":
-                fields: dict[str, Any] = {**data, "verdict": Verdict(data["verdict"])}
-                hear.result(TestResult(**fields))
-            case "speed":
-                progress.extras.setdefault("speed", []).append(data)
-                hear.keep()
-            case "plot":
-                progress.extras.setdefault("plots", []).append(data)
-                hear.keep()
-            case "gpu":
-                progress.extras["gpu"] = data
-            case "asked":
-                hear.say("asked", data)
-            case _:
-                return int(data)
-    return None

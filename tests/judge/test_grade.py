@@ -16,8 +16,8 @@ from stand_ins.expectation import HERE, SUBMISSIONS
 from stand_ins.isolation import processes_that_see, require_sandbox
 
 from grader.errors import JudgeError, UsageError
-from grader.judge import grade as module
-from grader.judge.grade import Listener, Progress, choose_device, find_checkpoints, freeze, grade
+from grader.judge.grade import choose_device, find_checkpoints, freeze, grade
+from grader.judge.listener import Listener, Progress, follow
 from grader.judge.start import Session, start_anew
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, Verdict
@@ -463,7 +463,7 @@ def test_killed_judge_leaves_a_partial_report_and_no_worker(stages: Path, tmp_pa
 
 def heard(lines: list[bytes]) -> tuple[int | None, Progress]:
     progress = Progress(LAB, {}, {}, [], [])
-    code = module._follow(lines, progress, Listener(progress, None, None))
+    code = follow(lines, progress, Listener(progress, None, None))
     return code, progress
 
 

@@ -30,7 +30,10 @@ def restore_course(file: Path, course_file: Path) -> int:
     course, contents = restore(file, course_file)
     made = f"{contents.made:%Y-%m-%d %H:%M} UTC"
     print(visible_line(f"{contents.title}, as of {made}: {_held(contents)}"))
-    print(f"it is in {course.folder.resolve()}; next: lab gradebook --course {course_file}", file=sys.stderr)
+    print(
+        f"it is in {course.folder.resolve()}; next: lab gradebook --course {course_file}",
+        file=sys.stderr,
+    )
     return 0
 
 

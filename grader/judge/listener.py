@@ -1,0 +1,109 @@
+"""What is known so far of a grading, and who hears of it.
+
+Each result is saved as it arrives: a grading that is cut off has a partial report.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.files import json_bytes, write_file
+from grader.judge.scoring import score
+from grader.labs.lab import Lab
+from grader.labs.results import Expected, Report, TestResult, Verdict
+
+OnEvent = Callable[[str, Any], None]
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known so far of a grading; saved after each event."""
+
+    lab: Lab
+    provenance: dict[str, Any]
+    extras: dict[str, Any]
+    expected: list[Expected]
+    results: list[TestResult]
+
+    def report(self, *, partial: bool) -> Report:
+        """Return the report of what has arrived."""
+        tasks = score(self.lab, self.expected, self.results)
+        lab, tests = self.lab, tuple(self.results)
+        return Report(
+            lab.number, lab.topic, tasks, tests, dict(self.provenance), partial, self.extras
+        )
+
+
+class Listener:
+    """Takes results in: tells the caller, and saves the report so far."""
+
+    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
+        self.progress = progress
+        self.started = time.monotonic()
+        self._on_event = on_event
+        self._file = file
+        self.announced = False
+        self.begun = False  # a test of the suites has started
+
+    def announce(self) -> None:
+        """Tell the whole manifest, then what is known already."""
+        self.announced = True
+        self.say("manifest", list(self.progress.expected))
+        for result in self.progress.results:
+            self.say("test", result)
+
+    def say(self, event: str, data: Any) -> None:
+        if self._on_event is not None:
+            self._on_event(event, data)
+
+    def keep(self) -> None:
+        """Save what is known, marked as partial."""
+        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
+        if self._file is not None:
+            save(self.progress.report(partial=True), self._file)
+
+    def result(self, result: TestResult) -> None:
+        self.progress.results.append(result)
+        self.keep()
+        if self.announced:
+            self.say("test", result)
+
+
+def save(report: Report, file: Path) -> None:
+    """Write the report as JSON, all of it or nothing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, json_bytes(report.to_json()))
+
+
+def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | None:
+    """Read the session's events to the end; return pytest's exit code, None if it never said."""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            return None  # the session was killed while it wrote
+        event, data = json.loads(line)
+        match event:
+            case "manifest":
+                progress.expected += [Expected(**entry) for entry in data]
+                hear.announce()
+            case "begin":
+                hear.begun = True
+                hear.say("begin", Expected(**data))
+            case "test":
+                fields: dict[str, Any] = {**data, "verdict": Verdict(data["verdict"])}
+                hear.result(TestResult(**fields))
+            case "speed":
+                progress.extras.setdefault("speed", []).append(data)
+                hear.keep()
+            case "plot":
+                progress.extras.setdefault("plots", []).append(data)
+                hear.keep()
+            case "gpu":
+                progress.extras["gpu"] = data
+            case "asked":
+                hear.say("asked", data)
+            case _:
+                return int(data)
+    return None
