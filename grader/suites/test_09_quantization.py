@@ -1235,7 +1235,7 @@ def test_perplexity_of_the_target(student, draw, name, group):
     worse = f"perplexity is {got / best:.3f} times that of the float model"
     check(got <= 1.003 * want, f"{worse}, more than {name} has to cost")
     check(got <= CHECKPOINT_BOUNDS[name, group] * best + 0.003 * want, worse)
-    check(got >= 0.997 * want, f"{worse}, less than {name} has to cost: are weights quantized?")
+    check(got >= 0.99 * want, f"{worse}, less than {name} has to cost: are weights quantized?")
 
 
 def shaped(logits: Tensor, config: Any) -> Tensor:

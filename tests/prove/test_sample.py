@@ -125,9 +125,9 @@ def test_a_difference_names_the_file_and_the_test(lab: Lab) -> None:
     )
 
 
-def graded(lab: Lab, report: Report | None, failure: str = "") -> Graded:
+def graded(lab: Lab, report: Report | None, failure: str = "", role: Role = Role.VARIANT) -> Graded:
     fails = frozenset[str]()
-    return Graded(lab, Role.WRONG, "x.py", Path("x.py"), 1, fails, (), {}, report, failure)
+    return Graded(lab, role, "x.py", Path("x.py"), 1, fails, (), {}, report, failure)
 
 
 def test_what_is_missing_or_refused_one_way_is_a_difference(lab: Lab) -> None:
@@ -152,3 +152,14 @@ def test_what_is_missing_or_refused_one_way_is_a_difference(lab: Lab) -> None:
     assert compare(graded(lab, None, "no"), graded(lab, None, "no")).outcome == "ok"
     for other in odd.values():
         assert compare(graded(lab, report), graded(lab, other)).outcome == "failed"
+    # Of a wrong answer a test may differ by chance; what it loses may not.
+    wrong = {name: graded(lab, other, role=Role.WRONG) for name, other in odd.items()}
+    less = replace(report, tasks=tuple(replace(task, score=0.0) for task in report.tasks))
+    wrong["other tasks lost"] = graded(lab, less, role=Role.WRONG)
+    found = {n: compare(graded(lab, report, role=Role.WRONG), w) for n, w in wrong.items()}
+    assert {name: str(item.outcome) for name, item in found.items()} == {
+        "a verdict": "warning",
+        "a test that is missing": "warning",
+        "no report": "failed",
+        "other tasks lost": "failed",
+    }
