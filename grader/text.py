@@ -8,6 +8,7 @@ letter or a mark and nobody draws, and a pile of marks that would grow over the 
 
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
 
 SHOWN = 4000  # characters of one message or output that a page shows
@@ -71,6 +72,13 @@ def encodable(value: Any) -> Any:
 def number(value: float) -> str:
     """Points or seconds as a person writes them: 30, 71.5, 0.33."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def moment_text(moment: datetime | None) -> str:
+    """A moment as people read it, in UTC."""
+    if moment is None:
+        return "an unknown time"
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _drawn(text: str, kept: str = "") -> str:

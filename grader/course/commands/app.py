@@ -6,12 +6,14 @@ What a command needs is imported inside it: it may need packages that not all ha
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
 from grader.errors import UsageError
 
+CORES = len(os.sched_getaffinity(0))
+COURSE_FILE = Path("course.toml")
 NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 11_prefix_cache")]
 LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
 WrongName = Annotated[str, typer.Argument(metavar="NAME", help="a file of its wrong/ folder")]
@@ -22,6 +24,10 @@ Target = Annotated[
 ]
 Branch = Annotated[
     str | None, typer.Option(metavar="NAME", help="main; 'lab/{NN}' for a branch per lab")
+]
+ClassFile = Annotated[Path, typer.Option("--course", metavar="FILE", help="the course")]
+MarksFile = Annotated[
+    Path, typer.Option("--course", metavar="FILE", help="default: course.toml here")
 ]
 PublishFile = Annotated[Path, typer.Option(metavar="FILE", help="title, remote and branch")]
 GiveAway = Annotated[
@@ -48,7 +54,7 @@ def publish(
     labs: Labs,
     to: Target = None,
     branch: Branch = None,
-    course: PublishFile = Path("course.toml"),
+    course: PublishFile = COURSE_FILE,
     dry_run: DryRun = False,
     give_away: GiveAway = False,
 ) -> None:
@@ -57,11 +63,6 @@ def publish(
 
     wish = Wish(tuple(labs), to, branch, course, dry_run, give_away)
     raise typer.Exit(publish_labs(wish))
-
-
-CORES = len(os.sched_getaffinity(0))
-ClassFile = Annotated[Path, typer.Option("--course", metavar="FILE", help="the course")]
-COURSE_FILE = Path("course.toml")
 
 
 class EngineChoice(StrEnum):
@@ -170,9 +171,6 @@ gradebook_app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-MarksFile: TypeAlias = Annotated[
-    Path, typer.Option("--course", metavar="FILE", help="default: course.toml here")
-]
 
 
 @gradebook_app.callback(invoke_without_command=True)
@@ -221,7 +219,7 @@ def gradebook(
 def override(
     context: typer.Context,
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="as in the roster")],
-    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")],
+    lab: LabArgument,
     points: Annotated[
         str, typer.Argument(metavar="POINTS", help="0 to 100; none takes an override back")
     ],
@@ -239,7 +237,7 @@ def override(
 
 
 def similarity(
-    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")],
+    lab: LabArgument,
     course: MarksFile = COURSE_FILE,
     threshold: Annotated[
         float, typer.Option(min=0.1, max=1.0, help="share of code that two answers have in common")

@@ -18,7 +18,7 @@ from grader.labs.lab import find_lab, find_root
 from grader.prove.edits import base_name, build
 from grader.prove.files import shown, wrong_answers
 from grader.report.next_step import typed
-from grader.text import visible_line
+from grader.text import moment_text, visible_line
 
 TITLE = "Your labs"
 BRANCH = "main"
@@ -140,7 +140,7 @@ def _tell(item: Publication, remote: str, dry_run: bool) -> None:
 def _tell_answers(item: Publication, order: Order) -> None:
     """Say what given code was held back, or gives a lab of the same branch away."""
     for name, lab in item.held.items():
-        until = f"{order.open_labs[lab]:%Y-%m-%d %H:%M} UTC"
+        until = moment_text(order.open_labs[lab])
         print(f"  held back: labs/{name}.py answers {lab}, open until {until}", file=sys.stderr)
         print("  hint: publish again after that, or now with --give-away", file=sys.stderr)
     for name, lab in item.gives_away.items():

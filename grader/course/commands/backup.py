@@ -6,7 +6,7 @@ from pathlib import Path
 from grader.course.config import load_course
 from grader.course.grading.backup import FILES, Contents, back_up, restore
 from grader.course.grading.ledger import FOLDER as COLLECTED
-from grader.text import visible_line
+from grader.text import moment_text, visible_line
 
 SECRET = "it holds marks, work and perhaps a password of course.toml: only you can read it"
 
@@ -28,7 +28,7 @@ def back_up_course(file: Path, course_file: Path) -> int:
 def restore_course(file: Path, course_file: Path) -> int:
     """Bring a course back and say what came."""
     course, contents = restore(file, course_file)
-    made = f"{contents.made:%Y-%m-%d %H:%M} UTC"
+    made = moment_text(contents.made)
     print(visible_line(f"{contents.title}, as of {made}: {_held(contents)}"))
     print(
         f"it is in {course.folder.resolve()}; next: lab gradebook --course {course_file}",

@@ -8,11 +8,11 @@ an earlier one did. Then the course's rule picks a commit, and a person's word s
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from grader.course.config import Course, MarkRule
 from grader.course.database.records import Attempt, Override
-from grader.text import number, visible_line
+from grader.text import moment_text, number, visible_line
 
 DAY = timedelta(days=1)
 SHOWN_COMMIT = 10  # characters
@@ -73,13 +73,6 @@ def mark(
 def lab_number(lab: str) -> int:
     """The number of a lab's folder name, by which ``course.toml`` names it."""
     return int(lab[:2])
-
-
-def moment_text(moment: datetime | None) -> str:
-    """A moment as people read it, in UTC."""
-    if moment is None:
-        return "an unknown time"
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def days(count: int) -> str:

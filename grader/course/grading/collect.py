@@ -23,6 +23,7 @@ from grader.course.grading.branch import doubts, last_change, newer_elsewhere, n
 from grader.course.grading.fetch import Broken
 from grader.course.grading.ledger import Collection, Ledger, Outcome, Taken, asked
 from grader.errors import GitError, UsageError
+from grader.text import moment_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _collect(
         )
     if before:
         kept = before[-1]
-        told = f"{problem}; what was collected on {kept.collected:%Y-%m-%d %H:%M} UTC stays"
+        told = f"{problem}; what was collected on {moment_text(kept.collected)} stays"
         return Collected(student, Outcome.KEPT, kept, told)
     none = Frozen(student.id, order.lab.name, "", None, order.now, "", problem)
     return Collected(student, Outcome.MISSING, none, problem, (none,))
@@ -196,7 +197,7 @@ def _location(course: Course, student: Student) -> str:
 
 
 def _too_late(repository: Path, student: Student, until: datetime | None) -> str:
-    told = f"{student.branch} has no commit dated up to {until:%Y-%m-%d %H:%M} UTC"
+    told = f"{student.branch} has no commit dated up to {moment_text(until)}"
     if (repository / "shallow").exists():
         return f"{told} (too large: only its last commit was looked at)"
     return told

@@ -18,6 +18,7 @@ from grader.course.database.records import Frozen
 from grader.course.grading.branch import Commit
 from grader.course.grading.fetch import Bounds
 from grader.labs.lab import Lab
+from grader.text import moment_text
 
 FOLDER = "collected"
 
@@ -91,6 +92,15 @@ class Ledger:
     def _all(self) -> list[Frozen]:
         return [*self._before, *self.fresh]
 
+    @property
+    def _closed(self) -> dict[datetime, Frozen]:
+        """What was collected first after each moment had passed."""
+        found: dict[datetime, Frozen] = {}
+        for item in self._before:
+            if item.until is not None and asked(item, item.until):
+                found.setdefault(item.until, item)
+        return found
+
     def enter(self, work: Taken) -> Outcome:
         """Enter what was found up to a moment, the moment in time before the late one."""
         self.remarks.append(work.remark)
@@ -143,19 +153,18 @@ class Ledger:
 
     def _doubt(self, work: Taken) -> None:
         """Tell of work that its dates call older than a look that did not find it."""
-        for item in self._before:
-            if item.until and asked(item, item.until) and work.change.date <= item.until:
-                when = f"{item.collected:%Y-%m-%d %H:%M} UTC"
+        for until, item in self._closed.items():
+            if work.change.date <= until:
+                when = moment_text(item.collected)
                 told = f"its date is in time, but on {when}, after the deadline, it was not there"
                 self.remarks.append(told)
                 return
 
     def _tell_moved(self, work: Taken, is_late: bool) -> None:
         """Tell why what was frozen is followed by something else."""
-        moments = [item.until for item in self._before if item.until and asked(item, item.until)]
-        if not is_late and work.until is not None and moments and work.until not in moments:
-            told = f"{work.until:%Y-%m-%d %H:%M} UTC"
-            self.remarks.append(f"taken anew: the deadline is {told} now")
+        closed = self._closed
+        if not is_late and work.until is not None and closed and work.until not in closed:
+            self.remarks.append(f"taken anew: the deadline is {moment_text(work.until)} now")
 
     def _frozen(self, work: Taken) -> Frozen:
         order = self._order
