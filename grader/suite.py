@@ -9,8 +9,10 @@ from grader.judge.plugin import task
 from grader.proxy.compare import (
     assert_close,
     assert_equal,
+    assert_new,
     assert_unmodified,
     check,
+    check_within,
     describe,
     expect,
 )
@@ -33,8 +35,10 @@ __all__ = [
     "assert_close",
     "assert_equal",
     "assert_from_kernels",
+    "assert_new",
     "assert_unmodified",
     "check",
+    "check_within",
     "describe",
     "expect",
     "task",

@@ -145,7 +145,9 @@ class Llama(nn.Module):
         self.num_layers = config.num_layers
         rope_frequencies(config, torch.device("cpu"))  # refuses a scaling now, not in mid-run
         with torch.device("meta"):  # shapes only: the memory is that of the weights
-            self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+            # nn.Embedding(V, E) would draw values, for which torch imports its compiler here: 2 s.
+            embeddings = torch.empty(config.vocab_size, config.hidden_size)
+            self.embed_tokens = nn.Embedding.from_pretrained(embeddings)
             self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
             self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)

@@ -8,11 +8,13 @@ width, E model width, F feed-forward width, V vocabulary.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
 from torch import Tensor
+
+Norm = Callable[[Tensor, Tensor, float], Tensor]
 
 
 class Config(Protocol):
@@ -78,7 +80,9 @@ def swiglu(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
     return (gate * torch.sigmoid(gate) * up) @ w_down.to(x.dtype).T
 
 
-def logits(config: Config, weights: Mapping[str, Tensor], tokens: Tensor) -> Tensor:
+def logits(
+    config: Config, weights: Mapping[str, Tensor], tokens: Tensor, norm: Norm = rms_norm
+) -> Tensor:
     """Return the logits [B,T,V] of tokens [B,T]; ``weights`` under their Hugging Face names."""
     x = weights["model.embed_tokens.weight"][tokens]
     positions = torch.arange(tokens.shape[1]).expand(tokens.shape)
@@ -87,7 +91,7 @@ def logits(config: Config, weights: Mapping[str, Tensor], tokens: Tensor) -> Ten
             name.removeprefix(f"model.layers.{layer}.").removesuffix(".weight"): value
             for name, value in weights.items()
         }
-        y = rms_norm(x, w["input_layernorm"], config.rms_norm_eps)
+        y = norm(x, w["input_layernorm"], config.rms_norm_eps)
         q = _heads(y @ w["self_attn.q_proj"].T, config.num_heads)
         k = _heads(y @ w["self_attn.k_proj"].T, config.num_kv_heads)
         v = _heads(y @ w["self_attn.v_proj"].T, config.num_kv_heads)
@@ -95,9 +99,9 @@ def logits(config: Config, weights: Mapping[str, Tensor], tokens: Tensor) -> Ten
         k = apply_rope(k, positions, config.rope_theta)
         mixed = attention(q, k, v).transpose(1, 2).flatten(2)  # [B, T, H * D]
         x = x + mixed @ w["self_attn.o_proj"].T
-        y = rms_norm(x, w["post_attention_layernorm"], config.rms_norm_eps)
+        y = norm(x, w["post_attention_layernorm"], config.rms_norm_eps)
         x = x + swiglu(y, w["mlp.gate_proj"], w["mlp.up_proj"], w["mlp.down_proj"])
-    x = rms_norm(x, weights["model.norm.weight"], config.rms_norm_eps)
+    x = norm(x, weights["model.norm.weight"], config.rms_norm_eps)
     tied = config.tie_word_embeddings
     return x @ weights["model.embed_tokens.weight" if tied else "lm_head.weight"].T
 

@@ -142,12 +142,15 @@ def check(
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
     ] = None,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="print how far answers stay from each test's limit")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
     date = f"{sample_date:%Y-%m-%d}" if sample_date else ""
     proof = commands.Proof(
-        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date)
+        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date, margins)
     )
     raise typer.Exit(commands.check(proof))
 

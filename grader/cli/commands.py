@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from grader.cli.margins import print_margins
 from grader.cli.progress import CheckProgress, GradingProgress
 from grader.cli.watch import saves
 from grader.errors import UsageError
@@ -172,6 +173,7 @@ class Proof:
     brief: bool
     whole: bool
     sample_date: str
+    margins: bool
 
 
 def check(proof: Proof) -> int:
@@ -197,11 +199,13 @@ def check(proof: Proof) -> int:
             brief=proof.brief,
             whole=proof.whole,
             sample_date=proof.sample_date,
+            margins=proof.margins,
             on_progress=progress.on_progress,
         )
     if not report.findings:
         raise UsageError("nothing was checked", "see what --only must match in lab check --help")
     for lab in labs:
+        print_margins([item for item in report.margins if item.lab == lab.name])
         _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
     return report.exit_code
 

@@ -52,8 +52,9 @@ def grade(
     tasks are lost, not how many points. With ``tasks`` only the tests of these run; others are not
     graded. ``start`` starts the session and ``read`` reads the code: for files of ours there are
     quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected),
-    ("test", TestResult) and, last, ("asked", dict[str, list[str]]): the public names that the tests
-    of each task called.
+    ("test", TestResult), and two that no report holds: ("measured", list[dict[str, Any]]), of each
+    test that compared numbers the comparison that came closest to its limit, and, last,
+    ("asked", dict[str, list[str]]), the public names that the tests of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)

@@ -102,8 +102,8 @@ def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | 
                 hear.keep()
             case "gpu":
                 progress.extras["gpu"] = data
-            case "asked":
-                hear.say("asked", data)
+            case "asked" | "measured":
+                hear.say(event, data)
             case _:
                 return int(data)
     return None

@@ -3,6 +3,7 @@
 It runs in the trusted session process.
 """
 
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +18,14 @@ from grader.judge.gates import GateFailed, Gates
 from grader.judge.recorder import Recorder
 from grader.judge.verdicts import verdict_of
 from grader.labs.lab import Lab, Task
-from grader.labs.results import Expected, TestResult, Verdict
+from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
+from grader.proxy.compare import measuring
 from grader.proxy.student import Student
 from grader.sandbox import gpu
 from grader.timing.stopwatch import Stopwatch
+
+NO_STOPWATCH = "speed is measured on a GPU only"
 
 
 def task(
@@ -78,6 +82,7 @@ class JudgePlugin:
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
         self._asked: dict[str, set[str]] = {}  # by task: what its tests called
+        self._measured: list[dict[str, Any]] = []  # by test: what came closest to its limit
 
     # -- fixtures ---------------------------------------------------------------------------
 
@@ -100,7 +105,7 @@ class JudgePlugin:
     def stopwatch(self) -> Stopwatch:
         """Races against the lab's baseline; there are none on a CPU."""
         if self._stopwatch is None:
-            raise NotGraded("speed is measured on a GPU only")
+            raise NotGraded(NO_STOPWATCH)
         return self._stopwatch
 
     @pytest.fixture
@@ -188,8 +193,10 @@ class JudgePlugin:
         self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
         self._emit("begin", expected)
 
-        done = yield
+        with measuring() as measured:
+            done = yield
 
+        self._keep_closest(expected, measured)
         verdict, message = self._ended()
         self._gates.note(expected, verdict)
         seconds = round(time.monotonic() - started, 3)
@@ -201,8 +208,19 @@ class JudgePlugin:
         return done
 
     def pytest_sessionfinish(self) -> None:
-        """Tell which public names the tests of each task called."""
+        """Tell what tests measured, and which public names those of each task called.
+
+        Neither is in a report: how close an answer was to a limit is for the proof of a suite.
+        """
+        self._emit("measured", self._measured)
         self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
+
+    def _keep_closest(self, expected: Expected, measured: Sequence[Measured]) -> None:
+        """Keep the comparison of a test that came closest to its limit, or went furthest past."""
+        if measured:
+            closest = max(measured, key=lambda item: item.share)
+            place = {"suite": expected.suite, "test": expected.id}
+            self._measured.append({**place, "closest": dataclasses.asdict(closest)})
 
     def _take_gpu(self, item: pytest.Item, expected: Expected) -> None:
         """Take the GPU for a task, or alone for all that is timed; waiting is our time."""
@@ -231,7 +249,12 @@ class JudgePlugin:
         return ""
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Stop a test whose task, or a task that it requires, failed a gate."""
+        """Stop a test whose task, or a task that it requires, failed a gate.
+
+        What this machine cannot judge stays so, whatever failed before it.
+        """
+        if self._stopwatch is None and "stopwatch" in getattr(item, "fixturenames", ()):
+            raise NotGraded(NO_STOPWATCH)
         if self._barrier:
             raise GateFailed(self._barrier)
         if time.monotonic() > self._grading_deadline:

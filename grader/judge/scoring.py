@@ -24,7 +24,8 @@ def score(
 ) -> tuple[TaskResult, ...]:
     """Score each task: 0 if a gate failed, else points times passed weight over total weight.
 
-    Tests that this machine cannot judge, and those where the fault is ours, leave the denominator.
+    Tests that this machine cannot judge, and those where the fault is ours, leave the denominator;
+    a task whose points no other test shares leaves it too, whatever gate has failed.
     """
     entries = {(e.suite, e.id): e for e in expected}
     verdicts = {(r.suite, r.id): r.verdict for r in results}
@@ -40,7 +41,8 @@ def _task(
     counted = [(e, verdict) for e, verdict in own if verdict.counts]
     weight = sum(e.weight for e, _ in counted)
     gate_failed = any(e.gate and verdict is not Verdict.PASSED for e, verdict in counted)
-    if not weight and not gate_failed:
+    cannot_be_judged = not weight and any(e.weight for e, _ in own)
+    if cannot_be_judged or not (weight or gate_failed):
         return TaskResult(task.id, task.title, task.points, 0.0, graded=False)
     passed = sum(e.weight for e, verdict in counted if verdict is Verdict.PASSED)
     earned = 0.0 if gate_failed else round(task.points * passed / weight, 4)

@@ -1,5 +1,6 @@
 """What a grading produced, as frozen data, and its JSON form (DESIGN: report schema 1)."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -51,6 +52,23 @@ class TestResult:
     message: str = ""
     seconds: float = 0.0
     output: str = ""  # what the submission printed meanwhile, cut
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One comparison by numbers: an error beside its limit. No report holds it."""
+
+    what: str
+    by: str  # "each" value of a tensor, a tensor as a "whole", or a single "number"
+    error: float  # of a value in typical sizes, of a whole relative to it, of a number as it is
+    limit: float
+
+    @property
+    def share(self) -> float:
+        """The error as a share of the limit: what is more than 1 fails."""
+        if not self.limit:
+            return math.inf if self.error else 0.0
+        return self.error / self.limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from grader.labs.results import Expected, Report
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import check_files
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
+from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.sample import compare, draw
 from grader.prove.trials import Trial, plan
@@ -69,6 +70,7 @@ def check_labs(
     brief: bool = False,
     whole: bool = False,
     sample_date: str = "",
+    margins: bool = False,
     on_progress: OnProgress | None = None,
     judges: Judges | None = None,
 ) -> CheckReport:
@@ -77,6 +79,7 @@ def check_labs(
     ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
+    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
     """
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
         trials = [
@@ -87,7 +90,7 @@ def check_labs(
         ]
         with _judges(labs, device, sandbox) if judges is None else nullcontext(judges) as judging:
             crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
-            runner = _Runner(judging, device, sandbox, brief, crowd)
+            runner = _Runner(judging, device, sandbox, brief, crowd, until_lost=not margins)
             date = sample_date or ("" if only else f"{datetime.now(UTC):%Y-%m-%d}")
             sampled = [
                 place
@@ -103,7 +106,10 @@ def check_labs(
             findings += judge(item) if item.lab is lab else ()
             if item.lab is lab and place in again:
                 findings.append(compare(item, again[place]))
-    return CheckReport(tuple(findings))
+    if not margins:
+        return CheckReport(tuple(findings))
+    found = margins_of(graded)
+    return CheckReport((*findings, *narrow(graded, found)), tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ class _Runner:
     brief: bool
     crowd: float
     proven: Proven = field(default_factory=Proven)
+    until_lost: bool = True
 
     def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
         """Grade the quick way if there is one; ``again``: the whole way."""
@@ -121,12 +128,15 @@ class _Runner:
         grade = quick or self.judges.whole
         manifest: list[Expected] = []
         asked: dict[str, list[str]] = {}
+        measured: list[dict[str, Any]] = []
 
         def hear(event: str, data: Any) -> None:
             if event == "manifest":
                 manifest[:] = data
             elif event == "asked":
                 asked.update(data)
+            elif event == "measured":
+                measured[:] = data
 
         report: Report | None = None
         failure = ""
@@ -139,7 +149,7 @@ class _Runner:
                 sandbox="none" if quick else self.sandbox,
                 # All that counts of a wrong answer is which tasks it loses; a control must not
                 # earn a single test.
-                until_lost=trial.role is Role.WRONG,
+                until_lost=trial.role is Role.WRONG and self.until_lost,
                 tasks=self._tasks(trial),
                 on_event=hear,
             )
@@ -147,7 +157,7 @@ class _Runner:
             failure = error.line
         return Graded(
             *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
-            *(tuple(manifest), asked, report, failure, self.crowd),
+            *(tuple(manifest), asked, report, failure, self.crowd, tuple(measured)),
         )
 
     def _tasks(self, trial: Trial) -> Collection[str]:

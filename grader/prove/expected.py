@@ -1,9 +1,10 @@
 """The part of ``lab check`` that holds a report against what the submission should earn."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
@@ -43,6 +44,7 @@ class Graded:
     report: Report | None
     failure: str = ""
     crowd: float = 1.0  # gradings at a time for each two cores
+    measured: Sequence[Mapping[str, Any]] = ()  # by test: what came closest to its limit
 
 
 def judge(graded: Graded) -> Iterator[Finding]:

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from grader.labs.results import Measured
+
+FACTOR = 3.0  # what should lie between an answer and a limit
 OnProgress = Callable[[int, int, str], None]  # gradings done, gradings in all, what ended last
 
 
@@ -36,10 +39,44 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """What one answer came to in one test that compares numbers."""
+
+    file: str
+    seed: int
+    measured: Measured
+
+    def __str__(self) -> str:
+        found = self.measured
+        return (
+            f"{found.share:.2g} of the limit {found.limit:.1e} ({found.by}, {found.what}),"
+            f" {self.file}, seed {self.seed}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The two answers nearest to the limit of a test: a right one, a wrong one that it rejects."""
+
+    lab: str
+    suite: str
+    test: str
+    right: Reach | None
+    wrong: Reach | None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Tell whether an answer is within a factor of 3 of the limit, on either side."""
+        near = self.right is not None and self.right.measured.share > 1 / FACTOR
+        return near or (self.wrong is not None and self.wrong.measured.share < FACTOR)
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """All findings, in the order of labs, rules and files."""
 
     findings: tuple[Finding, ...]
+    margins: tuple[Margin, ...] = ()  # if they were asked for
 
     @property
     def failed(self) -> tuple[Finding, ...]:

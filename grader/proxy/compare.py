@@ -2,6 +2,9 @@
 
 import math
 import types
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast, get_args, get_origin
 
@@ -9,11 +12,12 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
+from grader.labs.results import Measured
 from grader.proxy.conversation import Proxy, Watched
 from grader.wire.codec import Record
-from grader.wire.storage import whole_storage
+from grader.wire.storage import content
 
-SAFETY = 3.0  # a trusted implementation's own error, times this, widens the limits
+SAFETY = 3.0  # the largest error of a trusted implementation, times this, widens the limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,27 @@ class Tolerance:
     atol: float
     rtol: float
     l2: float
+
+
+_MEASURED: ContextVar[list[Measured] | None] = ContextVar("measured", default=None)
+
+
+@contextmanager
+def measuring() -> Generator[list[Measured], None, None]:
+    """Collect what comparisons measure inside; messages and reports never show it."""
+    found: list[Measured] = []
+    token = _MEASURED.set(found)
+    try:
+        yield found
+    finally:
+        _MEASURED.reset(token)
+
+
+def _note(*measured: Measured) -> None:
+    """Keep the closest of some readings of one comparison, if anyone collects them."""
+    found = _MEASURED.get()
+    if found is not None:
+        found.append(max(measured, key=lambda item: item.share))
 
 
 LOW_PRECISION = {
@@ -54,6 +79,12 @@ def check(condition: bool, message: str) -> None:
     """Fail the test with the message unless the condition holds."""
     if not condition:
         raise Mismatch(message)
+
+
+def check_within(error: float, limit: float, message: str, what: str = "the result") -> None:
+    """Fail the test with the message if a number is more than its limit, or NaN."""
+    _note(Measured(what, "number", error, limit))
+    check(error <= limit, message)
 
 
 def expect(value: Any, kind: Any, what: str = "the result") -> Any:
@@ -124,13 +155,16 @@ def assert_close(
     like: Tensor | None = None,
     dtype: torch.dtype | None = None,
     inner: int = 1,
-    trusted: Tensor | None = None,
+    trusted: Tensor | Sequence[Tensor] = (),
+    scale: Tensor | float | None = None,
     what: str = "the result",
 ) -> None:
     """Compare a reply with a float64 oracle: type, dtype, shape, finiteness, then the values.
 
-    The dtype must be that of ``like``, or ``dtype``. ``trusted`` is the case computed by a trusted
-    implementation in the submission's dtype; three times its error widens both limits.
+    The dtype must be that of ``like``, or ``dtype``. ``trusted`` is the case computed by one or
+    more trusted implementations in the submission's dtype; three times the largest error of any
+    widens both limits. ``scale``, a number or a tensor that broadcasts to ``want``, is how large
+    the terms are whose sum each value is: where they cancel, limits are relative to it.
     """
     wanted = dtype or (like.dtype if like is not None else torch.float32)
     _assert_form(got, want, wanted, what)
@@ -139,19 +173,35 @@ def assert_close(
     finite = y.isfinite()
     x, y = torch.where(finite, x, 0.0), torch.where(finite, y, 0.0)
     limits = tolerance(case, wanted, inner)
-    error, rms, norm = (x - y).abs(), _rms(y), y.norm().item()
-    allowed = limits.atol * rms + limits.rtol * y.abs()
-    l2 = limits.l2
-    if trusted is not None:
-        slack = torch.where(finite, (trusted.detach().cpu().double() - y).abs(), 0.0)
-        allowed = allowed + SAFETY * slack.max() if slack.numel() else allowed
-        l2 += SAFETY * (slack.norm().item() / norm if norm else 0.0)
+    error, size = (x - y).abs(), y.abs()
+    if scale is not None:
+        terms = torch.as_tensor(scale).detach().cpu().double().abs()
+        size = torch.where(finite, torch.maximum(size, terms), 0.0)
+    rms, norm = _rms(size), size.norm().item()
+    allowed, l2 = limits.atol * rms + limits.rtol * size, limits.l2
+    most_each, most_whole = 0.0, 0.0
+    for other in [trusted] if isinstance(trusted, Tensor) else trusted:
+        slack = torch.where(finite, (other.detach().cpu().double() - y).abs(), 0.0)
+        most_each = max(most_each, slack.max().item() if slack.numel() else 0.0)
+        most_whole = max(most_whole, slack.norm().item() / norm if norm else 0.0)
+    allowed, l2 = allowed + SAFETY * most_each, l2 + SAFETY * most_whole
+    relative = error.norm().item() / norm if norm else 0.0
+    _note(_closest(error, allowed, rms, what), Measured(what, "whole", relative, l2))
     if bool((error > allowed).any()):
         raise Mismatch(_where(error, allowed, rms, what))
-    relative = error.norm().item() / norm if norm else 0.0
     if relative > l2:
         text = f"each value of {what} is close, but together they are off by {relative:.1e}"
         raise Mismatch(f"{text} of their size (limit {l2:.1e}): precision is lost on the way")
+
+
+def _closest(error: Tensor, allowed: Tensor, rms: float, what: str) -> Measured:
+    """Return the value that comes closest to its limit, both in units of the typical size."""
+    shares = torch.where(error > 0, error / allowed, 0.0).flatten()
+    if not shares.numel():
+        return Measured(what, "each", 0.0, 0.0)
+    worst, unit = int(shares.argmax()), rms or 1.0
+    off, limit = (x.flatten()[worst].item() / unit for x in (error, allowed))
+    return Measured(what, "each", off, limit)
 
 
 def resembles(got: Any, want: Tensor) -> bool:
@@ -245,14 +295,14 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     )
 
 
+def assert_new(watched: Watched, what: str = "an argument") -> None:
+    """Fail if writing over a result (``student.overwritten``) has changed an argument."""
+    same = not _difference(watched.after, content(watched.value), what)
+    check(same, f"the result should be new, but it shares memory with {what}")
+
+
 def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
-    """Fail if a list, or any byte of a tensor's storage, differs from what was sent."""
-    before, after = watched.value, watched.after
-    if not isinstance(before, Tensor):
-        check(not _difference(after, before, what), f"{what} was modified")
-        return
-    same = isinstance(after, Tensor) and after.dtype == torch.uint8
-    check(
-        same and torch.equal(whole_storage(before), after),
-        f"{what} was modified, or memory beside it",
-    )
+    """Fail if a value, or any byte of a tensor's storage, differs from what was sent."""
+    beside = ", or memory beside it" if isinstance(watched.value, Tensor) else ""
+    same = not _difference(watched.after, content(watched.value), what)
+    check(same, f"{what} was modified{beside}")

@@ -45,10 +45,10 @@ class Process(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Watched:
-    """An argument, a tensor or a list of plain values, that is looked at again after the call."""
+    """An argument that is looked at again after the call: tensors, plain values and containers."""
 
-    value: Tensor | list[Any]
-    after: Any = None  # of a tensor: every byte of its storage, as uint8
+    value: Any
+    after: Any = None  # the ``content`` of the worker's: of a tensor, every byte of its storage
 
 
 class Proxy:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.compare import expect
@@ -206,9 +204,27 @@ class Student(Instruments):
         """
         return Lent(target, methods, attributes, keep, steady)
 
-    def watch(self, value: Tensor | list[Any]) -> Watched:
-        """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call."""
+    def watch(self, value: Any) -> Watched:
+        """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call.
+
+        A tensor, a list or dictionary of tensors and plain values, or a ``record``.
+        """
         return Watched(value)
+
+    def generator(self, seed: int) -> Proxy:
+        """Return a generator that lives in the worker, and goes on from call to call.
+
+        A ``torch.Generator`` that is passed as it is starts anew in each call.
+        """
+        value = self._conversation().request({"op": "generator", "seed": seed})
+        return expect(value, Proxy, "a generator")
+
+    def overwritten(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a function, and then write over all that it returned; a copy comes back.
+
+        An argument that shares memory with the result shows it, if it is watched.
+        """
+        return self._conversation().call(["overwritten", name], args, kwargs)
 
     def raises(self, kind: type[Exception], naming: str = "") -> AbstractContextManager[None]:
         """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from grader.suite import Folder, Proxy, assert_close, assert_unmodified, check, expect, task
-from reference import checkpoint
+from reference import checkpoint, honest
 from reference import llama as oracle
 from reference.checkpoint import Model, random_model
 
@@ -32,7 +32,8 @@ def double(*tensors: Tensor) -> list[Tensor]:
 
 def assert_norm(got: Any, x: Tensor, weight: Tensor, eps: float) -> None:
     want = oracle.rms_norm(*double(x, weight), eps)
-    assert_close(got, want, "elementwise", like=x, inner=x.shape[-1])
+    trusted = honest.rms_norms(x, weight, eps)
+    assert_close(got, want, "elementwise", like=x, inner=x.shape[-1], trusted=trusted)
 
 
 @task("norm", gate=True)
@@ -212,7 +213,9 @@ class Shape:
 
 
 def assert_attention(got: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
-    want, trusted = oracle.attention(*double(q, k, v)), oracle.attention(q, k, v)
+    want, trusted = oracle.attention(*double(q, k, v)), [oracle.attention(q, k, v)]
+    if q.dtype == FP32:
+        trusted += [o for o, _ in honest.attentions(q, k, v, causal=True)]
     assert_close(got, want, "attention", like=q, trusted=trusted, inner=k.shape[2])
 
 
@@ -377,7 +380,9 @@ def build(student: Any, model: Model) -> Proxy:
 
 def assert_logits(got: Any, model: Model, tokens: Tensor, dtype: torch.dtype = FP32) -> None:
     want = oracle.logits(*model.exact, tokens)
-    trusted = oracle.logits(*model.in_dtype(dtype).rounded, tokens)
+    rounded = model.in_dtype(dtype).rounded
+    norms = oracle.rms_norm, honest.norm_rounded_twice
+    trusted = [oracle.logits(*rounded, tokens, norm) for norm in norms]
     assert_close(got, want, "matmul", dtype=dtype, trusted=trusted, what="the logits")
 
 
@@ -439,6 +444,20 @@ def test_weights_may_be_bfloat16(student, draw):
 
     check(got.dtype in (BF16, FP32), f"the logits have dtype {got.dtype}")
     assert_logits(got.to(BF16), model, tokens, BF16)
+
+
+@task("model")
+def test_model_leaves_configuration_and_weights_alone(student, draw):
+    """The configuration, the dictionary and every tensor in it are the caller's: not modified."""
+    model, tokens = random_model(draw.normal), draw.integers(0, 53, 1, 4)
+    config = student.watch(student.record("LlamaConfig", **model.fields))
+    weights = student.watch(dict(model.weights))
+
+    llama = expect(student.Llama(config, weights), Proxy, "Llama(...)")
+
+    assert_unmodified(config, "config")
+    assert_unmodified(weights, "weights")
+    assert_logits(llama(tokens), model, tokens)
 
 
 @task("model")

@@ -307,6 +307,7 @@ def run(
     max_new_tokens: int,
     pad_id: int | None = None,
     prompts: Any = None,
+    eos_ids: Any = None,
 ) -> Any:
     """Generate with the batch's model; a call that no model could answer fails the test."""
     model = batch.model
@@ -319,7 +320,8 @@ def run(
 
     pad = batch.pad_id if pad_id is None else pad_id
     given = batch.prompts if prompts is None else prompts
-    got = student.generate(student.lend(lent), given, max_new_tokens, batch.eos_ids, pad)
+    ends = batch.eos_ids if eos_ids is None else eos_ids
+    got = student.generate(student.lend(lent), given, max_new_tokens, ends, pad)
     return expect(got, list[list[int]])
 
 
@@ -493,13 +495,14 @@ def test_empty_batch_gives_an_empty_list(student, draw):
 
 @task("generate")
 def test_generate_leaves_the_prompts_alone(student, draw):
-    """The lists of the prompts are not modified."""
-    batch = batch_of(draw, (3, 5, 1))
-    prompts = student.watch([*batch.prompts])
+    """The lists of the prompts and of the EOS ids are not modified."""
+    batch = batch_of(draw, (3, 5, 1), ends=(2, 1, 3), num_eos=2)
+    prompts, eos_ids = student.watch([*batch.prompts]), student.watch([*batch.eos_ids])
 
-    run(student, batch, 3, prompts=prompts)
+    run(student, batch, 3, prompts=prompts, eos_ids=eos_ids)
 
     assert_unmodified(prompts, "prompts")
+    assert_unmodified(eos_ids, "eos_ids")
 
 
 @task("generate")

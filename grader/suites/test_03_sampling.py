@@ -23,6 +23,7 @@ from grader.suite import (
     StudentError,
     assert_close,
     assert_equal,
+    assert_new,
     assert_unmodified,
     check,
     describe,
@@ -283,6 +284,29 @@ def test_filters_leave_the_logits_alone(student, draw, name, dtype):
 
     assert_unmodified(watched, "logits")
     assert_equal(got, getattr(student, name)(view.contiguous(), *args), "that of a view")
+
+
+NOTHING_TO_DO: dict[str, tuple[Any, ...]] = {
+    "temperature": (1.0,),
+    "top_k": (9,),
+    "top_p": (1.0,),
+    "min_p": (0.0,),
+    "repetition_penalty": ([[], [], []], 1.3),
+}
+
+
+@task("filters", weight=2)
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=name_of)
+@pytest.mark.parametrize("name", [*NOTHING_TO_DO, "repetition_penalty of 1"])
+def test_filters_return_new_logits(student, draw, name, dtype):
+    """What a filter returns is new, also where it has nothing to do: writing to it is safe."""
+    logits = draw.normal(3, 9, dtype=dtype)
+    watched, args = student.watch(logits), NOTHING_TO_DO.get(name, ([[1], [2, 8], []], 1.0))
+
+    got = student.overwritten(name.partition(" ")[0], watched, *args)
+
+    assert_equal(got, logits, "what a filter returns that has nothing to do")
+    assert_new(watched, "logits")
 
 
 OUT_OF_RANGE = [("temperature", "t", 0.0), ("temperature", "t", -0.5)]
@@ -564,6 +588,19 @@ def test_equal_seeds_give_equal_draws(student, draw):
     check(different != first, "another seed gives the same draws")
     named = expect(sampler(FLAT, generator=seeded(seed)), Tensor, "the tokens")
     assert_equal(named.tolist(), first, "the list drawn with generator= by name")
+
+
+@task("sampler", weight=2)
+def test_generator_goes_on_from_draw_to_draw(student, draw):
+    """Each draw takes the generator where the last one left it, and leaves it further on."""
+    seed, sampler = secret(draw), make(student)
+    one, another = student.generator(seed), student.generator(seed)
+
+    draws = [drawn(sampler, FLAT, one) for _ in range(3)]
+
+    check(draws[0] != draws[1] != draws[2], "two draws from one generator gave the same tokens")
+    again = [drawn(make(student), FLAT, another) for _ in range(3)]
+    assert_equal(again, draws, "the draws from another generator of that seed")
 
 
 @task("sampler", weight=2)

@@ -146,6 +146,18 @@ def test_scaling_does_not_stay(student, draw):
 # --- rotate ----------------------------------------------------------------------------------
 
 
+@task("frequencies")
+def test_scaling_is_left_alone(student, draw):
+    """The caller's dictionary is as it was, and serves again."""
+    scaling = llama3(draw)
+    watched = student.watch(scaling)
+
+    got = student.rope_frequencies(70, 10_000.0, watched)
+
+    assert_frequencies(got, 70, 10_000.0, scaling)
+    assert_unmodified(watched, "scaling")
+
+
 def some_frequencies(draw: Any, width: int) -> Tensor:  # float32 [D/2]
     """Draw frequencies that belong to no theta: a slow one, the others anywhere."""
     found = torch.rand(width // 2, generator=draw.generator) * 0.9 + 0.05

@@ -5,7 +5,6 @@ are counted in the worker: they say what an update or a step costs.
 """
 
 import json
-import math
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import batching, llama
+from reference import batching, honest, llama
 from reference import kv_cache as oracle
 from reference.scripted import INTEGERS, MaskedModel, Misuse
 
@@ -450,25 +449,16 @@ def test_static_cache_leaves_its_arguments_alone(student, draw, device):
 # --- attend ----------------------------------------------------------------------------------
 
 
-def attended(
-    student: Any, q: Tensor, k: Tensor, v: Tensor, *, trusted: Tensor | None = None
-) -> None:
+def attended(student: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
     """Call attend and compare with float64."""
-    got = student.attend(q, k, v)
-
-    want = llama.attention(q.double(), k.double(), v.double())
-    trusted = llama.attention(q, k, v) if trusted is None else trusted
-    assert_close(got, want, "attention", like=q, trusted=trusted)
+    assert_attended(student.attend(q, k, v), q, k, v)
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention as kernels compute it: exp(s) as exp2(s * log2(e)), which rounds s once more."""
-    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
-    seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
-    scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
-    scores = scores * torch.tensor(math.log2(math.e), dtype=scores.dtype)
-    weights = torch.exp2(scores - scores.amax(-1, keepdim=True))
-    return weights / weights.sum(-1, keepdim=True) @ v
+def assert_attended(got: Any, q: Tensor, k: Tensor, v: Tensor, what: str = "the result") -> None:
+    want, trusted = llama.attention(q.double(), k.double(), v.double()), [llama.attention(q, k, v)]
+    if q.dtype == torch.float32:
+        trusted += [o for o, _ in honest.attentions(q, k, v, causal=True)]
+    assert_close(got, want, "attention", like=q, trusted=trusted, what=what)
 
 
 def spread(x: Tensor) -> Tensor:
@@ -519,13 +509,28 @@ def test_attend_in_other_dtypes(student, draw, dtype):
 @task("attend")
 def test_large_scores(student, draw):
     """Scores in the hundreds neither overflow nor turn into NaN."""
-    # Small integers and a power of four as width: the scores are exact in every order of adding.
     q = draw.integers(-8, 9, 3, 4, 5, 16).float()
     k = draw.integers(-8, 9, 3, 2, 13, 16).float()
     q[..., 0], k[..., 0] = 40.0, 60.0
     v = draw.normal(3, 2, 13, 16)
 
-    attended(student, q, k, v, trusted=fused(q, k, v))
+    attended(student, q, k, v)
+
+
+@task("attend")
+def test_scores_beyond_float16(student, draw):
+    """Float16 ends at 65504: products of queries and keys beyond it are summed up in float32."""
+    # Small integers and a power of four as width: exact in float32 in every order of adding.
+    q = draw.integers(-2, 3, 2, 4, 5, 64).half()
+    k = draw.integers(-2, 3, 2, 2, 13, 64).half()
+    q[..., 7], k[..., 7] = 256.0, 300.0
+    v = draw.normal(2, 2, 13, 64, dtype=torch.float16)
+
+    got = student.attend(q, k, v)
+
+    want = llama.attention(q.double(), k.double(), v.double())
+    trusted = llama.attention(q.float(), k.float(), v.float())
+    assert_close(got, want, "attention", like=q, trusted=trusted)
 
 
 @task("attend")
@@ -836,13 +841,14 @@ def test_two_sequences_share_nothing(student, draw):
 
 @task("generate")
 def test_generate_leaves_the_prompt_alone(student, draw):
-    """The list of the prompt is not modified."""
+    """The lists of the prompt and of the EOS ids are not modified."""
     desk = Desk(student, draw, 5)
-    prompt = student.watch([*desk.prompt])
+    prompt, eos_ids = student.watch([*desk.prompt]), student.watch([*desk.eos_ids])
 
-    desk.run(4, prompt=prompt)
+    desk.run(4, prompt=prompt, eos_ids=eos_ids)
 
     assert_unmodified(prompt, "prompt")
+    assert_unmodified(eos_ids, "eos_ids")
 
 
 # --- generate with a Llama -------------------------------------------------------------------
@@ -963,9 +969,8 @@ def test_generate_passes_its_attention(student, draw):
     lent = lend_model(student, call, 1)
     expect(student.generate(lent, draw.tokens(VOCAB, 4), 2, [], make), list[int])
 
-    want = llama.attention(q.double(), k.double(), v.double())
     for got in seen:
-        assert_close(got, want, "attention", like=q, what="the result of the attend passed")
+        assert_attended(got, q, k, v, "the result of the attend passed")
 
 
 @task("generate")

@@ -21,6 +21,7 @@ from grader.suite import (
     expect,
     task,
 )
+from reference import honest
 from reference import layernorm as oracle
 
 FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
@@ -80,20 +81,20 @@ def assert_forward(
     """Compare y, mean and rstd with the oracle; ``near`` says which case this is."""
     width = x.shape[-1]
     want = oracle.layer_norm_forward(x, weight, bias, eps)
-    # What torch itself loses in float32 is no mistake; statistics are float32 for every dtype.
-    trusted = torch.native_layer_norm(x.float(), (width,), weight.float(), bias.float(), eps)
+    # What honest float32 loses is no mistake; statistics are float32 for every dtype.
+    trusted = honest.layer_norms(x, weight, bias, eps)
+    sizes = None, honest.mean_size(x).reshape(-1), None  # a mean near 0 is not a small sum
     for index, what in enumerate(("y", "mean", "rstd")):
         dtype = FP32 if index else x.dtype
-        wide = trusted[index].reshape(want[index].shape) if dtype == FP32 else None
-        note = f"{what}{near}"
         assert_close(
             got[index],
             want[index],
             "elementwise",
             dtype=dtype,
             inner=width,
-            trusted=wide,
-            what=note,
+            trusted=[way[index] for way in trusted] if dtype == FP32 else (),
+            scale=sizes[index],
+            what=f"{what}{near}",
         )
 
 
@@ -106,9 +107,15 @@ def test_rows_are_normalised(student, draw, rows, width):
     got = expect(student.layer_norm_forward(x, weight, bias, EPS), tuple[Tensor, ...])
 
     check(len(got) == 3, f"three tensors should come back: y, mean and rstd, not {len(got)}")
-    want = oracle.layer_norm_forward(x, weight, bias, EPS)[0]
-    trusted = torch.nn.functional.layer_norm(x, (width,), weight, bias, EPS)
-    assert_close(got[0], want, "elementwise", like=x, inner=width, trusted=trusted, what="y")
+    assert_y(got[0], x, weight, bias)
+
+
+def assert_y(got: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float = EPS) -> None:
+    """Compare y, in float32, with the oracle."""
+    want = oracle.layer_norm_forward(x, weight, bias, eps)[0]
+    trusted = [y for y, _, _ in honest.layer_norms(x, weight, bias, eps)]
+    note = {"inner": x.shape[-1], "trusted": trusted, "what": "y"}
+    assert_close(got, want, "elementwise", like=x, **note)
 
 
 @task("forward", weight=2)
@@ -118,8 +125,8 @@ def test_mean_and_rstd_are_returned(student, draw):
 
     _, mean, rstd = normalised(student, x, weight, bias)
 
-    want = oracle.layer_norm_forward(x, weight, bias, EPS)
-    assert_close(mean, want[1], "elementwise", dtype=FP32, inner=64, what="mean")
+    want, size = oracle.layer_norm_forward(x, weight, bias, EPS), honest.mean_size(x)
+    assert_close(mean, want[1], "elementwise", dtype=FP32, inner=64, scale=size, what="mean")
     assert_close(rstd, want[2], "elementwise", dtype=FP32, inner=64, what="rstd")
 
 
@@ -298,6 +305,19 @@ def test_leading_axes_of_any_strides(student, draw, swapped):
 
 
 @task("forward")
+@pytest.mark.parametrize("width", [26, 700])
+def test_weight_and_bias_of_any_strides(student, draw, width):
+    """weight and bias may be views: a column of something wider, or one number for all columns."""
+    x, (weight, bias) = rows_of(draw, 5, width), affine(draw, width)
+    column, number = laid_out(weight[None], "strided columns")[0], bias[:1].expand(width)
+
+    got = normalised(student, x, column, number)
+    assert_forward(got, x, weight, number)
+    got = normalised(student, x, number, column)
+    assert_forward(got, x, number, weight)
+
+
+@task("forward")
 def test_nan_stays_in_its_row(student, draw):
     """A row with NaN in it is lost; the rows beside it are not."""
     x, (weight, bias) = rows_of(draw, 6, 50), affine(draw, 50)
@@ -305,10 +325,13 @@ def test_nan_stays_in_its_row(student, draw):
 
     got = normalised(student, x, weight, bias)
 
-    for result, want in zip(got, oracle.layer_norm_forward(x, weight, bias, EPS), strict=True):
-        kept = [row for row in range(6) if row not in (2, 4)]
+    kept = [row for row in range(6) if row not in (2, 4)]
+    sizes = None, honest.mean_size(x[kept]), None
+    wants = oracle.layer_norm_forward(x, weight, bias, EPS)
+    for result, want, scale in zip(got, wants, sizes, strict=True):
         check(result.shape == want.shape, "a result has the wrong shape")
-        assert_close(result[kept], want[kept], "elementwise", inner=50, what="a row without NaN")
+        note = {"inner": 50, "scale": scale, "what": "a row without NaN"}
+        assert_close(result[kept], want[kept], "elementwise", **note)
     # Not rstd: a floor under the variance may have taken the NaN away.
     lost = bool(got[0][[2, 4]].isnan().all()) and bool(got[1][[2, 4]].isnan().all())
     check(lost, "of a row with NaN, y and mean should be NaN")
@@ -510,32 +533,20 @@ def differentiated(student: Any, dy: Any, x: Any, weight: Any, mean: Any, rstd: 
     return expect(student.layer_norm_backward(dy, x, weight, mean, rstd), Triple)
 
 
-def trusted_backward(
-    dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
-) -> tuple[Tensor, ...]:
-    """Return torch's own gradients in float32, whose errors are no mistakes."""
-    shape = (*x.shape[:-1], 1)
-    given = (dy.float(), x.float(), (x.shape[-1],), mean.reshape(shape), rstd.reshape(shape))
-    affine_like = weight.float()
-    operator = torch.ops.aten.native_layer_norm_backward
-    return operator(*given, affine_like, affine_like, [True, True, True])
-
-
 def assert_backward(
     got: Triple, dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
 ) -> None:
     """Compare dx, dweight and dbias with the oracle."""
     want = oracle.layer_norm_backward(dy, x, weight, mean, rstd)
-    trusted = list(trusted_backward(dy, x, weight, mean, rstd))
+    trusted = honest.layer_norm_gradients(dy, x, weight, mean, rstd)
     # In a row of one or two elements dx is what is left of equal numbers: 0 but for rounding.
-    if x.shape[-1] <= 2:
-        size = (rstd.double().max() * (dy.double() * weight.double()).abs().max()).item()
-        trusted[0] = want[0] + 1e-6 * size
+    sizes = honest.gradient_sizes(dy, x, weight, mean, rstd)
     inner = (x.shape[-1], mean.numel(), mean.numel())
     for index, what in enumerate(("dx", "dweight", "dbias")):
         dtype = weight.dtype if index else x.dtype
-        wide = trusted[index] if dtype == FP32 else None
-        note = {"dtype": dtype, "inner": max(inner[index], 1), "trusted": wide, "what": what}
+        note: dict[str, Any] = {"dtype": dtype, "inner": max(inner[index], 1), "what": what}
+        if dtype == FP32:
+            note |= {"trusted": [way[index] for way in trusted], "scale": sizes[index]}
         assert_close(got[index], want[index], "backward", **note)
 
 
@@ -702,6 +713,19 @@ def test_gradients_for_any_strides_of_dy(student, draw, layout):
 
 
 @task("backward")
+@pytest.mark.parametrize("expanded", [True, False], ids=["one number", "a column"])
+def test_gradients_for_a_weight_of_any_strides(student, draw, expanded):
+    """weight may be a view: a column of something wider, or one number for all columns."""
+    dy, x, weight, *rest = backward_case(draw, 6, 39)
+    view = weight[:1].expand(39) if expanded else laid_out(weight[None], "strided columns")[0]
+    case = (dy, x, view, *rest)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward")
 def test_gradients_for_an_expanded_x(student, draw):
     """x may hold one row several times; the rows of dx differ all the same."""
     x, dy, weight = rows_of(draw, 1, 45).expand(4, 45), draw.normal(4, 45), draw.normal(45)
@@ -819,8 +843,7 @@ def test_layer_norm_gives_y(student, draw, options):
 
     got = expect(student.layer_norm(x, weight, bias, **options), Tensor)
 
-    want = oracle.layer_norm_forward(x, weight, bias, options.get("eps", 1e-5))[0]
-    assert_close(got, want, "elementwise", like=x, inner=31, what="y")
+    assert_y(got, x, weight, bias, options.get("eps", 1e-5))
 
 
 @task("backward")
@@ -853,11 +876,13 @@ def assert_gradients(
 ) -> None:
     found = expect(got, tuple[Tensor, Tensor, Tensor], "the gradients of x, weight and bias")
     want = oracle.gradients(x, weight, bias, dy, eps)
-    trusted = trusted_backward(dy, x, weight, *statistics(x, eps))
+    case = dy, x, weight, *statistics(x, eps)
+    trusted, sizes = honest.layer_norm_gradients(*case), honest.gradient_sizes(*case)
     of = (x, weight, bias)
     for index, what in enumerate(("x", "weight", "bias")):
-        wide = trusted[index] if of[index].dtype == FP32 else None
-        note = {"like": of[index], "inner": x.shape[-1], "trusted": wide}
+        note: dict[str, Any] = {"like": of[index], "inner": x.shape[-1]}
+        if of[index].dtype == FP32:
+            note |= {"trusted": [way[index] for way in trusted], "scale": sizes[index]}
         assert_close(found[index], want[index], "backward", **note, what=f"the gradient of {what}")
 
 

@@ -259,7 +259,7 @@ def dense(
 
 def loosened(got: Any, want: Tensor, like: Tensor, inner: int, what: str, case: str) -> None:
     """Compare; in bfloat16 each term of a sum over ranks is rounded, as the sum is."""
-    trusted = want.to(like.dtype) if like.dtype == BFLOAT16 else None
+    trusted = want.to(like.dtype) if like.dtype == BFLOAT16 else ()
     assert_close(got, want, case, like=like, inner=inner, trusted=trusted, what=what)
 
 

@@ -178,9 +178,11 @@ class Case:
         width = len(p[0])
         return cls(draft, torch.tensor(q).reshape(len(q), width), torch.tensor(p))
 
-    def emit(self, student: Any, seed: int | None, q: Any = None, p: Any = None) -> list[int]:
+    def emit(
+        self, student: Any, seed: int | None, q: Any = None, p: Any = None, generator: Any = None
+    ) -> list[int]:
         """Call the submission once, and check the form of its answer."""
-        generator = None if seed is None else seeded(seed)
+        generator = generator if seed is None else seeded(seed)
         q, p = (self.q if q is None else q), (self.p if p is None else p)
         got = expect(
             student.accept_sample(self.draft, q, p, generator), list[int], "the tokens to emit"
@@ -441,6 +443,22 @@ def test_generator_leaves_the_global_one_alone(student, draw):
 
     # Six pairs of lists, alike by accident as above: once in 10**18.
     check(first != again, "a call with a generator seeds torch's global one")
+
+
+@task("sample", weight=2)
+def test_generator_goes_on_from_call_to_call(student, draw):
+    """Each call takes the generator where the last one left it, and leaves it further on."""
+    seed, vocab = secret(draw), 997
+    case = Case([], torch.zeros(0, vocab), torch.full((1, vocab), 1 / vocab))
+    one, another = student.generator(seed), student.generator(seed)
+
+    first, second = (
+        [case.emit(student, None, generator=each) for _ in range(8)] for each in (one, another)
+    )
+
+    # Two of eight draws from 997 are alike by accident often, all of them never.
+    check(len({*map(tuple, first)}) > 3, "draws from one generator gave the same token each time")
+    assert_equal(second, first, "what comes from another generator of that seed")
 
 
 @task("sample")

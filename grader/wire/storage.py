@@ -40,8 +40,19 @@ def place(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def content(item: Any) -> Any:
-    """Return what a watched argument holds: every byte under a tensor, else the value itself."""
-    return whole_storage(item) if isinstance(item, Tensor) else item
+    """Return what a watched argument holds: every byte under a tensor, a generator's state.
+
+    Of lists, tuples and dictionaries, what their items hold; anything else as it is.
+    """
+    if isinstance(item, Tensor):
+        return whole_storage(item)
+    if isinstance(item, torch.Generator):
+        return item.get_state()
+    if type(item) in (list, tuple):
+        return type(item)(map(content, item))
+    if type(item) is dict:
+        return {key: content(value) for key, value in item.items()}
+    return item
 
 
 def held_bytes(device: torch.device) -> int:

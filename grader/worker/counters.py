@@ -10,32 +10,90 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
+)
 
 from grader.wire.channel import MAX_OPERATORS
 
+NO_DISPATCH = torch._C._disabled_torch_dispatch_impl  # pyright: ignore  # of plain tensors
+
 
 class Dispatch(TorchDispatchMode):
-    """A mode whose first operator does not import torch's compiler, which takes seconds."""
+    """Sees each operator; what a tensor subclass of its own kind computes, by what that computes.
+
+    As a mode that may skip torch's compiler it would import it first, which takes seconds.
+    """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
 
+    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if any(kind.__torch_dispatch__ is not NO_DISPATCH for kind in kinds):
+            return NotImplemented  # its own class goes first, and comes here again
+        return self.see(func, args, kwargs or {})
 
-def flop_counter() -> Any:
-    """Return torch's counter, which is told about the one attention that it takes for free."""
-    # Imported here: it brings Triton, and every worker would pay for that.
-    from torch.utils.flop_counter import FlopCounterMode
-
-    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    return FlopCounterMode(display=False, custom_mapping={fused: _attention_flops})
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator and count it."""
+        raise NotImplementedError
 
 
-def _attention_flops(q: Any, k: Any, *shapes: Any, **options: Any) -> int:
-    """Two products of every query [B, H, T, D] with every key [B, G, S, D]: shapes, not tensors."""
-    batch, heads, new, width = q
-    return 4 * batch * heads * new * int(k[2]) * width
+def _let_subclasses_live() -> None:
+    """Let a class below ``Tensor`` be made by its constructor while a mode looks on.
+
+    The constructor makes a tensor by an operator; what a mode has returned is a Python object
+    already, of the plain class. Such memory is seen by the first operator that fills or reads it.
+    """
+    made = torch.Tensor.__new__
+
+    # The compiler holds a function in this place against one of its own, unless it takes anything.
+    def new(*args: Any, **kwargs: Any) -> Any:
+        if args[0] is torch.Tensor or not torch._C._len_torch_dispatch_stack():  # pyright: ignore
+            return made(*args, **kwargs)
+        with _disable_current_modes():
+            return made(*args, **kwargs)
+
+    torch.Tensor.__new__ = new
+
+
+_let_subclasses_live()
+
+
+class Flops(Dispatch):
+    """Floating point operations by the formulas of torch's own counter.
+
+    That counter is itself a mode whose first operator imports the compiler. It takes one attention
+    for free, whose formula is ours.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Imported here: it brings Triton, and every worker would pay for that.
+        from torch.utils.flop_counter import flop_registry
+
+        fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        self._formulas: dict[Any, Any] = {**flop_registry, fused: _attention_flops}
+        self.total = 0
+
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run it; what is made of others that have formulas is taken apart."""
+        formula = self._formulas.get(func.overloadpacket)
+        if formula is None:
+            with self:
+                out = func.decompose(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
+        out = func(*args, **kwargs)
+        if formula is not None:
+            self.total += formula(*args, **kwargs, out_val=out)
+        return out
+
+
+def _attention_flops(q: Any, k: Any, *tensors: Any, **options: Any) -> int:
+    """Two products of every query [B, H, T, D] with every key [B, G, S, D]."""
+    return 4 * q.numel() * int(k.shape[2])
 
 
 class Largest(Dispatch):
@@ -45,8 +103,9 @@ class Largest(Dispatch):
         super().__init__()
         self.elements = 0
 
-    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run it, and look at what it returns."""
+        out = func(*args, **kwargs)
         for item in out if isinstance(out, tuple | list) else (out,):
             if isinstance(item, torch.Tensor) and item.layout == torch.strided:
                 size = item.untyped_storage().nbytes() // item.element_size()
@@ -61,12 +120,13 @@ class Operators(Dispatch):
         super().__init__()
         self.seen: dict[str, int] = {}
 
-    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run it, and note its name and sizes."""
+        out = func(*args, **kwargs)
         space, name = str(func).split(".")[:2]
         known = name if space == "aten" else f"{space}.{name}"
         if known in self.seen or len(self.seen) < MAX_OPERATORS:
-            size = most_elements((args, list((kwargs or {}).values()), out))
+            size = most_elements((args, list(kwargs.values()), out))
             self.seen[known] = max(self.seen.get(known, 0), size)
         return out
 

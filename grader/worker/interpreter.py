@@ -43,6 +43,8 @@ def mend() -> None:
     tuner._bench = lambda *_args, **_kwargs: [0.0, 0.0, 0.0]
     executor = interpreter.GridExecutor
     executor.__init__ = _with_tuple_grid(executor.__init__)
+    tl.core.block_type.__init__ = _known_type(tl.core.block_type.__init__)
+    tl.core.tensor.__init__ = _known_shape(tl.core.tensor.__init__)
     once = _Once(interpreter._patch_lang, interpreter._LangPatchScope, (tl, tl.core))
     interpreter._patch_lang = once.patch
     executor.__call__ = _unobserved(once.launching(executor.__call__))
@@ -101,7 +103,7 @@ class _Once:
         @functools.wraps(method)
         def launch(*args: Any, **kwargs: Any) -> None:
             before = self._patched()
-            self._launch.patched = set[int]()
+            self._launch.patched, self._launch.seen = set[int](), dict[int, set[int]]()
             try:
                 method(*args, **kwargs)
             finally:
@@ -111,15 +113,23 @@ class _Once:
 
     def patch(self, function: Any) -> Any:
         """Patch the modules that a function sees, unless this launch has."""
-        visible = {id(value) for value in function.__globals__.values()}
-        seen = {id(module) for module in self._namespaces} & visible
         patched = self._patched()
         if patched is None:
             return self._patch(function)
+        seen = self._seen_by(function)
         if patched and seen <= patched:
             return self._nothing()
         patched |= seen
         return self._patch(function)
+
+    def _seen_by(self, function: Any) -> set[int]:
+        """Return which of the modules a function sees; a launch asks once for each file."""
+        names = function.__globals__
+        known = self._launch.seen
+        if id(names) not in known:
+            visible = {id(value) for value in names.values()}
+            known[id(names)] = {id(module) for module in self._namespaces} & visible
+        return known[id(names)]
 
     def _patched(self) -> set[int] | None:
         return getattr(self._launch, "patched", None)
@@ -136,6 +146,39 @@ def _by_name(find: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return found[kind.name]
 
     return dtype
+
+
+def _known_type(method: Callable[..., None]) -> Callable[..., None]:
+    """Keep what a type of blocks works out: its name takes longer than most operators."""
+    known: dict[Any, dict[str, Any]] = {}
+
+    @functools.wraps(method)
+    def init(self: Any, element_ty: Any, shape: Any) -> None:
+        lengths = tuple(getattr(length, "value", length) for length in shape)
+        key = element_ty.name, lengths
+        if any(type(length) is not int for length in lengths):
+            method(self, element_ty, shape)  # says what is wrong with them
+        elif key in known:
+            vars(self).update(known[key])
+        else:
+            method(self, element_ty, shape)
+            known[key] = {**vars(self)}
+
+    return init
+
+
+def _known_shape(method: Callable[..., None]) -> Callable[..., None]:
+    """Keep what a tensor works out from its type."""
+    known: dict[str, dict[str, Any]] = {}
+
+    @functools.wraps(method)
+    def init(self: Any, handle: Any, type: Any) -> None:
+        if type.name not in known:
+            method(self, handle, type)
+            known[type.name] = {**vars(self)}
+        vars(self).update(known[type.name], handle=handle, type=type)
+
+    return init
 
 
 def _with_index(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:

@@ -20,7 +20,7 @@ import torch
 from grader.wire.channel import Channel
 from grader.wire.codec import Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
-from grader.wire.storage import content, held_bytes, odd_tensor, place
+from grader.wire.storage import content, held_bytes, odd_tensor, place, whole_storage
 from grader.worker import probes
 from grader.worker.faults import describe
 
@@ -147,6 +147,8 @@ class Worker:
                 return getattr(self.objects[header["object"]], header["name"])
             case "handle":
                 return self._target(header["target"])
+            case "generator":
+                return torch.Generator(self.device).manual_seed(header["seed"])
             case "held":
                 return held_bytes(self.device)
             case "probe":
@@ -171,7 +173,7 @@ class Worker:
                 return public(self.module, name, Path(self.file).name)
             case ["given", module, name]:
                 return getattr(self.given[module], name)
-            case ["gradients" | "together" | "gradients_together" as way, name]:
+            case [str(way), name] if way in WAYS:
                 function = public(self.module, name, Path(self.file).name)
                 return functools.partial(WAYS[way], function)
             case ["object", number, "__call__"]:
@@ -261,7 +263,25 @@ def gradients_together(function: Any, *cases: Any) -> Any:
     ]
 
 
-WAYS = {"gradients": gradients, "together": together, "gradients_together": gradients_together}
+def overwritten(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a copy of what the function gives, and turn every bit of what it gave."""
+    result = function(*args, **kwargs)
+    items = result if isinstance(result, tuple | list) else (result,)
+    tensors = [item for item in items if isinstance(item, torch.Tensor)]
+    copies = {id(tensor): tensor.detach().clone() for tensor in tensors}
+    with torch.autograd.grad_mode.inference_mode():  # what was made in it takes no writing outside
+        for tensor in tensors:
+            whole_storage(tensor).bitwise_not_()
+    kept = [copies.get(id(item), item) for item in items]
+    return type(result)(kept) if isinstance(result, tuple | list) else kept[0]
+
+
+WAYS = {
+    "gradients": gradients,
+    "gradients_together": gradients_together,
+    "overwritten": overwritten,
+    "together": together,
+}
 
 
 def public(module: ModuleType | None, name: str, file: str) -> Any:

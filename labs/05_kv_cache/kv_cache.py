@@ -81,7 +81,10 @@ def attend(
     k: Tensor,  # [B, G, S, D], all tokens so far, the new ones last
     v: Tensor,  # [B, G, S, D]
 ) -> Tensor:  # [B, H, T, D]
-    """Causal attention: the last query sees the last key; head h reads key head h // (H / G)."""
+    """Causal attention: the last query sees the last key; head h reads key head h // (H / G).
+
+    Scores and softmax are float32 for every dtype; the result has the dtype of q.
+    """
     raise NotImplementedError("attend: attend")
 
 

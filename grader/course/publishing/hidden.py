@@ -110,11 +110,12 @@ def lines_of(content: bytes) -> Iterator[tuple[int, str]]:
 def hidden_lines(files: Files) -> Hidden:
     """Index the telling lines of all files that are hidden, but for the harmless ones."""
     found: dict[str, list[Place]] = {}
+    known: dict[bytes, str] = {}  # wrong answers share most of their functions
     for path in sorted(filter(is_hidden, files)):
         for number, line in lines_of(files[path]):
             for form in telling(line) - harmless():
                 found.setdefault(form, []).append(Place(path, number))
-        for shape in shapes(whole(files, path)) if path.endswith(".py") else ():
+        for shape in shapes(whole(files, path), known) if path.endswith(".py") else ():
             found.setdefault(shape.digest, []).append(Place(path, shape.line))
     return {form: tuple(places) for form, places in found.items()}
 

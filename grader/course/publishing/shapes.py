@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,22 +22,40 @@ class Shape:
     digest: str
 
 
-def shapes(content: bytes) -> Iterator[Shape]:
-    """Give the shape of each function of some size; none where there is no Python."""
+def shapes(content: bytes, known: dict[bytes, str] | None = None) -> Iterator[Shape]:
+    """Give the shape of each function of some size; none where there is no Python.
+
+    ``known`` is added to: the digests of functions by their lines, which many files may share.
+    """
+    known = {} if known is None else known
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of old escapes, in text of others
             tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for node in ast.walk(tree):
+    lines = content.splitlines()
+    for node in _functions(tree):
+        last = node.end_lineno or node.lineno
+        text = b"\n".join(lines[node.lineno - 1 : last])
+        if text not in known:
+            known[text] = _digest(node)
+        if known[text]:
+            yield Shape(node.lineno, last, node.name, known[text])
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Give all functions: they are statements, and only statements hold others."""
+    left: deque[ast.AST] = deque([tree])
+    while left:
+        node = left.popleft()
         if isinstance(node, Function):
-            digest = _digest(node)
-            if digest:
-                yield Shape(node.lineno, node.end_lineno or node.lineno, node.name, digest)
+            yield node
+        for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+            left.extend(getattr(node, part, ()))
 
 
-def _digest(function: Function) -> str:
+def _digest(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     body = function.body[ast.get_docstring(function, clean=False) is not None :]
     nodes = [inner for statement in body for inner in ast.walk(statement)]
     if len(nodes) < LEAST:

@@ -76,7 +76,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     out = torch.empty_like(q)
     for h in range(heads):
         g = h * k.shape[1] // heads
-        scores = (q[:, h] @ k[:, g].mT).float() * q.shape[3] ** -0.5 + bias
+        scores = q[:, h].float() @ k[:, g].float().mT * q.shape[3] ** -0.5 + bias
         out[:, h] = scores.softmax(-1).to(v.dtype) @ v[:, g]
     return out
 

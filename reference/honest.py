@@ -1,0 +1,270 @@
+"""What right float32 arithmetic may come to: one case, computed in many orders and writings.
+
+A limit that one implementation sets is as loose or as tight as that one's luck. So suites take the
+worst of several: sums in lanes, in tiles and backwards, one or two passes, scores scaled before or
+after their product. What depends on luck even so, since the input magnifies each rounding, is told
+from the input's condition: the last of the results is the truth, off by what a rounding of each
+score or of each mean makes of it.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from reference import attention as exact
+from reference import layernorm, llama
+
+UNIT = 2.0**-24  # the largest relative error of one rounding to float32
+BLOCKS = (16, 256, 2048)
+MOST_STEPS = 128  # of a loop over blocks: a test should not wait for its limit
+LARGE = 1 << 18  # scores of a head: with more of them fewer ways will do
+
+Sum = Callable[[Tensor], Tensor]  # over the last axis
+
+
+# --- sums ------------------------------------------------------------------------------------
+
+
+def in_lanes(x: Tensor, block: int) -> Tensor:  # [..., N] -> [...]
+    """Add block after block to an accumulator of that many lanes, then its lanes."""
+    # numpy adds along an axis that is not the last one number by number, in x's dtype.
+    return torch.from_numpy(_blocks(x, block).numpy().sum(-2)).sum(-1)
+
+
+def in_tiles(x: Tensor, block: int) -> Tensor:  # [..., N] -> [...]
+    """Add the sum of each block to that of those before it."""
+    sums = _blocks(x, block).sum(-1)
+    return torch.from_numpy(sums.numpy().cumsum(-1))[..., -1]
+
+
+def _blocks(x: Tensor, block: int) -> Tensor:  # [..., N] -> [..., blocks, block]
+    padding = -x.shape[-1] % block
+    return torch.nn.functional.pad(x, (0, padding)).unflatten(-1, (-1, block)).contiguous()
+
+
+def sums(width: int) -> list[Sum]:
+    """Return ways to add up ``width`` numbers, each of its own order."""
+    blocks = [block for block in BLOCKS if block < width]
+    return [
+        lambda x: x.sum(-1),
+        lambda x: x.flip(-1).sum(-1),
+        *(_by(order, block) for block in blocks for order in (in_lanes, in_tiles)),
+    ]
+
+
+def _steps(width: int) -> list[int]:
+    """Return the blocks that are smaller than a width, and take not too long to get through it."""
+    return [block for block in BLOCKS if block < width <= block * MOST_STEPS]
+
+
+def _by(order: Callable[[Tensor, int], Tensor], block: int) -> Sum:
+    return lambda x: order(x, block)
+
+
+# --- layer norm ------------------------------------------------------------------------------
+
+Results = tuple[Tensor, Tensor, Tensor]
+
+
+def layer_norms(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> list[Results]:
+    """Return y [..., N], mean [M] and rstd [M] in float32, as each honest way has them."""
+    width = x.shape[-1]
+    wide, w, b = x.float(), weight.float(), bias.float()
+    found = [torch.native_layer_norm(wide, (width,), w, b, eps)]
+    moments = [_two_passes(wide, add) for add in sums(width)]
+    moments += [_welford(wide, block) for block in _steps(width)]
+    for mean, variance in moments:
+        rstd = (variance + eps).rsqrt()
+        found.append(((wide - mean[..., None]) * rstd[..., None] * w + b, mean, rstd))
+    found.append(_one_rounding(x, weight, bias, eps))
+    return [(y, mean.reshape(-1), rstd.reshape(-1)) for y, mean, rstd in found]
+
+
+def _two_passes(x: Tensor, add: Sum) -> tuple[Tensor, Tensor]:
+    mean = add(x) / x.shape[-1]
+    return mean, add((x - mean[..., None]).square()) / x.shape[-1]
+
+
+def _welford(x: Tensor, block: int) -> tuple[Tensor, Tensor]:
+    """Merge the moments of one block after the other (Chan et al. 1979)."""
+    mean, squares, count = torch.zeros(x.shape[:-1]), torch.zeros(x.shape[:-1]), 0
+    for part in x.split(block, -1):
+        own = part.mean(-1)
+        apart, both = own - mean, count + part.shape[-1]
+        squares = squares + (part - own[..., None]).square().sum(-1)
+        squares = squares + apart.square() * (count * part.shape[-1] / both)
+        mean, count = mean + apart * (part.shape[-1] / both), both
+    return mean, squares / count
+
+
+def _one_rounding(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Results:
+    """Return the truth, off by a rounding of all that a mean is the sum of, and of x itself."""
+    y, mean, rstd = layernorm.layer_norm_forward(x, weight, bias, eps)
+    size = x.double().abs()
+    typical = mean_size(x)
+    spread = rstd.reshape(typical.shape)[..., None] * weight.double().abs()
+    return (
+        y + UNIT * (size + 2 * typical[..., None]) * spread,
+        mean + UNIT * typical.reshape(-1),
+        rstd * (1 + UNIT),
+    )
+
+
+def mean_size(x: Tensor) -> Tensor:  # [..., N] -> [...]
+    """Return how large the terms are that a row's mean is made of, in float64."""
+    return x.double().abs().mean(-1)
+
+
+def layer_norm_gradients(
+    dy: Tensor,  # [..., N]
+    x: Tensor,  # [..., N]
+    weight: Tensor,  # [N]
+    mean: Tensor,  # [M]
+    rstd: Tensor,  # [M]
+) -> list[Results]:
+    """Return dx [..., N], dweight [N] and dbias [N] in float32, as each honest way has them."""
+    width = x.shape[-1]
+    upstream, given = (part.float().reshape(-1, width) for part in (dy, x))
+    w, spread = weight.float(), rstd[:, None]
+    normal = (given - mean[:, None]) * spread
+    inner = upstream * w
+    found: list[Results] = []
+    ways = sums(width), sums(mean.numel())
+    for along, down in itertools.zip_longest(*ways, fillvalue=ways[0][0]):
+        level, slope = along(inner) / width, along(inner * normal) / width
+        dx = spread * (inner - level[:, None] - normal * slope[:, None])
+        columns = [(upstream * normal).T.contiguous(), upstream.T.contiguous()]
+        found.append((dx.reshape(x.shape), down(columns[0]), down(columns[1])))
+    shape = (*x.shape[:-1], 1)
+    operator = torch.ops.aten.native_layer_norm_backward
+    statistics = mean.reshape(shape), rstd.reshape(shape)
+    found.append(operator(dy.float(), x.float(), (width,), *statistics, w, w, [True, True, True]))
+    return found
+
+
+def gradient_sizes(dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor) -> Results:
+    """Return how large the terms are whose sums dx, dweight and dbias are, in float64."""
+    width = x.shape[-1]
+    upstream, given = (part.double().reshape(-1, width) for part in (dy, x))
+    spread = rstd.double()[:, None]
+    normal = ((given - mean.double()[:, None]) * spread).abs()
+    inner = (upstream * weight.double()).abs()
+    level, slope = inner.mean(-1, keepdim=True), (inner * normal).mean(-1, keepdim=True)
+    dx = spread * (inner + level + normal * slope)
+    return dx.reshape(x.shape), (upstream.abs() * normal).sum(0), upstream.abs().sum(0)
+
+
+# --- rms norm --------------------------------------------------------------------------------
+
+
+def norm_rounded_twice(x: Tensor, weight: Tensor, eps: float) -> Tensor:  # [..., E], [E] -> same
+    """Round to the dtype of x before the weight too, as transformers does."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    normal = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
+    return (normal.to(x.dtype) * weight).to(x.dtype)
+
+
+def rms_norms(x: Tensor, weight: Tensor, eps: float) -> list[Tensor]:
+    """Return the norm in x's dtype, as each honest way has it."""
+    return [llama.rms_norm(x, weight, eps), norm_rounded_twice(x, weight, eps)]
+
+
+# --- attention -------------------------------------------------------------------------------
+
+
+def attentions(
+    q: Tensor,  # [B, H, T, D] float32
+    k: Tensor,  # [B, G, S, D]
+    v: Tensor,  # [B, G, S, D]
+    causal: bool = False,
+    scale: float | None = None,
+    *,
+    tile: int = 0,
+) -> list[tuple[Tensor, Tensor]]:  # o [B, H, T, D], lse [B, H, T] of each
+    """Return attention in float32, as each honest way has it; ``tile`` is one more to go by."""
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
+    root = math.sqrt(abs(factor))
+    tiles = [*([tile] if tile else []), *_steps(k.shape[2])]
+    if q.shape[2] * k.shape[2] > LARGE:
+        return [
+            exact.attend_in_kind(q, k, v, causal, scale),
+            *(_in_tiles(q * factor, k, v, causal, size, 1.0) for size in tiles[-1:]),
+            _scores_rounded(q, k, v, causal, factor),
+        ]
+    return [
+        exact.attend_in_kind(q, k, v, causal, scale),
+        exact.attend_in_kind(q * factor, k, v, causal, 1.0),
+        exact.attend_in_kind(q * math.copysign(root, factor), k * root, v, causal, 1.0),
+        exact.attend_in_kind(q.flip(-1), k.flip(-1), v, causal, scale),
+        *(_in_tiles(q * factor, k, v, causal, size, 1.0) for size in tiles),
+        *(_in_tiles(q, k, v, causal, size, factor) for size in (*tiles[:1], 1 << 30)),
+        *(_by_merges(q, k, v, causal, size, factor) for size in tiles[:1]),
+        _scores_rounded(q, k, v, causal, factor),
+    ]
+
+
+def _in_tiles(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool, tile: int, factor: float
+) -> tuple[Tensor, Tensor]:
+    """Go over the keys a tile at a time, by powers of two, as kernels do (arXiv:2205.14135)."""
+    repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
+    best = torch.full((*q.shape[:3], 1), -math.inf)
+    total, o = torch.zeros_like(best), torch.zeros_like(q)
+    factor = torch.tensor(factor * math.log2(math.e), dtype=torch.float32).item()
+    last = torch.arange(context - new, context)[:, None] if causal else torch.tensor(context)
+    for start in range(0, context, tile):
+        keys, values = (x[:, :, start : start + tile].repeat_interleave(repeats, 1) for x in (k, v))
+        places = torch.arange(start, start + keys.shape[2])
+        scores = (q @ keys.mT * factor).masked_fill(places > last, -math.inf)
+        higher = torch.maximum(best, scores.amax(-1, keepdim=True))
+        safe = higher.masked_fill(higher == -math.inf, 0.0)
+        weights, shrink = torch.exp2(scores - safe), torch.exp2(best - safe)
+        total = total * shrink + weights.sum(-1, keepdim=True)
+        o, best = o * shrink + weights @ values, higher
+    lse = (best + torch.log2(total)) * math.log(2)
+    return torch.where(total > 0, o / total, 0.0), lse[..., 0]
+
+
+def _by_merges(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool, tile: int, factor: float
+) -> tuple[Tensor, Tensor]:
+    """Attend to each tile of keys by itself, and merge the results by their log-sum-exp."""
+    repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
+    o, lse = torch.zeros_like(q), torch.full(q.shape[:3], -math.inf)
+    last = torch.arange(context - new, context)[:, None] if causal else torch.tensor(context)
+    for start in range(0, context, tile):
+        keys, values = (x[:, :, start : start + tile].repeat_interleave(repeats, 1) for x in (k, v))
+        places = torch.arange(start, start + keys.shape[2])
+        scores = (q @ keys.mT * factor).masked_fill(places > last, -math.inf)
+        whole = torch.logaddexp(lse, scores.logsumexp(-1))
+        before = torch.exp(lse - whole.masked_fill(whole == -math.inf, 0.0))[..., None]
+        here = torch.softmax(scores, -1).nan_to_num() @ values
+        o, lse = o * before + here * (1 - before), whole
+    return o, lse
+
+
+def _scores_rounded(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool, factor: float
+) -> tuple[Tensor, Tensor]:
+    """Return the truth, off by what errors of single scores come to, each of its own sign.
+
+    Key j moves o by its weight, its score's error and v_j - o; a score is off by one rounding of
+    the sizes that it is the sum of.
+    """
+    o, lse = exact.attend(q, k, v, causal, factor)
+    repeats = q.shape[1] // k.shape[1]
+    keys, values = (x.double().repeat_interleave(repeats, 1) for x in (k, v))
+    scores = q.double() @ keys.mT * factor
+    safe = lse.masked_fill(lse == -math.inf, math.inf)[..., None]
+    weights = torch.exp(scores - safe)
+    if causal:
+        weights = weights.tril(k.shape[2] - q.shape[2])
+    sizes = q.double().abs() @ keys.abs().mT * abs(factor)
+    moved = (weights.nan_to_num(0.0, 0.0) * sizes * UNIT).square()
+    apart = moved @ values.square() - 2 * o * (moved @ values)
+    apart = apart + o.square() * moved.sum(-1, keepdim=True)
+    of_lse = moved.sum(-1).sqrt() + UNIT * torch.where(lse.isfinite(), lse.abs(), 0.0)
+    return o + apart.clamp_min(0.0).sqrt(), lse + of_lse

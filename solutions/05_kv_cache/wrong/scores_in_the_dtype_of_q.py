@@ -1,0 +1,13 @@
+"""Scores are products in the dtype of q, scaled when they have overflowed.
+
+Fails: attend
+"""
+
+LINES = {
+    "attend": r"""
+-     return F.scaled_dot_product_attention(q, k, v, attn_mask=causal, enable_gqa=True)
++     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
++     scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~causal, -torch.inf)
++     return scores.softmax(-1, dtype=torch.float32).to(v.dtype) @ v
+""",
+}

@@ -1,0 +1,138 @@
+"""`lab check --margins`: how far right and wrong answers stay from the limits of tests."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import test_check
+from test_check import Judge
+
+from grader.cli.margins import print_margins
+from grader.labs.lab import Lab
+from grader.labs.results import Measured, Report
+from grader.prove.check import Judges, check_labs
+from grader.prove.findings import CheckReport, Outcome
+
+lab = test_check.lab
+NEAR = {"01_numbers": 0.1, "shift.py": 0.2, "adds_one.py": 500.0}
+
+
+class Measuring(Judge):
+    """Says of each answer how close its doubles come to their limit."""
+
+    def __init__(self, shares: dict[str, float]) -> None:
+        super().__init__()
+        self.shares = shares
+
+    def __call__(
+        self, lab: Lab, source: Path, *, on_event: Callable[[str, Any], None], **options: Any
+    ) -> Report:
+        share = self.shares.get(source.name)
+        closest = {"what": "twice", "by": "whole", "error": 1e-6 * (share or 0), "limit": 1e-6}
+        item = {"suite": "hidden", "test": "test_double", "closest": closest}
+        on_event("measured", [item] if share is not None else [])
+        return super().__call__(lab, source, on_event=on_event, **options)
+
+
+def prove(lab: Lab, judge: Judge, **options: Any) -> CheckReport:
+    return check_labs([lab], judges=Judges(judge), seeds=1, margins=True, **options)
+
+
+def warned(report: CheckReport) -> list[str]:
+    return [item.rule for item in report.findings if item.outcome is Outcome.WARNING]
+
+
+def test_nearest_answers_on_either_side_are_told(lab: Lab) -> None:
+    report = prove(lab, Measuring(NEAR))
+
+    (margin,) = report.margins
+    assert margin.right is not None
+    assert margin.wrong is not None
+    assert (margin.right.file, margin.right.measured.share) == (test_check.VARIANT_FILE, 0.2)
+    assert (margin.wrong.file, round(margin.wrong.measured.share)) == (test_check.WRONG_FILE, 500)
+    assert not margin.is_narrow
+    assert (warned(report), report.exit_code) == ([], 0)
+
+
+def test_nothing_is_told_unless_asked(lab: Lab) -> None:
+    report = check_labs([lab], judges=Judges(Measuring(NEAR | {"shift.py": 0.9})))
+
+    assert (report.margins, warned(report)) == ((), [])
+
+
+def test_no_test_of_a_wrong_answer_is_left_out(lab: Lab) -> None:
+    judge = Measuring(NEAR)
+
+    prove(lab, judge)
+
+    assert judge.cut == set()
+
+
+def test_a_right_answer_near_the_limit_is_a_warning(lab: Lab) -> None:
+    report = prove(lab, Measuring(NEAR | {"shift.py": 0.4}))
+
+    assert warned(report) == ["right answers keep away from the limit"]
+    found = next(item for item in report.findings if item.outcome is Outcome.WARNING)
+    assert found.file == "hidden test_double"
+    assert (
+        found.got == f"0.4 of the limit 1.0e-06 (whole, twice), {test_check.VARIANT_FILE}, seed 1"
+    )
+    assert report.exit_code == 0
+
+
+def test_a_wrong_answer_that_only_a_narrow_limit_tells_is_a_failure(
+    lab: Lab,
+) -> None:
+    report = prove(lab, Measuring(NEAR | {"adds_one.py": 2.0}))
+
+    assert warned(report) == ["wrong answers exceed the limit clearly"]
+    # Its public test failed too, and by no number.
+    assert report.exit_code == 0
+    test_check.edit(lab, test_check.WRONG_FILE, "x + 1", "x + 2")
+
+    class Numbers(Measuring):
+        """Measures the public test as well."""
+
+        def __call__(self, lab: Lab, source: Path, *, on_event: Any, **options: Any) -> Report:
+            def hear(event: str, data: Any) -> None:
+                if event == "measured":
+                    data = [
+                        *data,
+                        *({**item, "test": "test_public", "suite": "public"} for item in data),
+                    ]
+                on_event(event, data)
+
+            return super().__call__(lab, source, on_event=hear, **options)
+
+    report = prove(lab, Numbers(NEAR | {"adds_one.py": 2.0}))
+
+    assert [item.rule for item in report.failed] == ["double is lost clearly (seed 1)"]
+    assert report.failed[0].got == "at most 2 times the limit, in 2 tests"
+
+
+def test_a_wrong_answer_within_the_limits_fails_for_another_reason(
+    lab: Lab,
+) -> None:
+    report = prove(lab, Measuring(NEAR | {"adds_one.py": 0.9}))
+
+    assert report.margins[0].wrong is None
+    assert (warned(report), report.exit_code) == ([], 0)
+
+
+def test_the_table_has_a_line_for_each_test(lab: Lab, capsys: Any) -> None:
+    print_margins(prove(lab, Measuring(NEAR)).margins)
+    print_margins(prove(lab, Measuring({"shift.py": 0.5})).margins)
+
+    assert capsys.readouterr().out.splitlines() == [
+        "01_numbers: shares of the limit",
+        "    right  limit              wrong  test",
+        "      0.2  1.0e-06 whole      5e+02  hidden test_double",
+        "01_numbers: shares of the limit",
+        "    right  limit              wrong  test",
+        "!     0.5  1.0e-06 whole          -  hidden test_double",
+    ]
+
+
+def test_a_limit_of_nothing_is_exceeded_by_anything() -> None:
+    assert Measured("x", "number", 1e-9, 0.0).share == float("inf")
+    assert Measured("x", "number", 0.0, 0.0).share == 0.0
