@@ -51,7 +51,7 @@ doctor: $(READY) ## tell a broken environment from a wrong answer
 	@$(RUN) -m grader doctor
 
 test: $(READY) ## run the test-suite of the project, as many files at a time as cores: [ARGS="-k name"]
-	@$(RUN) -m pytest $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile)
+	@$(RUN) -m pytest $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
 
 fuzz: $(READY) ## attack the judge at random: [EXAMPLES=2000] [ARGS="-k wire"]
 	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py

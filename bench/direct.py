@@ -28,7 +28,7 @@ from grader.wire.codec import Record
 from grader.wire.objects import methods_of
 from grader.wire.storage import content
 from grader.worker.probes import Probes
-from grader.worker.serve import MODULE, gradients, gradients_together, together
+from grader.worker.serve import MODULE, gradients, gradients_together, overwritten, together
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 
@@ -147,6 +147,14 @@ class DirectStudent:
         function = functools.partial(gradients_together, getattr(self._module, name))
         return self.run(function, cases, {})
 
+    def overwritten(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a function of the submission, and write over what it returned."""
+        return self.run(functools.partial(overwritten, getattr(self._module, name)), args, kwargs)
+
+    def generator(self, seed: int) -> Any:
+        """Return a generator that goes on from call to call."""
+        return self.outward(torch.Generator().manual_seed(seed))
+
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function of the submission with the test's values."""
         watched = [item for item in (*args, *kwargs.values()) if isinstance(item, Watched)]
@@ -224,7 +232,7 @@ class DirectStudent:
         """Let the submission use one of the test's objects."""
         return Lent(target, methods, attributes, keep, steady)
 
-    def watch(self, value: torch.Tensor | list[Any]) -> Watched:
+    def watch(self, value: Any) -> Watched:
         """Return a stand-in for an argument."""
         return Watched(value)
 

@@ -18,7 +18,7 @@ from stand_ins.isolation import processes_that_see, require_sandbox
 from grader.errors import JudgeError, UsageError
 from grader.judge.grade import choose_device, find_checkpoints, freeze, grade
 from grader.judge.listener import Listener, Progress, follow
-from grader.judge.start import Session, start_anew
+from grader.judge.start import ForkServer, Session, start_anew
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, Verdict
 from grader.labs.submission import Submission, fingerprint
@@ -109,6 +109,15 @@ def test_what_the_tests_of_each_task_called_is_told_last(right: Heard) -> None:
     )
 
 
+def test_what_was_measured_is_told_and_in_no_report(right: Heard) -> None:
+    event, measured = right.events[-2]
+
+    assert event == "measured"
+    assert {"suite", "test", "closest"} == {key for item in measured for key in item}
+    assert all(0 <= item["closest"]["error"] <= item["closest"]["limit"] for item in measured)
+    assert "closest" not in str(right.report.to_json())
+
+
 def test_tasks_come_in_the_labs_order_with_gates_first(right: Heard) -> None:
     hidden = [e for e in right.events[0][1] if e.suite in ("hidden", "public")]
     order = [task.id for task in LAB.tasks]
@@ -146,8 +155,14 @@ def test_provenance_says_how_it_was_graded(right: Heard) -> None:
     assert "not_isolated" not in provenance
 
 
-def test_without_a_sandbox_the_report_says_so() -> None:
-    report = grade(LAB, LAB.solutions / "echo.py", device="cpu", sandbox="none", suite="public")
+def test_without_a_sandbox_the_report_says_so(sessions: ForkServer) -> None:
+    report = grade(
+        *(LAB, LAB.solutions / "echo.py"),
+        device="cpu",
+        sandbox="none",
+        suite="public",
+        start=sessions,
+    )
 
     assert report.provenance["sandbox"] == "none"
     assert "asked for" in report.provenance["not_isolated"]
@@ -165,12 +180,19 @@ def test_draw(draw):
 """
 
 
-def test_seed_repeats_inputs_and_another_changes_them(tmp_path: Path) -> None:
+def test_seed_repeats_inputs_and_another_changes_them(tmp_path: Path, sessions: ForkServer) -> None:
     messages: list[list[str]] = []
     seeds: list[int] = []
     lab = lab_with(tmp_path, SHOWS_INPUT)
     for seed in (5, 5, None):
-        report = grade(lab, SUBMISSIONS / "wrong_value.py", device="cpu", seed=seed, sandbox="none")
+        report = grade(
+            *(lab, SUBMISSIONS / "wrong_value.py"),
+            device="cpu",
+            seed=seed,
+            sandbox="none",
+            tasks={"scale"},  # no other has a test
+            start=sessions,
+        )
         messages.append([t.message for t in report.tests])
         seeds.append(report.provenance["seed"])
 
@@ -262,10 +284,15 @@ def sleep(seconds):
 
 
 @pytest.fixture(scope="module")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def mixed(tmp_path_factory: pytest.TempPathFactory, sessions: ForkServer) -> Report:
     folder = tmp_path_factory.mktemp("mixed")
     (folder / "answer.py").write_text(ANSWER)
-    return grade(lab_with(folder, SUITE), folder / "answer.py", device="cpu", sandbox="required")
+    return grade(
+        *(lab_with(folder, SUITE), folder / "answer.py"),
+        device="cpu",
+        sandbox="required",
+        start=sessions,
+    )
 
 
 def test_every_outcome_has_its_verdict(mixed: Report) -> None:
@@ -286,12 +313,16 @@ def test_every_outcome_has_its_verdict(mixed: Report) -> None:
     }
 
 
-def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path) -> None:
+def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path, sessions: ForkServer) -> None:
     (tmp_path / "answer.py").write_text(ANSWER)
     lab = lab_with(tmp_path, SUITE)
 
     report = grade(
-        *(lab, tmp_path / "answer.py"), device="cpu", sandbox="required", until_lost=True
+        *(lab, tmp_path / "answer.py"),
+        device="cpu",
+        sandbox="required",
+        until_lost=True,
+        start=sessions,
     )
 
     found = verdicts(report)
@@ -300,11 +331,17 @@ def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path) -> None:
     assert found["test_gate_fails"] == "failed"
 
 
-def test_some_tasks_alone_are_graded_on_request(tmp_path: Path) -> None:
+def test_some_tasks_alone_are_graded_on_request(tmp_path: Path, sessions: ForkServer) -> None:
     (tmp_path / "answer.py").write_text(ANSWER)
     lab = lab_with(tmp_path, SUITE)
 
-    report = grade(*(lab, tmp_path / "answer.py"), device="cpu", sandbox="none", tasks={"loop"})
+    report = grade(
+        *(lab, tmp_path / "answer.py"),
+        device="cpu",
+        sandbox="none",
+        tasks={"loop"},
+        start=sessions,
+    )
 
     assert {task.id for task in report.tasks if task.graded} == {"loop"}
     assert set(verdicts(report)) == {"test_requires_the_gate"}
@@ -357,13 +394,21 @@ def test_hang(student, n):
 """
 
 
-def test_submission_that_eats_all_the_time_earns_timeouts_not_our_pity(tmp_path: Path) -> None:
+def test_submission_that_eats_all_the_time_earns_timeouts_not_our_pity(
+    tmp_path: Path, sessions: ForkServer
+) -> None:
     """Else sleeping would be a way to have the rest left out of the denominator."""
-    lab = lab_with(tmp_path, HANGS, call_seconds=1, total_seconds=8)
+    lab = lab_with(tmp_path, HANGS, call_seconds=1, total_seconds=3)
     (tmp_path / "answer.py").write_text(ANSWER)
     started = time.monotonic()
 
-    report = grade(lab, tmp_path / "answer.py", device="cpu", sandbox="required")
+    report = grade(
+        *(lab, tmp_path / "answer.py"),
+        device="cpu",
+        sandbox="required",
+        tasks={"scale"},  # no other has a test
+        start=sessions,
+    )
 
     assert set(verdicts(report).values()) == {"timeout"}
     assert report.tests[-1].message == "the grading ran past its time limit"
@@ -496,9 +541,16 @@ def test_silence_of_the_session_is_no_exit_code() -> None:
     ],
     ids=["syntax", "import", "task", "mark"],
 )
-def test_suite_that_cannot_run_is_told_as_ours(tmp_path: Path, suite: str, stages: Path) -> None:
+def test_suite_that_cannot_run_is_told_as_ours(
+    tmp_path: Path, suite: str, stages: Path, sessions: ForkServer
+) -> None:
     with pytest.raises(JudgeError, match="the suite of lab 90 could not be run"):
-        grade(lab_with(tmp_path, suite), LAB.solutions, device="cpu", sandbox="required")
+        grade(
+            *(lab_with(tmp_path, suite), LAB.solutions),
+            device="cpu",
+            sandbox="required",
+            start=sessions,
+        )
 
     assert list(stages.glob("inferlab-*")) == []
 

@@ -15,7 +15,7 @@ from stand_ins.isolation import require_sandbox
 from stand_ins.planted import plant
 from stand_ins.trial import Ground, breaches, leaks
 
-from grader.judge.start import start_anew
+from grader.judge.start import ForkServer
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report
 
@@ -24,10 +24,10 @@ Graded = tuple[Lab, list[Expected], Report]
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+def ground(tmp_path_factory: pytest.TempPathFactory, sessions: ForkServer) -> Ground:
     require_sandbox()
     place = tmp_path_factory.mktemp("judge")
-    return Ground(plant(place / "course"), place, start_anew)
+    return Ground(plant(place / "course"), place, sessions)
 
 
 @pytest.fixture(scope="module")

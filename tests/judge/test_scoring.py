@@ -72,6 +72,12 @@ def test_only_a_rule_that_was_kept_grades_no_task() -> None:
     assert norm((PASSED, 0, True), (NOT_GRADED, 1, False)) == (0, False)
 
 
+@pytest.mark.parametrize("verdict", [NOT_GRADED, INFRA])
+def test_gate_that_failed_grades_nothing_that_cannot_be_judged(verdict: Verdict) -> None:
+    assert norm((FAILED, 0, True), (verdict, 1, False)) == (0, False)
+    assert norm((FAILED, 0, True), (verdict, 1, False), (SKIPPED, 1, False)) == (0, True)
+
+
 def test_task_without_tests_is_not_graded() -> None:
     assert [task.graded for task in graded()] == [False, False]
 

@@ -18,6 +18,7 @@ from stand_ins.isolation import PATIENCE_SECONDS, require_sandbox
 
 from grader.errors import JudgeError, StudentCrashed
 from grader.judge.grade import grade, worker_setting
+from grader.judge.start import ForkServer
 from grader.labs.results import Report
 from grader.prove import nursery
 from grader.prove.forked import Nursery, Quick, fork_worker
@@ -291,15 +292,28 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Report]) -
 
 @pytest.mark.parametrize(("function", "body", "verdict"), HURT.values(), ids=HURT)
 def test_what_hurts_has_the_same_verdicts_the_whole_way(
-    quick: Quick, tmp_path: Path, function: str, body: str, verdict: str
+    quick: Quick,
+    sessions: ForkServer,
+    tmp_path: Path,
+    function: str,
+    body: str,
+    verdict: str,
 ) -> None:
     require_sandbox()
     file = tmp_path / "echo.py"
+    tasks = {function}  # all others need it
     file.write_text(f"{RIGHT}\n\ndef {function}(*args, **kwargs):\n    {body}\n")
 
     ways = [
-        quick.judge(DEMO)(DEMO, file, device="cpu", seed=3, sandbox="none"),
-        grade(DEMO, file, device="cpu", seed=3, sandbox="required"),
+        quick.judge(DEMO)(DEMO, file, device="cpu", seed=3, sandbox="none", tasks=tasks),
+        grade(
+            *(DEMO, file),
+            device="cpu",
+            seed=3,
+            sandbox="required",
+            tasks=tasks,
+            start=sessions,
+        ),
     ]
 
     forked, confined = ([(test.id, test.verdict) for test in way.tests] for way in ways)

@@ -17,8 +17,10 @@ from grader.proxy.compare import (
     assert_equal,
     assert_unmodified,
     check,
+    check_within,
     describe,
     expect,
+    measuring,
     resembles,
     tolerance,
 )
@@ -219,6 +221,89 @@ def test_trusted_error_widens_both_limits() -> None:
     assert_close(trusted, Y, "elementwise", trusted=trusted)
     assert_close((Y + 2.9 * noise).float(), Y, "elementwise", trusted=trusted)
     message(assert_close, (Y + 4 * noise).float(), Y, "elementwise", trusted=trusted)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_worst_of_several_trusted_implementations_widens(order: int) -> None:
+    noise = torch.full_like(Y, 1e-4)
+    trusted = [(Y + factor * noise).float() for factor in (0.01, 1.0)][::order]
+
+    assert_close((Y + 2.9 * noise).float(), Y, "elementwise", trusted=trusted)
+    message(assert_close, (Y + 4 * noise).float(), Y, "elementwise", trusted=trusted)
+
+
+def test_what_cancels_is_measured_by_what_was_added() -> None:
+    want = torch.tensor([1e-4, -2e-4], dtype=torch.float64)
+    got = (want + 1e-6).float()
+
+    message(assert_close, got, want, "elementwise")
+    assert_close(got, want, "elementwise", scale=10.0)
+    assert_close(got, want, "elementwise", scale=torch.tensor([10.0, 20.0]))
+    message(assert_close, got, want, "elementwise", scale=1e-2)
+
+
+def test_scale_never_makes_a_limit_tighter() -> None:
+    got = (Y * (1 + 5e-7)).float()
+
+    assert_close(got, Y, "elementwise", scale=0.0)
+
+
+def test_infinite_values_have_no_scale() -> None:
+    want = torch.tensor([math.inf, 1.0], dtype=torch.float64)
+
+    message(assert_close, torch.tensor([math.inf, 1.1]), want, "elementwise", scale=1.0)
+
+
+# -- what is measured -------------------------------------------------------------------------
+
+
+def test_each_comparison_notes_what_is_closest_to_its_limit() -> None:
+    with measuring() as found:
+        assert_close((Y * (1 + 5e-7)).float(), Y, "elementwise", what="y")
+        message(assert_close, Y.float() + 1.0, Y, "elementwise")
+        assert_close(Y.float(), Y, "matmul")
+
+    first, second, third = found
+    assert (first.what, first.by) == ("y", "whole")
+    assert first.limit == pytest.approx(1e-6)
+    assert first.share == pytest.approx(0.5, abs=0.1)
+    assert second.share > 1e4
+    assert third.share < 0.1
+
+
+def test_a_single_value_may_be_closer_than_the_whole() -> None:
+    got = Y.clone()
+    got[2, 3] += 1.0
+
+    with measuring() as found:
+        message(assert_close, got.bfloat16(), Y, "elementwise", dtype=torch.bfloat16)
+
+    assert found[0].by == "each"
+
+
+def test_a_number_is_measured_too() -> None:
+    with measuring() as found:
+        check_within(2.0, 4.0, "too much", "a count")
+        assert message(check_within, 5.0, 4.0, "too much") == "too much"
+        message(check_within, math.nan, 4.0, "too much")
+
+    assert [item.share for item in found[:2]] == [0.5, 1.25]
+    assert (found[0].what, found[0].by) == ("a count", "number")
+
+
+def test_nothing_is_kept_where_nobody_asks() -> None:
+    with measuring() as found:
+        pass
+    assert_close(Y.float(), Y, "elementwise")
+
+    assert found == []
+
+
+def test_empty_tensors_come_close_to_nothing() -> None:
+    with measuring() as found:
+        assert_close(torch.zeros(0, 3), torch.zeros(0, 3).double(), "elementwise")
+
+    assert found[0].share == 0.0
 
 
 def test_exact_trusted_implementation_widens_nothing() -> None:

@@ -14,6 +14,8 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import StudentCrashed, StudentError, StudentTimeout, SubmissionFault
 from grader.judge.grade import grade
+from grader.judge.listener import OnEvent
+from grader.judge.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
 from grader.proxy.ranks import Whereabouts, read_whereabouts
 from grader.proxy.stranded import explain
@@ -27,15 +29,19 @@ FILES = {file.stem: file for file in sorted(expectation.RANKS.glob("*.py"))}
 
 
 @pytest.fixture(scope="module")
-def gradings(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Report]]]:
+def gradings(
+    request: pytest.FixtureRequest, sessions: ForkServer
+) -> Iterator[dict[str, Future[Report]]]:
     require_sandbox()
     asked = [getattr(item, "callspec", None) for item in request.session.items]
     names = [spec.params["name"] for spec in asked if spec and spec.params.get("name") in FILES]
     with ThreadPoolExecutor(2) as pool:
-        yield {
-            name: pool.submit(grade, LAB, FILES[name], device="cpu", seed=3, sandbox="required")
-            for name in sorted(names)
-        }
+        yield {name: pool.submit(graded, name, sessions) for name in sorted(names)}
+
+
+def graded(name: str, start: Starter, hear: OnEvent | None = None) -> Report:
+    file = FILES[name]
+    return grade(LAB, file, device="cpu", seed=3, sandbox="required", start=start, on_event=hear)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -47,7 +53,7 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Future[Rep
     assert Verdict.INFRA not in {test.verdict for test in report.tests}
 
 
-def test_what_the_ranks_were_asked_for_is_told() -> None:
+def test_what_the_ranks_were_asked_for_is_told(sessions: ForkServer) -> None:
     require_sandbox()
     told: dict[str, dict[str, list[str]]] = {}
 
@@ -55,7 +61,7 @@ def test_what_the_ranks_were_asked_for_is_told() -> None:
         if event == "asked":
             told[event] = data
 
-    grade(LAB, FILES["right"], device="cpu", seed=3, sandbox="required", on_event=hear)
+    graded("right", sessions, hear)
 
     assert {task: "Part" in names for task, names in told["asked"].items()} == {
         "total": False,

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import Mismatch, StudentCrashed, StudentError, StudentTimeout
 from grader.labs.lab import load_lab
+from grader.proxy.compare import assert_new, assert_unmodified
 from grader.proxy.student import Student
 from grader.sandbox.process import Setting
 
@@ -249,6 +251,45 @@ def test_results_asked_for_together_show_what_shares_memory(student: Student) ->
 
     assert [x.tolist() for x in shared] == [[3.0, 4.0], [3.0, 4.0]]
     assert [x.tolist() for x in apart] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_what_is_written_over_shows_what_shares_memory(student: Student) -> None:
+    begin(student)
+    for name, shares in (("same", True), ("double", False)):
+        given = student.watch(torch.tensor([1.0, 2.0]))
+
+        got = student.overwritten(name, given)
+
+        assert got.tolist() == ([1.0, 2.0] if shares else [2.0, 4.0])
+        with pytest.raises(Mismatch, match="shares memory with x") if shares else nullcontext():
+            assert_new(given, "x")
+
+
+def test_a_generator_of_the_worker_goes_on(student: Student) -> None:
+    begin(student)
+    one, another = student.generator(7), student.generator(7)
+
+    draws = [student.throw(each) for each in (one, another, one, another)]
+
+    assert draws[0] == draws[1] != draws[2] == draws[3]
+    assert student.throw(torch.Generator().manual_seed(7)) == draws[0]
+
+
+def test_arguments_of_every_kind_are_watched(student: Student) -> None:
+    begin(student)
+    for spend, value in (
+        ("same", {"w": torch.ones(2), "n": [1]}),
+        ("empty", {"w": torch.ones(2)}),
+        ("empty", {"n": 3}),
+        ("fill", {"w": torch.ones(2)[:1]}),
+    ):
+        watched = student.watch(value)
+
+        getattr(student, spend)(watched)
+
+        changed = spend != "same"
+        with pytest.raises(Mismatch, match="was modified") if changed else nullcontext():
+            assert_unmodified(watched)
 
 
 def test_gradients_of_several_calls(student: Student) -> None:

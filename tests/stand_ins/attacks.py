@@ -18,8 +18,9 @@ from grader.labs.lab import Lab
 BUILT = "handed_in"
 GPU = "gpu"
 # What reaches for the machine itself is tried while a right submission is graded beside it; what
-# is timed has the machine to itself but for that.
-ROUGH = frozenset({"clock", GPU, "hurt"})
+# is timed, or has the GPU, has the machine to itself but for that.
+HURT = "hurt"
+ALONE = frozenset({"clock", GPU})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ class Attack:
     def is_small(self) -> bool:
         """Whether it is about the first task of its lab alone."""
         return len(self.wanted.verdicts) == 1
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """Of a real lab the tasks that it is about; none stands for all."""
+        return frozenset(self.wanted.verdicts if expectation.is_real(self.wanted.lab) else ())
 
     def hand_in(self, lab: Lab, folder: Path) -> Path:
         """Return what is to be graded; ``folder`` is new and empty."""

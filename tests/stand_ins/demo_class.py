@@ -1,18 +1,25 @@
-"""A class in the demo course, which the commands are run on as a person runs them."""
+"""A class in the demo course, which the commands are run on as a person runs them.
+
+Its lab has the first task alone: a grading takes one worker, not three.
+"""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from stand_ins.planted import keep_first_task
+from stand_ins.programs import Programs
 from stand_ins.remotes import Remote
 
 HERE = Path(__file__).parents[1]
 DEMO = HERE / "demo"
 LAB = "90_echo"
 DATE = datetime(2026, 10, 1, 12, tzinfo=UTC)
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
 # The command line, with the demo course in place of the repository's labs.
 PROGRAM = """
 import signal, sys
@@ -30,7 +37,16 @@ if __name__ == "__main__":
 class DemoClass:
     """A course folder with a roster, and a remote with a branch for each student."""
 
-    def __init__(self, folder: Path, work: Mapping[str, str | bytes], more: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        programs: Programs,
+        work: Mapping[str, str | bytes],
+        more: str = "",
+    ) -> None:
+        self._programs = programs
+        self._labs = Path(shutil.copytree(DEMO, folder / "demo"))
+        keep_first_task(self._labs)
         self.folder = folder / "course"
         self.folder.mkdir()
         self.remote = Remote(folder / "class.git")
@@ -50,21 +66,20 @@ class DemoClass:
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start a command of ``lab``."""
         return subprocess.Popen(
-            self.command(arguments),
+            [sys.executable, "-c", self._program(arguments)],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "NO_COLOR": "1"} | environment,
+            env=os.environ | ENVIRONMENT | environment,
         )
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         """Run a command of ``lab``; return its exit code and what it said on both streams."""
-        with self.start(*arguments, **environment) as process:
-            out, err = process.communicate(timeout=300)
-        return process.returncode, out, err
+        whole = os.environ | ENVIRONMENT | environment
+        done = self._programs.run(self._program(arguments), self.folder, whole)
+        return done.returncode, done.stdout, done.stderr
 
-    def command(self, arguments: Sequence[str]) -> list[str]:
-        """Return the command line that runs ``lab`` on the demo course."""
-        text = PROGRAM.format(project=str(HERE.parent), demo=str(DEMO), arguments=list(arguments))
-        return [sys.executable, "-c", text]
+    def _program(self, arguments: Sequence[str]) -> str:
+        labs, project = str(self._labs), str(HERE.parent)
+        return PROGRAM.format(project=project, demo=labs, arguments=list(arguments))

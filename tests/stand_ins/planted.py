@@ -40,7 +40,7 @@ def plant(folder: Path) -> Planted:
         oracle = f'"""The oracle."""\n\nSECRET = "{canaries["oracle"]}"\n'
         (root / "reference" / "echo.py").write_text(oracle)
         if copy == "small":
-            _keep_first_task(root)
+            keep_first_task(root)
         # In the judge's memory during the whole grading, as numbers of a tensor and as text.
         with (root / "grader" / "suites" / f"test_{DEMO}.py").open("a") as suite:
             suite.write(f'\nEXPECTED = torch.tensor(list(b"{canaries["expected values"]}"))\n')
@@ -55,7 +55,7 @@ def _replace(file: Path, canary: str) -> None:
     file.write_text(text.replace(SECRET, canary))
 
 
-def _keep_first_task(root: Path) -> None:
+def keep_first_task(root: Path) -> None:
     """Leave the demo lab its first task: it takes one worker, not three."""
     toml, suite = root / "labs" / DEMO / "lab.toml", root / "grader" / "suites" / f"test_{DEMO}.py"
     before, scale, _, _, pseudocode = toml.read_text().split("[[tasks]]")

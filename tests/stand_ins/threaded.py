@@ -78,6 +78,18 @@ BUFFER = torch.zeros(2)
 def reuse(x):
     return BUFFER.copy_(x)
 
+def double(x):
+    return 2 * x
+
+def throw(generator):
+    return torch.rand(4, generator=generator).tolist()
+
+def empty(values):
+    values.popitem()
+
+def fill(values):
+    values["w"].fill_(7)
+
 def cube(x, factor):
     return x**3 * factor
 

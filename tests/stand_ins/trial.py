@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,8 @@ class Ground:
         place.mkdir()
         manifest: list[Expected] = []
         try:
-            report = self.grade(lab, attack.hand_in(lab, place), attack.needs_gpu, manifest)
+            source = attack.hand_in(lab, place)
+            report = self.grade(lab, source, attack.needs_gpu, manifest, attack.tasks)
         except UsageError as error:
             got, problems = "refused", refusal_problems(error, attack.wanted, self.secrets)
         except InferlabError as error:
@@ -80,8 +81,15 @@ class Ground:
         small = attack.wanted.lab == expectation.DEMO and attack.is_small
         return self.planted.lab(attack.wanted.lab, small=small)
 
-    def grade(self, lab: Lab, source: Path, gpu: bool, manifest: list[Expected]) -> Report:
-        """Grade in the sandbox; the manifest is added to."""
+    def grade(
+        self,
+        lab: Lab,
+        source: Path,
+        gpu: bool,
+        manifest: list[Expected],
+        tasks: Collection[str] = (),
+    ) -> Report:
+        """Grade in the sandbox, on all tasks unless some are named; the manifest is added to."""
 
         def hear(event: str, data: Any) -> None:
             if event == "manifest":
@@ -93,6 +101,7 @@ class Ground:
             device="cuda" if gpu else "cpu",
             seed=self.planted.seed,
             sandbox="required",
+            tasks=tasks,
             start=self.start,
             on_event=hear,
         )

@@ -3,18 +3,20 @@
 A stopwatch that is told its ratios stands in for the GPU's; the rest is the real plugin.
 """
 
+import functools
 import json
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stand_ins.isolation import require_sandbox
+from stand_ins.programs import Programs
 
 from grader.judge.grade import grade
 from grader.judge.scoring import score
+from grader.judge.start import ForkServer
 from grader.labs.lab import load_lab
 from grader.labs.results import Expected, TestResult, Verdict
 
@@ -63,23 +65,35 @@ run_pytest(load_lab(Path({lab!r})), Student(), device={device!r}, seed=1, suite=
 WRONG_IF_NARROW = "softmax(x.double(), -1).to(x.dtype) * (1 + 9 * (x.shape[1] == 2))"
 
 
-def events_of(formula: str = RIGHT, **options: Any) -> list[Any]:
-    """Return what a session tells."""
+Events = Callable[..., list[Any]]
+Graded = Callable[..., tuple[dict[str, float], dict[str, str], list[Expected]]]
+
+
+@pytest.fixture
+def events_of(programs: Programs) -> Events:
+    """What a session tells."""
+    return functools.partial(_events_of, programs)
+
+
+@pytest.fixture
+def graded(events_of: Events) -> Graded:
+    """The score of each task, the verdict of each test, and the manifest."""
+    return functools.partial(_graded, events_of)
+
+
+def _events_of(programs: Programs, formula: str = RIGHT, **options: Any) -> list[Any]:
     usual = {"ratio": 9.0, "right": True, "trouble": "pass", "lab": str(LAB.folder)}
     code = SESSION.format(
         formula=formula, **usual | {"device": "cpu", "until_lost": False} | options
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=HERE.parent, check=False
-    )
+    done = programs.run(code, HERE.parent)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def graded(
-    formula: str = RIGHT, **options: Any
+def _graded(
+    events_of: Events, formula: str = RIGHT, **options: Any
 ) -> tuple[dict[str, float], dict[str, str], list[Expected]]:
-    """Return the score of each task, the verdict of each test, and the manifest."""
     events = events_of(formula, **options)
     expected = [
         Expected(**entry) for event, data in events if event == "manifest" for entry in data
@@ -93,7 +107,7 @@ def graded(
     return scores, {test.id: test.verdict.value for test in results}, expected
 
 
-def test_tiers_become_tests_that_share_the_weight() -> None:
+def test_tiers_become_tests_that_share_the_weight(graded: Graded) -> None:
     _, verdicts, manifest = graded()
 
     weights = {entry.id: entry.weight for entry in manifest if entry.task == "speed"}
@@ -107,13 +121,13 @@ def test_tiers_become_tests_that_share_the_weight() -> None:
 
 
 @pytest.mark.parametrize(("ratio", "points"), [(9.0, 50), (0.95, 35), (0.6, 20), (0.2, 0)])
-def test_each_tier_brings_its_share(ratio: float, points: float) -> None:
+def test_each_tier_brings_its_share(graded: Graded, ratio: float, points: float) -> None:
     scores, _, _ = graded(ratio=ratio)
 
     assert scores == {"right": 45, "speed": points}
 
 
-def test_speed_of_wrong_answers_is_not_even_measured() -> None:
+def test_speed_of_wrong_answers_is_not_even_measured(graded: Graded) -> None:
     scores, verdicts, _ = graded(WRONG_IF_NARROW)
 
     assert scores["speed"] == 0
@@ -126,15 +140,17 @@ def leases(events: list[Any]) -> list[bool]:
     return [alone for event, alone in events if event == "lease"]
 
 
-def test_gpu_is_taken_alone_once_for_all_that_is_timed() -> None:
+def test_gpu_is_taken_alone_once_for_all_that_is_timed(events_of: Events) -> None:
     assert leases(events_of(device="cuda")) == [False, True]
 
 
-def test_what_is_not_measured_waits_for_no_gpu() -> None:
+def test_what_is_not_measured_waits_for_no_gpu(events_of: Events) -> None:
     assert leases(events_of(WRONG_IF_NARROW, device="cuda")) == [False]
 
 
-def test_task_that_is_sure_to_be_lost_is_left_out(tmp_path: Path) -> None:
+def test_task_that_is_sure_to_be_lost_is_left_out(
+    graded: Graded, events_of: Events, tmp_path: Path
+) -> None:
     root = shutil.copytree(LAB.root, tmp_path / "course")
     suite = root / "grader" / "suites" / "test_91_softmax.py"
     gate = '@task("speed", gate=True, needs=("right",))'
@@ -151,7 +167,7 @@ def test_task_that_is_sure_to_be_lost_is_left_out(tmp_path: Path) -> None:
     assert leases(events) == [False]
 
 
-def test_values_that_are_wrong_when_timed_earn_nothing() -> None:
+def test_values_that_are_wrong_when_timed_earn_nothing(graded: Graded) -> None:
     scores, verdicts, _ = graded(right=False)
 
     assert scores == {"right": 45, "speed": 0}
@@ -167,19 +183,28 @@ def test_values_that_are_wrong_when_timed_earn_nothing() -> None:
         ("raise RuntimeError('our own fault')", "infra"),
     ],
 )
-def test_trouble_of_ours_leaves_the_denominator(trouble: str, verdict: str) -> None:
+def test_trouble_of_ours_leaves_the_denominator(graded: Graded, trouble: str, verdict: str) -> None:
     scores, verdicts, _ = graded(trouble=trouble)
 
     assert scores == {"right": 45}
     assert verdicts["test_speed[x0.5]"] == verdict
 
 
-def test_speed_is_not_graded_on_a_cpu() -> None:
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+def test_speed_is_not_graded_on_a_cpu(sessions: ForkServer, tmp_path: Path, right: bool) -> None:
     require_sandbox()
+    wrong = tmp_path / "softmax.py"
+    wrong.write_text("def softmax(x):\n    return x\n")
 
-    report = grade(LAB, HERE / "clock" / "right_baseline.py", device="cpu", sandbox="required")
+    report = grade(
+        *(LAB, HERE / "clock" / "right_baseline.py" if right else wrong),
+        device="cpu",
+        sandbox="required",
+        start=sessions,
+    )
 
-    assert (report.score, report.graded, report.exit_code) == (45, 45, 0)
+    assert (report.graded, report.exit_code) == (45, 0 if right else 1)
+    assert report.score == 45 or not right
     speed = [test for test in report.tests if test.task == "speed" and test.suite == "hidden"]
     assert {test.verdict for test in speed} == {Verdict.NOT_GRADED}
     assert {test.message for test in speed} == {"speed is measured on a GPU only"}

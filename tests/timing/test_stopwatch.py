@@ -1,5 +1,6 @@
 """Proven timing on a CPU ring: what it accepts and refuses. No test here looks at a duration."""
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,10 @@ from grader.errors import (
 )
 from grader.labs.lab import Lab, load_lab
 from grader.labs.tiers import Rung
+from grader.prove.forked import Nursery, fork_worker
 from grader.proxy.student import Student
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import Setting
 from grader.sandbox.stage import staged
 from grader.timing.race import Race
 from grader.timing.roofline import Roofline
@@ -50,9 +52,18 @@ def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 RACE = Race(function="softmax", case="61 x 257", inputs=inputs, bytes=1)
 
 
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery(replace(LAB, given=(), imports=("torch",)))
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    """A stopwatch for a submission, at level ``none``: that takes no sandbox."""
+def make(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """A stopwatch for a submission, at level ``none``: that takes no sandbox, and forks do."""
+    start = functools.partial(fork_worker, nursery.fileno())
+    monkeypatch.setattr("grader.timing.stopwatch.WorkerProcess", start)
     opened: list[Any] = []
 
     def stopwatch(source: str, lab: Lab = LAB) -> Stopwatch:
@@ -62,7 +73,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         (stage / "submission").mkdir()
         (stage / "submission" / lab.code_name).write_text(source)
         setting = Setting(stage, {}, (), "cpu", "none", 4 << 30, 64, {}, 1 << 16, cage="watch")
-        pool = WarmPool(lambda: WorkerProcess(setting), size=1)
+        pool = WarmPool(lambda: start(setting), size=1)
         student = Student(lab, setting, pool, source)
         watch = Stopwatch(lab, student, setting, lambda event, data: told.append((event, data)))
         told: list[tuple[str, Any]] = []

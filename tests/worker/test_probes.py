@@ -5,13 +5,15 @@ import subprocess
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
 from grader.wire.channel import MAX_OPERATORS
 from grader.worker.counters import Launches
@@ -91,6 +93,66 @@ def test_what_is_unobserved_does_not_count(probes: Probes) -> None:
         torch.ones(2)
 
     assert (largest, flops) == ([2], [0])
+
+
+def checkpointed() -> torch.Tensor:
+    x = torch.ones(3, 2, requires_grad=True)
+    checkpoint(torch.mm, x, torch.ones(2, 2), use_reentrant=False).sum().backward()
+    assert x.grad is not None
+    return x.grad
+
+
+def nested() -> torch.Tensor:
+    rows = torch.nested.nested_tensor([torch.ones(2, 2), torch.ones(1, 2)], layout=torch.jagged)
+    return nn.functional.linear(rows, torch.ones(2, 2)).values()
+
+
+class Own(torch.Tensor):
+    pass
+
+
+# Each computes [3, 2] twos by a product that costs 24 operations or 48, or by none.
+KINDS: dict[str, tuple[Callable[[], torch.Tensor], int]] = {
+    "mask of torch's": (
+        lambda: scaled_dot_product_attention(
+            *(torch.ones(1, 1, 3, 2), torch.ones(1, 1, 3, 2), 2 * torch.ones(1, 1, 3, 2)),
+            attn_mask=causal_lower_right(3, 3),
+        )[0, 0],
+        72,
+    ),
+    "nested": (nested, 24),
+    "parameter": (lambda: nn.Parameter(torch.ones(3, 2)) @ nn.Parameter(torch.ones(2, 2)), 24),
+    "vmap": (lambda: torch.vmap(lambda row: row @ torch.ones(2, 2))(torch.ones(3, 2)), 24),
+    "grad": (
+        lambda: torch.func.grad(lambda x: (x @ torch.ones(2, 2)).sum())(torch.ones(3, 2)),
+        48,
+    ),
+    "checkpoint": (checkpointed, 48),
+    "own": (lambda: Own([[2.0, 2.0]] * 3) + Own(3, 2).zero_(), 0),
+    "compiler": (
+        lambda: nn.Embedding(3, 2, device="meta").to_empty(device="cpu").weight * 0 + 2,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("probe", ["flops", "largest", "operators"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_of_every_kind_live_beside_a_probe(probes: Probes, probe: str, kind: str) -> None:
+    compute, flops = KINDS[kind]
+    with reading(probes, probe) as got:
+        made = compute()
+
+    assert made.tolist() == [[2.0, 2.0]] * 3
+    if probe == "flops":
+        assert got == [flops]
+
+
+def test_own_kind_of_tensor_does_not_hide_what_it_computes(probes: Probes) -> None:
+    with reading(probes, "operators") as seen:
+        nested()
+
+    assert {"linear", "mm", "addmm"} & {*seen[0]}
 
 
 def test_operators_are_told_by_base_name_with_the_most_elements(probes: Probes) -> None:

@@ -15,6 +15,7 @@ pytest.importorskip("sqlalchemy", reason='needs the extra "course"')
 
 from stand_ins.demo_class import DATE, DEMO, HERE, LAB, DemoClass
 from stand_ins.isolation import processes_that_see, require_sandbox
+from stand_ins.programs import Programs
 
 from grader.course.database.store import Store
 
@@ -45,7 +46,7 @@ def points(of: DemoClass) -> dict[str, float]:
     return {attempt.student: attempt.points for attempt in attempts}
 
 
-def test_one_bad_submission_stops_nobody(tmp_path: Path) -> None:
+def test_one_bad_submission_stops_nobody(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
     work = {
         "right": RIGHT,
@@ -55,7 +56,7 @@ def test_one_bad_submission_stops_nobody(tmp_path: Path) -> None:
         "segfault": hostile("forge/segfault"),
         "exits": hostile("forge/exit_at_import"),
     }
-    demo = DemoClass(tmp_path, work)
+    demo = DemoClass(tmp_path, programs, work)
 
     assert demo.run("collect", LAB)[0] == 0
     code, out, err = demo.run("grade-all", LAB, "--jobs", "2")
@@ -69,9 +70,9 @@ def test_one_bad_submission_stops_nobody(tmp_path: Path) -> None:
     assert "[6/6] " in err
 
 
-def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path) -> None:
+def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
-    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
     with open(demo.folder / "roster.csv", "a") as roster:
         roster.write("bob,Bob\n")
 
@@ -89,8 +90,10 @@ def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path) -> None:
     assert points(demo) == {"ada": 95}
 
 
-def test_roster_that_is_wrong_collects_nothing_and_tells_each_row(tmp_path: Path) -> None:
-    demo = DemoClass(tmp_path, {"ada": RIGHT})
+def test_roster_that_is_wrong_collects_nothing_and_tells_each_row(
+    tmp_path: Path, programs: Programs
+) -> None:
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
     (demo.folder / "roster.csv").write_text("id,name\nada,Ada\nada,Eve\n../x,Bob\n")
 
     code, out, err = demo.run("collect", LAB)
@@ -115,18 +118,22 @@ def test_roster_that_is_wrong_collects_nothing_and_tells_each_row(tmp_path: Path
         (("grade-all", LAB, "--device", "tpu"), "error: there is no device 'tpu'"),
     ],
 )
-def test_wrong_order_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
-    code, out, err = DemoClass(tmp_path, {"ada": RIGHT}).run(*arguments)
+def test_wrong_order_is_one_line(
+    tmp_path: Path, programs: Programs, arguments: tuple[str, ...], told: str
+) -> None:
+    code, out, err = DemoClass(tmp_path, programs, {"ada": RIGHT}).run(*arguments)
 
     assert (code, out) == (2, "")
     assert err.startswith(told)
     assert len(err.splitlines()) <= 2
 
 
-def test_kill_at_any_moment_is_made_good_by_resume(tmp_path: Path, stages: Path) -> None:
+def test_kill_at_any_moment_is_made_good_by_resume(
+    tmp_path: Path, programs: Programs, stages: Path
+) -> None:
     require_sandbox()
     work = {f"s{i}": RIGHT if i % 2 else STUB for i in range(6)}
-    demo = DemoClass(tmp_path, work)
+    demo = DemoClass(tmp_path, programs, work)
     assert demo.run("collect", LAB)[0] == 0
 
     for lines in (2, 1):
@@ -161,9 +168,9 @@ def gone(stages: Path) -> bool:
     return not left
 
 
-def test_interrupt_says_what_is_kept(tmp_path: Path, stages: Path) -> None:
+def test_interrupt_says_what_is_kept(tmp_path: Path, programs: Programs, stages: Path) -> None:
     require_sandbox()
-    demo = DemoClass(tmp_path, {"ada": RIGHT, "bob": RIGHT, "cat": RIGHT})
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": RIGHT, "cat": RIGHT})
     assert demo.run("collect", LAB)[0] == 0
 
     with demo.start("grade-all", LAB, "--jobs", "1") as process:
@@ -177,10 +184,10 @@ def test_interrupt_says_what_is_kept(tmp_path: Path, stages: Path) -> None:
     assert gone(stages)
 
 
-def test_deadline_decides_and_a_note_says_by_what(tmp_path: Path) -> None:
+def test_deadline_decides_and_a_note_says_by_what(tmp_path: Path, programs: Programs) -> None:
     due = DATE.replace(hour=13)
     more = f"[deadlines]\n90 = {due:%Y-%m-%dT%H:%M:%SZ}\n"
-    demo = DemoClass(tmp_path, {"ada": RIGHT}, more)
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT}, more)
     branch = "student/ada"
     late = {f"{LAB}/echo.py": STUB}
     demo.remote.commit(branch, late, DATE.replace(hour=14), onto=f"refs/heads/{branch}^0")
@@ -194,10 +201,12 @@ def test_deadline_decides_and_a_note_says_by_what(tmp_path: Path) -> None:
     assert (demo.folder / frozen.path / "echo.py").read_text() == RIGHT
 
 
-def test_who_leaves_the_roster_and_an_extension_of_nobody_are_told(tmp_path: Path) -> None:
+def test_who_leaves_the_roster_and_an_extension_of_nobody_are_told(
+    tmp_path: Path, programs: Programs
+) -> None:
     day = f"{DATE:%Y-%m-%dT%H:%M:%SZ}"
     more = f"[deadlines]\n90 = {day}\n[extensions.Ada]\n90 = {day}\n"
-    demo = DemoClass(tmp_path, {"ada": RIGHT, "bob": RIGHT}, more)
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": RIGHT}, more)
 
     assert (
         "note: [extensions] of lab 90 name who is not on the roster: Ada\n"
@@ -210,16 +219,18 @@ def test_who_leaves_the_roster_and_an_extension_of_nobody_are_told(tmp_path: Pat
     assert f"note: {told}: bob\n" in err
 
 
-def test_lab_without_a_deadline_is_told_to_be_frozen(tmp_path: Path) -> None:
-    _, out, err = DemoClass(tmp_path, {"ada": RIGHT}).run("collect", LAB)
+def test_lab_without_a_deadline_is_told_to_be_frozen(tmp_path: Path, programs: Programs) -> None:
+    _, out, err = DemoClass(tmp_path, programs, {"ada": RIGHT}).run("collect", LAB)
 
     assert out == f"{LAB}: 1 frozen\n"
     assert "note: the lab has no deadline in course.toml, so this is frozen as it is now" in err
 
 
-def test_course_that_was_moved_is_graded_from_where_it_is(tmp_path: Path) -> None:
+def test_course_that_was_moved_is_graded_from_where_it_is(
+    tmp_path: Path, programs: Programs
+) -> None:
     require_sandbox()
-    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
     assert demo.run("collect", LAB)[0] == 0
 
     demo.folder = demo.folder.rename(tmp_path / "moved")
@@ -228,9 +239,9 @@ def test_course_that_was_moved_is_graded_from_where_it_is(tmp_path: Path) -> Non
     assert points(demo) == {"ada": 95}
 
 
-def test_provenance_is_in_the_report(tmp_path: Path) -> None:
+def test_provenance_is_in_the_report(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
-    demo = DemoClass(tmp_path, {"ada": RIGHT})
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
     demo.run("collect", LAB)
 
     assert demo.run("grade-all", LAB, "--seed", "9")[0] == 0

@@ -14,6 +14,7 @@ pytest.importorskip("ray", reason='needs the extra "cluster"')
 
 from stand_ins.demo_class import DEMO, HERE, LAB, DemoClass
 from stand_ins.isolation import require_sandbox
+from stand_ins.programs import Programs
 
 from grader.course.database.store import Store
 
@@ -55,10 +56,10 @@ def cluster(nodes: int) -> Iterator[Nodes]:
             process.wait(timeout=60)
 
 
-def test_lost_node_costs_no_result(tmp_path: Path) -> None:
+def test_lost_node_costs_no_result(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
     work = {f"s{i}": RIGHT if i % 2 else STUB for i in range(5)}
-    demo = DemoClass(tmp_path, work)
+    demo = DemoClass(tmp_path, programs, work)
     assert demo.run("collect", LAB)[0] == 0
 
     with cluster(2) as nodes:
@@ -81,8 +82,8 @@ def test_lost_node_costs_no_result(tmp_path: Path) -> None:
     assert {attempt.report["provenance"]["engine"] for attempt in attempts} == {"ray"}  # type: ignore[index]
 
 
-def test_no_cluster_is_one_line(tmp_path: Path) -> None:
-    demo = DemoClass(tmp_path, {"ada": RIGHT})
+def test_no_cluster_is_one_line(tmp_path: Path, programs: Programs) -> None:
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
     assert demo.run("collect", LAB)[0] == 0
     order = ("grade-all", LAB, "--engine", "ray", "--device", "cpu")
 

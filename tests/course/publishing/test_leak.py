@@ -1,5 +1,6 @@
 """The leak scan: what it finds, wherever it is, and what it lets pass."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from stand_ins.instructors import (
 from grader.course.git import git
 from grader.course.publishing.hidden import (
     HARMLESS,
+    Hidden,
     Place,
     essence,
     harmless,
@@ -394,14 +396,33 @@ def files() -> dict[str, bytes]:
     return found
 
 
-def forms_of(content: bytes) -> set[str]:
-    forms = {form for _, line in lines_of(content) for form in telling(line)}
-    return forms | {shape.digest for shape in shapes(content)}
+@pytest.fixture(scope="module")
+def hidden(files: dict[str, bytes]) -> Hidden:
+    return hidden_lines(files)
 
 
-def test_each_lab_and_each_beginning_of_the_course_is_clean(files: dict[str, bytes]) -> None:
+@pytest.fixture(scope="module")
+def answers(files: dict[str, bytes]) -> dict[str, frozenset[str]]:
+    """The forms of every hidden file of code, of an edit those of the answer that it builds."""
+    known: dict[bytes, str] = {}
+    code = [path for path in files if is_hidden(path) and path.endswith(".py")]
+    return {path: forms(whole(files, path), known) for path in code}
+
+
+def forms(content: bytes, known: dict[bytes, str]) -> frozenset[str]:
+    lines = {form for _, line in lines_of(content) for form in telling(line)}
+    return frozenset(lines | {shape.digest for shape in shapes(content, known)})
+
+
+@functools.cache
+def forms_of(content: bytes) -> frozenset[str]:
+    return forms(content, {})
+
+
+def test_each_lab_and_each_beginning_of_the_course_is_clean(
+    files: dict[str, bytes], hidden: Hidden
+) -> None:
     names = lab_folders(files)
-    hidden = hidden_lines(files)
     choices = [[name] for name in names] + [names[:end] for end in range(2, len(names) + 1)]
     for chosen in choices:
         tree = student_tree(files, select(chosen, files), "Labs")
@@ -415,26 +436,27 @@ def test_each_lab_and_each_beginning_of_the_course_is_clean(files: dict[str, byt
         assert found == [], f"publishing {chosen}: is it harmless? see docs/course.md"
 
 
-def test_every_answer_of_a_real_lab_would_be_found(files: dict[str, bytes]) -> None:
+def test_every_answer_of_a_real_lab_would_be_found(
+    files: dict[str, bytes], hidden: Hidden, answers: dict[str, frozenset[str]]
+) -> None:
     """The other way round: of each hidden file enough lines are left to know it by."""
-    hidden = hidden_lines(files)
     names = lab_folders(files)
     tree = student_tree(files, select(names, files), "Labs")
     public = public_lines(files, [tree])
-    for path in files:
-        code = path.endswith(".py") and path.rpartition("/")[2] != "__init__.py"
-        if code and path.startswith(("solutions/", "reference/", "grader/suites/")):
-            forms = hidden.keys() & forms_of(whole(files, path))
-            kept = [form for form in forms if not public.allows(form, hidden[form])]
+    for path, forms in answers.items():
+        if path.rpartition("/")[2] != "__init__.py":
+            found = hidden.keys() & forms
+            kept = [form for form in found if not public.allows(form, hidden[form])]
             assert len(kept) >= 3, path
 
 
-def test_every_line_of_an_edited_answer_is_known(files: dict[str, bytes]) -> None:
-    hidden = hidden_lines(files)
-    paths = [path for path in files if path.startswith("solutions/") and "/wrong/" in path]
-    assert paths
-    for path in paths:
-        assert forms_of(whole(files, path)) <= hidden.keys() | harmless(), path
+def test_every_line_of_an_edited_answer_is_known(
+    hidden: Hidden, answers: dict[str, frozenset[str]]
+) -> None:
+    wrong = {path: forms for path, forms in answers.items() if "/wrong/" in path}
+    assert wrong
+    for path, forms in wrong.items():
+        assert forms <= hidden.keys() | harmless(), path
 
 
 def test_the_harmless_lines_are_needed(files: dict[str, bytes]) -> None:
