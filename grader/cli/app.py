@@ -145,12 +145,16 @@ def check(
     margins: Annotated[
         bool, typer.Option("--margins", help="print how far answers stay from each test's limit")
     ] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="tell which wrong answers the public tests catch")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
     date = f"{sample_date:%Y-%m-%d}" if sample_date else ""
     proof = commands.Proof(
-        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date, margins)
+        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date, margins),
+        public=public,
     )
     raise typer.Exit(commands.check(proof))
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.cli.margins import print_margins
+from grader.cli.public import print_catches, print_shares
 from grader.cli.progress import CheckProgress, GradingProgress
 from grader.cli.watch import saves
 from grader.errors import UsageError
@@ -174,6 +175,7 @@ class Proof:
     whole: bool
     sample_date: str
     margins: bool
+    public: bool
 
 
 def check(proof: Proof) -> int:
@@ -200,13 +202,17 @@ def check(proof: Proof) -> int:
             whole=proof.whole,
             sample_date=proof.sample_date,
             margins=proof.margins,
+            public=proof.public,
             on_progress=progress.on_progress,
         )
     if not report.findings:
         raise UsageError("nothing was checked", "see what --only must match in lab check --help")
     for lab in labs:
         print_margins([item for item in report.margins if item.lab == lab.name])
+        print_catches([item for item in report.catches if item.lab == lab.name])
         _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
+    if proof.public:
+        print_shares(report.catches)
     return report.exit_code
 
 

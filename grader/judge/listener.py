@@ -30,10 +30,11 @@ class Progress:
 
     def report(self, *, partial: bool) -> Report:
         """Return the report of what has arrived."""
-        tasks = score(self.lab, self.expected, self.results)
-        lab, tests = self.lab, tuple(self.results)
+        scores = score(self.lab, self.expected, self.results)
+        lab, tests, provenance = self.lab, tuple(self.results), dict(self.provenance)
         return Report(
-            lab.number, lab.topic, tasks, tests, dict(self.provenance), partial, self.extras
+            *(lab.number, lab.topic, scores.tasks, tests, provenance, partial, self.extras),
+            scores.contracts,
         )
 
 

@@ -31,6 +31,7 @@ NO_STOPWATCH = "speed is measured on a GPU only"
 def task(
     task_id: str,
     *,
+    contract: int = 0,
     weight: float = 1.0,
     gate: bool = False,
     tiers: str = "",
@@ -38,11 +39,13 @@ def task(
 ) -> pytest.MarkDecorator:
     """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything.
 
-    ``tiers`` names a ladder of the task: the test runs once for each ``tier``, which splits its
+    ``contract`` is the number of the handout's contract that it tests, which is earned if all of
+    its tests pass. ``tiers`` names a ladder of the task: the test runs once for each ``tier``, which splits its
     weight. ``needs`` names tasks of which no test may have failed: speed without right answers is
     worth nothing.
     """
-    return pytest.mark.task(task_id, weight=weight, gate=gate, tiers=tiers, needs=needs)
+    options = {"contract": contract, "weight": weight, "gate": gate, "tiers": tiers}
+    return pytest.mark.task(task_id, needs=needs, **options)
 
 
 class JudgePlugin:
@@ -145,6 +148,11 @@ class JudgePlugin:
             expected = self._entry(item)
             if expected.task not in order:
                 raise pytest.UsageError(f"{item.nodeid} belongs to no task of the lab")
+            numbers = {contract.number for contract in self._lab.task(expected.task).contracts}
+            if expected.contract and expected.contract not in numbers:
+                raise pytest.UsageError(
+                    f"{item.nodeid}: {expected.task} has no contract {expected.contract} in lab.toml"
+                )
             self._expected[item.nodeid] = expected
             if expected.weight > 0:
                 self._needed.setdefault(expected.task, set()).update(needs_of(item))
@@ -172,7 +180,8 @@ class JudgePlugin:
             weight *= rung.tier.share / 100
         elif task_id in self._timed:
             weight = 0.0  # to be right earns nothing for speed; it only lets the tiers count
-        return Expected(name, task_id, suite, weight, options.get("gate", False))
+        gate, contract = options.get("gate", False), options.get("contract", 0)
+        return Expected(name, task_id, suite, weight, gate, contract)
 
     # -- running ----------------------------------------------------------------------------
 
@@ -203,7 +212,9 @@ class JudgePlugin:
         output = self._student.printed_()
         self._asked.setdefault(expected.task, set()).update(self._student.asked_())
         suite, task_id = expected.suite, expected.task
-        result = TestResult(expected.id, task_id, suite, verdict, message, seconds, output)
+        result = TestResult(
+            *(expected.id, task_id, suite, verdict, message, seconds, output, expected.contract)
+        )
         self._emit("test", result)
         return done
 

@@ -1,11 +1,17 @@
-"""From verdicts to points: gates, weights, and what leaves the denominator."""
+"""From verdicts to points: gates, contracts, and what leaves the denominator."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from grader.labs.lab import Lab, Task
-from grader.labs.results import Expected, TaskResult, TestResult, Verdict
-
-Key = tuple[str, str]  # suite and id
+from grader.labs.lab import Contract, Lab, Task
+from grader.labs.results import (
+    ContractResult,
+    Expected,
+    State,
+    TaskResult,
+    TestResult,
+    Verdict,
+)
 
 
 def fill_missing(
@@ -14,36 +20,100 @@ def fill_missing(
     """Return a result for every expected test, in the manifest's order; silence is ``verdict``."""
     found = {(result.suite, result.id): result for result in results}
     return tuple(
-        found.get((e.suite, e.id), TestResult(e.id, e.task, e.suite, verdict, message))
+        found.get(
+            (e.suite, e.id),
+            TestResult(e.id, e.task, e.suite, verdict, message, contract=e.contract),
+        )
         for e in expected
     )
 
 
-def score(
-    lab: Lab, expected: Iterable[Expected], results: Iterable[TestResult]
-) -> tuple[TaskResult, ...]:
-    """Score each task: 0 if a gate failed, else points times passed weight over total weight.
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Points of the tasks, and of the contracts that share them."""
 
-    Tests that this machine cannot judge, and those where the fault is ours, leave the denominator;
-    a task whose points no other test shares leaves it too, whatever gate has failed.
+    tasks: tuple[TaskResult, ...]
+    contracts: tuple[ContractResult, ...]
+
+
+def score(lab: Lab, expected: Iterable[Expected], results: Iterable[TestResult]) -> Scores:
+    """Score each task: 0 if a gate failed, else points times the weight of the contracts that hold.
+
+    A contract holds if all of its tests pass; a test without one is weighed by itself. What this
+    machine cannot judge, and where the fault is ours, leaves the denominator; a task whose points
+    nothing else shares leaves it too, whatever gate has failed.
     """
-    entries = {(e.suite, e.id): e for e in expected}
     verdicts = {(r.suite, r.id): r.verdict for r in results}
-    return tuple(_task(task, entries, verdicts) for task in lab.tasks)
-
-
-def _task(
-    task: Task, entries: Mapping[Key, Expected], verdicts: Mapping[Key, Verdict]
-) -> TaskResult:
-    own = [
-        (e, verdicts[key]) for key, e in entries.items() if e.task == task.id and key in verdicts
+    known = [(e, verdicts[e.suite, e.id]) for e in expected if (e.suite, e.id) in verdicts]
+    scored = [
+        _task(task, [pair for pair in known if pair[0].task == task.id]) for task in lab.tasks
     ]
+    return Scores(
+        tuple(task for task, _ in scored),
+        tuple(contract for _, contracts in scored for contract in contracts),
+    )
+
+
+Known = Sequence[tuple[Expected, Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What is earned whole or not at all: a contract's tests, or one test that has none."""
+
+    weight: float  # 0: it only reports
+    state: State
+
+    @property
+    def counts(self) -> bool:
+        return self.state is not State.UNTRIED
+
+
+def _task(task: Task, own: Known) -> tuple[TaskResult, list[ContractResult]]:
+    contracts = {c.number: _share(_of(own, c.number), c.weight) for c in task.contracts}
+    single = [_share([pair], pair[0].weight) for pair in own if pair[0].contract not in contracts]
+    shares = [*contracts.values(), *single]
+    weight = sum(share.weight for share in shares if share.counts)
     counted = [(e, verdict) for e, verdict in own if verdict.counts]
-    weight = sum(e.weight for e, _ in counted)
     gate_failed = any(e.gate and verdict is not Verdict.PASSED for e, verdict in counted)
     cannot_be_judged = not weight and any(e.weight for e, _ in own)
-    if cannot_be_judged or not (weight or gate_failed):
-        return TaskResult(task.id, task.title, task.points, 0.0, graded=False)
-    passed = sum(e.weight for e, verdict in counted if verdict is Verdict.PASSED)
-    earned = 0.0 if gate_failed else round(task.points * passed / weight, 4)
-    return TaskResult(task.id, task.title, task.points, earned, graded=True)
+    graded = bool(weight or gate_failed) and not cannot_be_judged
+
+    def points(share: _Share) -> float:
+        return task.points * share.weight / weight if graded and weight and share.counts else 0.0
+
+    def earned(share: _Share) -> float:
+        return points(share) if share.state is State.HOLDS and not gate_failed else 0.0
+
+    total = round(sum(map(earned, shares)), 4)
+    held = [
+        _result(task, contract, share.state, points(share), earned(share))
+        for contract, share in zip(task.contracts, contracts.values(), strict=True)
+    ]
+    return TaskResult(task.id, task.title, task.points, total, graded), held
+
+
+def _result(
+    task: Task, contract: Contract, state: State, points: float, earned: float
+) -> ContractResult:
+    shown = round(points, 4), round(earned, 4)
+    return ContractResult(contract.number, task.id, contract.says, state, *shown)
+
+
+def _of(own: Known, number: int) -> Known:
+    return [pair for pair in own if pair[0].contract == number]
+
+
+def _share(tests: Known, weight: float) -> _Share:
+    """Tell how the tests came out together; ``weight`` counts if one of them has any."""
+    counted = [verdict for _, verdict in tests if verdict.counts]
+    broken = [v for v in counted if v not in (Verdict.PASSED, Verdict.SKIPPED)]
+    if broken:
+        state = State.BROKEN
+    elif not counted or any(verdict is Verdict.INFRA for _, verdict in tests):
+        state = State.UNTRIED
+    elif Verdict.SKIPPED in counted:
+        state = State.WAITING
+    else:
+        state = State.HOLDS
+    return _Share(weight if any(e.weight for e, _ in tests) else 0.0, state)

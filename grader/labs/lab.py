@@ -53,6 +53,15 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Contract:
+    """One thing that a handout promises its reader, under the number that it has there."""
+
+    number: int
+    says: str
+    weight: float = 1.0  # its share of the task's points, beside the others
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One graded part of a lab."""
 
@@ -65,6 +74,7 @@ class Task:
     steps: int = 1
     names: tuple[str, ...] = ()
     ladders: tuple[Ladder, ...] = ()  # of a speed task, which runs on a GPU only
+    contracts: tuple[Contract, ...] = ()
 
     def ladder(self, name: str) -> Ladder:
         """Return the tiers called ``name``; raises LabError if there are none."""
@@ -282,6 +292,7 @@ def _task(table: Table) -> Task:
         steps=table.whole("steps", 1),
         names=table.texts("names", ()),
         ladders=tuple(read_ladder(ladder) for ladder in table.tables("tiers", ())),
+        contracts=tuple(_contract(entry) for entry in table.tables("contracts", ())),
     )
     table.finish()
     for name in repeated(task.ladders):
@@ -291,6 +302,16 @@ def _task(table: Table) -> Task:
     return task
 
 
+def _contract(table: Table) -> Contract:
+    contract = Contract(
+        number=table.whole("number"),
+        says=table.text("says"),
+        weight=table.number("weight", 1.0),
+    )
+    table.finish()
+    return contract
+
+
 def _problems(lab: Lab) -> Iterator[str]:
     ids = [task.id for task in lab.tasks]
     for task_id in ids:
@@ -298,6 +319,11 @@ def _problems(lab: Lab) -> Iterator[str]:
             yield f"tasks.id: {task_id!r} occurs twice"
     if PSEUDOCODE not in ids:
         yield f"tasks: no task with id {PSEUDOCODE!r}"
+    numbers = [contract.number for task in lab.tasks for contract in task.contracts]
+    for place, number in enumerate(numbers, 1):
+        if number != place:
+            yield f"tasks.contracts.number: {number} stands where {place} should: count from 1"
+            break
     total = sum(task.points for task in lab.tasks)
     if not math.isclose(total, 100.0):
         yield f"tasks.points: they add up to {total:g}, not 100"

@@ -37,6 +37,7 @@ class Expected:
     suite: str  # "hidden", "public", "rules" or "pseudocode"
     weight: float = 1.0
     gate: bool = False
+    contract: int = 0  # the number of the contract that it tests; 0: none, it stands for itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class TestResult:
     message: str = ""
     seconds: float = 0.0
     output: str = ""  # what the submission printed meanwhile, cut
+    contract: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,27 @@ class TaskResult:
     graded: bool
 
 
+class State(StrEnum):
+    """How a contract came out."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    WAITING = "waiting"  # nothing broke it, but a gate kept some of its tests from running
+    UNTRIED = "untried"  # no test of it ran here that counts
+
+
+@dataclass(frozen=True, slots=True)
+class ContractResult:
+    """One contract of a task, and what it earned of the task's points."""
+
+    number: int
+    task: str
+    says: str
+    state: State
+    points: float  # 0 where nothing of it could be judged here
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """One grading of one submission."""
@@ -93,6 +116,7 @@ class Report:
     provenance: dict[str, Any] = field(default_factory=dict)
     partial: bool = False  # the grading was cut off; unreported tests are missing
     extras: dict[str, Any] = field(default_factory=dict)  # reported, never scored
+    contracts: tuple[ContractResult, ...] = ()
 
     @property
     def score(self) -> float:
@@ -118,7 +142,7 @@ class Report:
         return 0 if verdicts <= {Verdict.PASSED, Verdict.NOT_GRADED} else 1
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON-ready data: the contract's keys, then ``partial`` and ``extras``."""
+        """The report as JSON-ready data: the agreed keys, then what was added to them."""
         return {
             "schema": SCHEMA,
             "lab": self.lab,
@@ -131,4 +155,5 @@ class Report:
             "provenance": self.provenance,
             "partial": self.partial,
             "extras": self.extras,
+            "contracts": [asdict(contract) for contract in self.contracts],
         }

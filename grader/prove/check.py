@@ -25,6 +25,7 @@ from grader.prove.files import check_files
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
+from grader.prove.public import catches_of, enough, judge_public
 from grader.prove.sample import compare, draw
 from grader.prove.trials import Trial, plan
 
@@ -40,6 +41,7 @@ class Grade(Protocol):
         device: str,
         seed: int,
         sandbox: str,
+        suite: str,
         until_lost: bool,
         tasks: Collection[str],
         on_event: Callable[[str, Any], None],
@@ -71,6 +73,7 @@ def check_labs(
     whole: bool = False,
     sample_date: str = "",
     margins: bool = False,
+    public: bool = False,
     on_progress: OnProgress | None = None,
     judges: Judges | None = None,
 ) -> CheckReport:
@@ -80,6 +83,8 @@ def check_labs(
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
     ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
+    ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
+    these catch.
     """
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
         trials = [
@@ -87,18 +92,28 @@ def check_labs(
             for lab in labs
             for trial in plan(lab, seeds, wrong_seeds, Path(folder) / lab.name)
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
+            if not public or trial.role is Role.WRONG
         ]
         with _judges(labs, device, sandbox) if judges is None else nullcontext(judges) as judging:
             crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
-            runner = _Runner(judging, device, sandbox, brief, crowd, until_lost=not margins)
-            date = sample_date or ("" if only else f"{datetime.now(UTC):%Y-%m-%d}")
+            runner = _Runner(
+                *(judging, device, sandbox, brief or public, crowd),
+                until_lost=not (margins or public),
+                suite="public" if public else "all",
+            )
+            date = sample_date or ("" if only or public else f"{datetime.now(UTC):%Y-%m-%d}")
             sampled = [
                 place
                 for place in (draw(trials, date) if date else ())
                 if judging.quick(trials[place].lab) is not None
             ]
-            learn = not (whole or brief)
+            learn = not (whole or brief or public)
             graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
+    if public:
+        catches = catches_of(graded)
+        broken = [finding for item in graded for finding in judge_public(item)]
+        shares = [enough(catches, lab.name) for lab in labs]
+        return CheckReport((*broken, *shares), catches=tuple(catches))
     findings: list[Finding] = []
     for lab in labs:
         findings += [] if only else check_files(lab)
@@ -121,6 +136,7 @@ class _Runner:
     crowd: float
     proven: Proven = field(default_factory=Proven)
     until_lost: bool = True
+    suite: str = "all"
 
     def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
         """Grade the quick way if there is one; ``again``: the whole way."""
@@ -147,6 +163,7 @@ class _Runner:
                 device=self.device,
                 seed=trial.seed,
                 sandbox="none" if quick else self.sandbox,
+                suite=self.suite,
                 # All that counts of a wrong answer is which tasks it loses; a control must not
                 # earn a single test.
                 until_lost=trial.role is Role.WRONG and self.until_lost,
@@ -233,7 +250,8 @@ def _run(
                     place, into = futures[future]
                     into[place] = future.result()
                     if on_progress is not None:
-                        trial, problems = trials[place], _problems(into[place])
+                        trial = trials[place]
+                        problems = _problems(into[place]) if runner.suite == "all" else ""
                         label = f"{trial.lab.name} {trial.label}{problems}"
                         done, all_ = len(graded) + len(again), len(trials) + len(sampled)
                         on_progress(done, all_, label)

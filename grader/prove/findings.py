@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.labs.results import Measured
+from grader.labs.results import Measured, TestResult
 
 FACTOR = 3.0  # what should lie between an answer and a limit
 OnProgress = Callable[[int, int, str], None]  # gradings done, gradings in all, what ended last
@@ -72,11 +72,21 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
+class Catch:
+    """A wrong answer, and the first public test that it fails, if there is one."""
+
+    lab: str
+    file: str
+    first: TestResult | None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """All findings, in the order of labs, rules and files."""
 
     findings: tuple[Finding, ...]
     margins: tuple[Margin, ...] = ()  # if they were asked for
+    catches: tuple[Catch, ...] = ()  # if only public tests were run
 
     @property
     def failed(self) -> tuple[Finding, ...]:

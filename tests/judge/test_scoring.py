@@ -1,12 +1,13 @@
 """From verdicts to points: gates, weights, what leaves the denominator."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.judge.scoring import fill_missing, score
-from grader.labs.lab import Lab, Limits, Task
-from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
+from grader.labs.lab import Contract, Lab, Limits, Task
+from grader.labs.results import Expected, Report, State, TaskResult, TestResult, Verdict
 
 PASSED, FAILED, SKIPPED = Verdict.PASSED, Verdict.FAILED, Verdict.SKIPPED
 NOT_GRADED, INFRA = Verdict.NOT_GRADED, Verdict.INFRA
@@ -18,7 +19,7 @@ def graded(*tests: tuple[str, Verdict, float, bool]) -> tuple[TaskResult, ...]:
     """Score tests given as (task, verdict, weight, gate)."""
     expected = [Expected(f"t{i}", t, "hidden", w, g) for i, (t, _, w, g) in enumerate(tests)]
     results = [TestResult(f"t{i}", t, "hidden", v) for i, (t, v, _, _) in enumerate(tests)]
-    return score(LAB, expected, results)
+    return score(LAB, expected, results).tasks
 
 
 def norm(*tests: tuple[Verdict, float, bool]) -> tuple[float, bool]:
@@ -89,13 +90,13 @@ def test_tests_of_two_suites_may_share_an_id() -> None:
         TestResult("t", "norm", "public", PASSED),
     ]
 
-    assert score(LAB, expected, results)[0].score == 0
+    assert score(LAB, expected, results).tasks[0].score == 0
 
 
 def test_result_that_nobody_expected_earns_nothing() -> None:
     results = [TestResult("forged", "norm", "hidden", PASSED)]
 
-    assert score(LAB, [Expected("t", "norm", "hidden")], results)[0].score == 0
+    assert score(LAB, [Expected("t", "norm", "hidden")], results).tasks[0].score == 0
 
 
 def test_thirds_are_rounded_to_four_places() -> None:
@@ -119,3 +120,82 @@ def test_infra_never_hides_behind_a_score() -> None:
     report = Report(1, "x", (), tests)
 
     assert report.exit_code == 3
+
+
+# --- contracts --------------------------------------------------------------------------------
+
+CONTRACTS = (Contract(1, "one"), Contract(2, "two"), Contract(3, "three", weight=2.0))
+NUMBERED = Task("norm", "Norm", 60.0, "h", contracts=CONTRACTS)
+
+
+def contracted(*tests: tuple[int, Verdict]) -> tuple[float, list[tuple[State, float]]]:
+    """Score a task's tests given as (contract, verdict): points, and what each contract got."""
+    lab = replace(LAB, tasks=(NUMBERED,))
+    expected = [
+        Expected(f"t{i}", "norm", "hidden", 1.0 + i, contract=number)
+        for i, (number, _) in enumerate(tests)
+    ]
+    results = [TestResult(f"t{i}", "norm", "hidden", v) for i, (_, v) in enumerate(tests)]
+    scores = score(lab, expected, results)
+    return scores.tasks[0].score, [(c.state, c.score) for c in scores.contracts]
+
+
+def test_contract_is_earned_if_all_of_its_tests_pass() -> None:
+    points, contracts = contracted((1, PASSED), (1, FAILED), (2, PASSED), (3, PASSED))
+
+    assert points == 45  # of weights 1, 1 and 2 whatever the weights of the tests
+    assert contracts == [
+        (State.BROKEN, 0),
+        (State.HOLDS, 15),
+        (State.HOLDS, 30),
+    ]
+
+
+def test_contract_that_nothing_tries_leaves_the_denominator() -> None:
+    points, contracts = contracted((1, PASSED), (2, FAILED), (3, NOT_GRADED))
+
+    assert points == 30
+    assert contracts[2] == (State.UNTRIED, 0)
+
+
+@pytest.mark.parametrize(
+    ("other", "state"),
+    [
+        (PASSED, State.HOLDS),
+        (FAILED, State.BROKEN),
+        (NOT_GRADED, State.HOLDS),
+        (INFRA, State.UNTRIED),
+        (SKIPPED, State.WAITING),
+    ],
+)
+def test_state_of_a_contract_with_two_tests(other: Verdict, state: State) -> None:
+    assert contracted((1, PASSED), (1, other), (2, PASSED))[1][0][0] is state
+
+
+def test_infra_does_not_hide_what_broke_a_contract() -> None:
+    assert contracted((1, INFRA), (1, FAILED), (2, PASSED))[1][0][0] is State.BROKEN
+
+
+def test_test_without_a_contract_is_weighed_beside_them() -> None:
+    # Weights 1, 1 and 2 of the contracts, and 4 of the fourth test.
+    points, _ = contracted((1, PASSED), (2, PASSED), (3, PASSED), (0, FAILED))
+
+    assert points == 30
+
+
+def test_failed_gate_takes_what_contracts_earned() -> None:
+    lab = replace(LAB, tasks=(NUMBERED,))
+    expected = [
+        Expected("gate", "norm", "rules", 0.0, gate=True),
+        Expected("t", "norm", "hidden", contract=1),
+    ]
+    results = [
+        TestResult("gate", "norm", "rules", FAILED),
+        TestResult("t", "norm", "hidden", PASSED),
+    ]
+
+    scores = score(lab, expected, results)
+
+    assert scores.tasks[0].score == 0
+    assert scores.contracts[0].state is State.HOLDS
+    assert (scores.contracts[0].points, scores.contracts[0].score) == (60, 0)

@@ -3,10 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from grader.labs.results import Report, TaskResult, TestResult, Verdict
+from grader.labs.results import (
+    ContractResult,
+    Report,
+    State,
+    TaskResult,
+    TestResult,
+    Verdict,
+)
 from grader.report.measured import listed, number_of, table_of, text_of
 
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
+_STATES = {state.value: state for state in State}
 
 
 def report_of(data: Mapping[str, object]) -> Report:
@@ -19,6 +27,7 @@ def report_of(data: Mapping[str, object]) -> Report:
         provenance=dict(table_of(data.get("provenance"))),
         partial=data.get("partial") is True,
         extras=dict(table_of(data.get("extras"))),
+        contracts=tuple(_contract(table_of(entry)) for entry in listed(data.get("contracts"))),
     )
 
 
@@ -42,4 +51,16 @@ def _test(entry: Mapping[str, Any]) -> TestResult:
         message=text_of(entry.get("message")),
         seconds=number_of(entry.get("seconds")) or 0.0,
         output=text_of(entry.get("output")),
+        contract=int(number_of(entry.get("contract")) or 0),
+    )
+
+
+def _contract(entry: Mapping[str, Any]) -> ContractResult:
+    return ContractResult(
+        number=int(number_of(entry.get("number")) or 0),
+        task=text_of(entry.get("task")),
+        says=text_of(entry.get("says")),
+        state=_STATES.get(text_of(entry.get("state")), State.UNTRIED),
+        points=number_of(entry.get("points")) or 0.0,
+        score=number_of(entry.get("score")) or 0.0,
     )

@@ -1,0 +1,55 @@
+"""What the tests that a student can read catch alone, of the answers that are wrong.
+
+Who stops when all public tests pass should not be surprised by the hidden ones: they vary inputs,
+and ask for what would give an answer away if it were shown.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from grader.labs.results import Report, TestResult, Verdict
+from grader.prove.expected import Graded, Role
+from grader.prove.findings import Catch, Finding, Outcome, verdict
+from grader.reading.rules import SUITE as RULES
+
+ENOUGH = 0.75  # of the wrong answers of a lab
+_FINE = (Verdict.PASSED, Verdict.NOT_GRADED, Verdict.INFRA)
+
+
+def catches_of(gradings: Iterable[Graded]) -> list[Catch]:
+    """Return for each wrong answer, graded by public tests, what those say of it first."""
+    return [
+        Catch(item.lab.name, item.file, _first(item.report))
+        for item in gradings
+        if item.role is Role.WRONG and item.report is not None and _can_be_graded(item)
+    ]
+
+
+def judge_public(graded: Graded) -> Iterator[Finding]:
+    """Give the finding of one grading by public tests: right answers pass, whoever wrote them."""
+    report, lab = graded.report, graded.lab.name
+    if report is None:
+        yield verdict(lab, "can be graded", graded.file, graded.failure)
+    elif any(test.verdict is Verdict.INFRA for test in report.tests):
+        yield verdict(lab, "the judge stays whole", graded.file, "a public test broke")
+
+
+def enough(catches: Sequence[Catch], lab: str) -> Finding:
+    """Hold the share of a lab's wrong answers that public tests catch against the least."""
+    own = [item for item in catches if item.lab == lab]
+    caught = sum(item.first is not None for item in own)
+    share = caught / len(own) if own else 1.0
+    rule, wanted = "public tests catch what is wrong", f"{ENOUGH:.0%} of its wrong answers"
+    outcome = Outcome.OK if share >= ENOUGH else Outcome.FAILED
+    return Finding(lab, rule, f"labs/{lab}", outcome, wanted, f"{share:.0%} of {len(own)}")
+
+
+def _first(report: Report) -> TestResult | None:
+    """Return the first test that a student would see fail; rules count, since they are shown."""
+    failed = [test for test in report.tests if test.verdict not in (*_FINE, Verdict.SKIPPED)]
+    return next((test for test in failed if test.suite in ("public", RULES)), None)
+
+
+def _can_be_graded(graded: Graded) -> bool:
+    """Tell whether this machine has a say in any of the tasks that the answer should lose."""
+    races = {task.id for task in graded.lab.tasks if task.ladders}
+    return bool(graded.fails - races) or graded.report is None
