@@ -17,7 +17,10 @@ endif
 
 # Values reach the shell as environment variables, so no quoting can go wrong.
 export LAB FROM DEVICE SEED TASK PROMPT
-OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED")
+OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED") $(if $(TASK),--task "$$TASK")
+
+# The report has said what did not pass: make adds no error of its own to that.
+SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
 .PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house
 
@@ -27,10 +30,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo "PYTHON=python3 uses that interpreter as it is, instead of $(VENV)."
-	@echo "make itself exits 2 on any failure; the program \`$(VENV)/bin/lab\` has exact exit codes."
+	@echo "make exits 0 once a report was shown and 2 on any failure; the program \`$(VENV)/bin/lab\` has exact exit codes."
 
-grade: need-lab $(READY) ## grade a lab: LAB=1 [FROM=path] [DEVICE=cpu|cuda] [SEED=n] [ARGS="--html report.html"]
-	@$(RUN) -m grader grade "$$LAB" $(OPTIONS) $(ARGS)
+grade: need-lab $(READY) ## grade a lab: LAB=1 [TASK=norm] [FROM=path] [DEVICE=cpu|cuda] [SEED=n] [ARGS="--html report.html"]
+	@$(RUN) -m grader grade "$$LAB" $(OPTIONS) $(ARGS) || $(SHOWN)
 
 hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm
 	@$(RUN) -m grader hint "$$LAB" $(if $(TASK),"$$TASK")

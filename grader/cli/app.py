@@ -104,6 +104,9 @@ def grade(
     seed: Seed = None,
     sandbox: SandboxChoice = Sandbox.AUTO,
     suite: Annotated[Suite, typer.Option(help="public: only the tests you can read")] = Suite.ALL,
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+    ] = None,
     json: Annotated[str | None, typer.Option(metavar=File, help="- prints it alone")] = None,
     html: Annotated[str | None, typer.Option(metavar=File)] = None,
     markdown: Annotated[str | None, typer.Option(metavar=File)] = None,
@@ -113,7 +116,7 @@ def grade(
     """Grade one submission."""
     targets = dict(zip(Form, (json, html, markdown, junit, gradescope), strict=True))
     outputs = planned(targets)
-    order = commands.Order(lab, source, device, seed, sandbox, suite)
+    order = commands.Order(lab, source, device, seed, sandbox, suite, tuple(task or ()))
     raise typer.Exit(commands.grade_one(order, outputs))
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.cli.margins import print_margins
-from grader.cli.public import print_catches, print_shares
 from grader.cli.progress import CheckProgress, GradingProgress
+from grader.cli.public import print_catches, print_shares
 from grader.cli.watch import saves
 from grader.errors import UsageError
 from grader.files import json_bytes, write_file
@@ -37,12 +37,16 @@ class Order:
     seed: int | None
     sandbox: str
     suite: str
+    tasks: tuple[str, ...] = ()  # none: all
 
 
 def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
     """Grade, write the outputs and show the report."""
     lab = find_lab(order.lab, find_root())
-    kept = _keeping_place(lab, order.suite)
+    for task in order.tasks:
+        lab.task(task)  # a typing error is told before anything runs
+    # What was asked of some tasks alone is no result of the lab.
+    kept = None if order.tasks else _keeping_place(lab, order.suite)
     try:
         report = _grade(lab, order, kept)
     except KeyboardInterrupt:
@@ -54,7 +58,8 @@ def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
     if any(output.target == STDOUT for output in outputs):
         print(f"lab {lab.name}: {score_line(report)}", file=sys.stderr)
     else:
-        make_console(sys.stdout).print(render_terminal(report, guide_to(lab, order.source)))
+        guide = guide_to(lab, order.source)
+        make_console(sys.stdout).print(render_terminal(report, guide))
     return report.exit_code
 
 
@@ -62,16 +67,18 @@ def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
     from grader.judge.grade import grade  # starts the judge, which the other commands do not need
 
     with GradingProgress(lab.name, sys.stderr) as progress:
-        return grade(
+        report = grade(
             lab,
             order.source,
             device=order.device,
             seed=order.seed,
             sandbox=order.sandbox,
             suite=order.suite,
+            tasks=order.tasks,
             on_event=progress.on_event,
             partial_file=kept,
         )
+    return report.of_tasks(order.tasks) if order.tasks else report
 
 
 def _keeping_place(lab: Lab, suite: str) -> Path | None:

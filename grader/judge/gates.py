@@ -38,13 +38,22 @@ class Gates:
         """
         if task_id in self._lost:
             raise GateFailed(f"{self._lost[task_id]} did not pass")
-        self.check((), needed)
+        self._check_whole(needed)
 
-    def check(self, gates_of: Iterable[str], all_of: Iterable[str]) -> None:
-        """Raise GateFailed if a gate of some tasks, or any test of others, did not pass."""
-        for task_id in gates_of:
-            if task_id in self._closed:
-                raise GateFailed(f"needs {self._closed[task_id]}, which did not pass")
-        for task_id in all_of:
-            if task_id in self._flawed:
-                raise GateFailed(f"needs all of {task_id}; {self._flawed[task_id]} did not pass")
+    def check(self, task_id: str, requires: Iterable[str], all_of: Iterable[str]) -> None:
+        """Raise GateFailed if a gate of the task, or of one that it requires, did not pass.
+
+        Of the tasks ``all_of`` no test may have failed. The message ends a sentence: "not tried: ".
+        """
+        if task_id in self._closed:
+            raise GateFailed(f"{self._closed[task_id]} has to pass first")
+        for other in requires:
+            if other in self._closed:
+                raise GateFailed(f"it builds on {other}, whose {self._closed[other]} did not pass")
+        self._check_whole(all_of)
+
+    def _check_whole(self, tasks: Iterable[str]) -> None:
+        for other in tasks:
+            if other in self._flawed:
+                test = self._flawed[other]
+                raise GateFailed(f"it needs all of {other}, whose {test} did not pass")

@@ -21,6 +21,7 @@ from grader.labs.lab import Lab, Task
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
 from grader.proxy.compare import measuring
+from grader.proxy.shown import revealing
 from grader.proxy.student import Student
 from grader.sandbox import gpu
 from grader.timing.stopwatch import Stopwatch
@@ -40,9 +41,9 @@ def task(
     """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything.
 
     ``contract`` is the number of the handout's contract that it tests, which is earned if all of
-    its tests pass. ``tiers`` names a ladder of the task: the test runs once for each ``tier``, which splits its
-    weight. ``needs`` names tasks of which no test may have failed: speed without right answers is
-    worth nothing.
+    its tests pass. ``tiers`` names a ladder of the task: the test runs once for each ``tier``,
+    which splits its weight. ``needs`` names tasks of which no test may have failed: speed without
+    right answers is worth nothing.
     """
     options = {"contract": contract, "weight": weight, "gate": gate, "tiers": tiers}
     return pytest.mark.task(task_id, needs=needs, **options)
@@ -149,10 +150,9 @@ class JudgePlugin:
             if expected.task not in order:
                 raise pytest.UsageError(f"{item.nodeid} belongs to no task of the lab")
             numbers = {contract.number for contract in self._lab.task(expected.task).contracts}
-            if expected.contract and expected.contract not in numbers:
-                raise pytest.UsageError(
-                    f"{item.nodeid}: {expected.task} has no contract {expected.contract} in lab.toml"
-                )
+            if expected.contract not in {0, *numbers}:
+                problem = f"{expected.task} has no contract {expected.contract} in lab.toml"
+                raise pytest.UsageError(f"{item.nodeid}: {problem}")
             self._expected[item.nodeid] = expected
             if expected.weight > 0:
                 self._needed.setdefault(expected.task, set()).update(needs_of(item))
@@ -202,7 +202,7 @@ class JudgePlugin:
         self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
         self._emit("begin", expected)
 
-        with measuring() as measured:
+        with measuring() as measured, revealing(expected.suite == "public"):
             done = yield
 
         self._keep_closest(expected, measured)
@@ -212,8 +212,11 @@ class JudgePlugin:
         output = self._student.printed_()
         self._asked.setdefault(expected.task, set()).update(self._student.asked_())
         suite, task_id = expected.suite, expected.task
+        passed = verdict in (Verdict.PASSED, Verdict.SKIPPED)
+        function = "" if passed else self._student.calls_().function
         result = TestResult(
-            *(expected.id, task_id, suite, verdict, message, seconds, output, expected.contract)
+            *(expected.id, task_id, suite, verdict, message, seconds, output),
+            *(expected.contract, function),
         )
         self._emit("test", result)
         return done
@@ -252,7 +255,7 @@ class JudgePlugin:
         """Say what failed that the test depends on, or return an empty string."""
         task_id = expected.task
         try:
-            self._gates.check((task_id, *self._lab.task(task_id).requires), needs_of(item))
+            self._gates.check(task_id, self._lab.task(task_id).requires, needs_of(item))
             if self._until_lost:
                 self._gates.check_not_lost(task_id, self._needed.get(task_id, ()))
         except GateFailed as closed:
@@ -288,7 +291,7 @@ class JudgePlugin:
             trouble = self._blame_gpu(error)
             if trouble:
                 return Verdict.INFRA, trouble
-        return verdict_of(item, error)
+        return verdict_of(item, error, self._student.calls_().lines())
 
     def _blame_gpu(self, error: SubmissionFault) -> str:
         """Return what is wrong with the GPU, if that may be what the submission met."""

@@ -5,6 +5,7 @@ Whatever is not about the submission is ``infra``.
 
 import sys
 import traceback
+from collections.abc import Sequence
 
 import pytest
 
@@ -28,16 +29,18 @@ VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
 )
 
 
-def verdict_of(item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
-    """Return the verdict of a test that this ended, and the message."""
+def verdict_of(
+    item: pytest.Item, error: BaseException, calls: Sequence[str] = ()
+) -> tuple[Verdict, str]:
+    """Return the verdict of a test that this ended, and the message: contract, calls, what came."""
     if isinstance(error, NotGraded):
         return Verdict.NOT_GRADED, str(error)  # no contract is broken: none is shown
     for kind, verdict in VERDICTS:
         if isinstance(error, kind):
-            return verdict, f"{_contract(item)}\n{_explained(error)}".strip()
+            return verdict, "\n".join([_contract(item), *_called(calls), _explained(error)]).strip()
     if called_a_value(error, item):
         text = "what should be a method of the object is a plain value"
-        return Verdict.FAILED, f"{_contract(item)}\n{text}".strip()
+        return Verdict.FAILED, "\n".join([_contract(item), *_called(calls), text]).strip()
     if isinstance(error, CannotGrade):
         return Verdict.INFRA, error.message
     traceback.print_exception(error, file=sys.stderr)
@@ -48,6 +51,13 @@ def called_a_value(error: BaseException, item: pytest.Item) -> bool:
     """Tell whether the test itself called what the submission gave as an attribute."""
     called = isinstance(error, TypeError) and str(error).endswith("object is not callable")
     return called and traceback.extract_tb(error.__traceback__)[-1].filename == str(item.path)
+
+
+def _called(calls: Sequence[str]) -> list[str]:
+    """Return the lines that say what was called."""
+    if len(calls) < 2:
+        return [f"call: {call}" for call in calls]
+    return ["calls:", *(f"  {call}" for call in calls)]
 
 
 def _contract(item: pytest.Item) -> str:

@@ -1,9 +1,10 @@
 """What a grading produced, as frozen data, and its JSON form (DESIGN: report schema 1)."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 SCHEMA = 1
 MOST_POINTS = 200  # of one line of a plot
@@ -54,6 +55,7 @@ class TestResult:
     seconds: float = 0.0
     output: str = ""  # what the submission printed meanwhile, cut
     contract: int = 0
+    function: str = ""  # of a failed test: the public name that its last call was about
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,15 @@ class Report:
     def total(self) -> float:
         """Points of the lab, 100 by contract."""
         return round(sum(task.points for task in self.tasks), 4)
+
+    def of_tasks(self, tasks: Collection[str]) -> Self:
+        """What the report says of some tasks alone."""
+        return replace(
+            self,
+            tasks=tuple(task for task in self.tasks if task.id in tasks),
+            tests=tuple(test for test in self.tests if test.task in tasks),
+            contracts=tuple(each for each in self.contracts if each.task in tasks),
+        )
 
     @property
     def exit_code(self) -> int:

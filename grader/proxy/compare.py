@@ -1,4 +1,7 @@
-"""Comparison with one tolerance table; messages say what broke and where, not what was expected."""
+"""Comparison with one tolerance table; messages say what broke, where, and what was expected.
+
+Of a hidden test that is the one value that is most wrong, of a public one all that fits.
+"""
 
 import math
 import types
@@ -14,6 +17,7 @@ from torch import Tensor
 from grader.errors import Mismatch
 from grader.labs.results import Measured
 from grader.proxy.conversation import Proxy, Watched
+from grader.proxy.shown import both, pair, plain, short
 from grader.wire.codec import Record
 from grader.wire.storage import content
 
@@ -139,7 +143,7 @@ def describe(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Tensor):
-        return f"a {_short(value.dtype)} tensor of shape {list(value.shape)}"
+        return f"a {short(value.dtype)} tensor of shape {list(value.shape)}"
     if isinstance(value, Proxy):
         return f"a {value.kind_}"
     if isinstance(value, Record):
@@ -188,10 +192,12 @@ def assert_close(
     relative = error.norm().item() / norm if norm else 0.0
     _note(_closest(error, allowed, rms, what), Measured(what, "whole", relative, l2))
     if bool((error > allowed).any()):
-        raise Mismatch(_where(error, allowed, rms, what))
+        at = _worst(error, allowed)
+        raise Mismatch(_where(error, allowed, rms, what, at) + both(x, y, at))
     if relative > l2:
         text = f"each value of {what} is close, but together they are off by {relative:.1e}"
-        raise Mismatch(f"{text} of their size (limit {l2:.1e}): precision is lost on the way")
+        text += f" of their size (limit {l2:.1e}): precision is lost on the way"
+        raise Mismatch(text + both(x, y, _worst(error, allowed)))
 
 
 def _closest(error: Tensor, allowed: Tensor, rms: float, what: str) -> Measured:
@@ -216,14 +222,19 @@ def _rms(y: Tensor) -> float:
     return y.square().mean().sqrt().item() if y.numel() else 0.0
 
 
-def _where(error: Tensor, allowed: Tensor, rms: float, what: str) -> str:
-    bad = error > allowed
-    worst = int((error - allowed).argmax())
-    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), error.shape)]
-    size = error.flatten()[worst].item()
+def _worst(error: Tensor, allowed: Tensor) -> list[int]:
+    return _index(int((error - allowed).argmax()), error)
+
+
+def _index(place: int, of: Tensor) -> list[int]:
+    return [int(i) for i in torch.unravel_index(torch.tensor(place), of.shape)]
+
+
+def _where(error: Tensor, allowed: Tensor, rms: float, what: str, at: list[int]) -> str:
+    bad, size = error > allowed, error[tuple(at)].item()
     scale = f", {size / rms:.1g} times the typical size" if rms else ""
     count = f"{int(bad.sum())} of {error.numel()} values"
-    return f"{count} of {what} are off; the largest error is {size:.2g}{scale}, at {index}"
+    return f"{count} of {what} are off; the largest error is {size:.2g}{scale}, at {at}"
 
 
 def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
@@ -231,19 +242,19 @@ def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
     if got.shape != want.shape:
         raise Mismatch(f"{what} has shape {list(got.shape)}, expected {list(want.shape)}")
     if got.dtype != dtype:
-        raise Mismatch(f"{what} has dtype {_short(got.dtype)}, expected {_short(dtype)}")
+        raise Mismatch(f"{what} has dtype {short(got.dtype)}, expected {short(dtype)}")
 
 
 def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     if bool((x.isnan() & ~y.isnan()).any()):
-        raise Mismatch(f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values")
+        at = _index(int((x.isnan() & ~y.isnan()).flatten().int().argmax()), x)
+        text = f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
+        raise Mismatch(text + both(x, y, at))
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
     if not bool(same.all()):
-        raise Mismatch(f"{what} is infinite, or finite, where it should not be")
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+        at = _index(int((~same).flatten().int().argmax()), x)
+        text = f"{what} is infinite, or finite, where it should not be, first at {at}"
+        raise Mismatch(text + both(x, y, at))
 
 
 def assert_equal(got: Any, want: Any, what: str = "the result") -> None:
@@ -260,11 +271,7 @@ def _difference(got: Any, want: Any, what: str) -> str:
         return f"{what} should be {describe(want)}, not {describe(got)}"
     if isinstance(want, list | tuple):
         items = cast(list[Any], want)
-        if len(got) != len(items):
-            return f"{what} holds {len(got)} values, expected {len(items)}"
-        pairs = enumerate(zip(got, items, strict=True))
-        problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
-        return next((problem for problem in problems if problem), "")
+        return _sequence_difference(got, items, what)
     if isinstance(want, Record):
         if got.name != want.name:
             return f"{what} should be {describe(want)}, not {describe(got)}"
@@ -272,10 +279,23 @@ def _difference(got: Any, want: Any, what: str) -> str:
     if isinstance(want, dict):
         wanted = cast(dict[str, Any], want)
         if set(got) != set(wanted):
-            return f"{what} has the wrong keys"
+            return f"{what} has the keys {plain([*got])}, expected {plain([*wanted])}"
         problems = (_difference(got[key], wanted[key], f"{key} of {what}") for key in wanted)
         return next((problem for problem in problems if problem), "")
-    return "" if got == want or (got != got and want != want) else f"{what} is wrong"
+    same = got == want or (got != got and want != want)
+    return "" if same else f"{what} is {plain(got)}, expected {plain(want)}"
+
+
+def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
+    """Say where two lists part; short plain ones are shown beside each other."""
+    pairs = enumerate(zip(got, want, strict=False))
+    problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
+    problem = next((problem for problem in problems if problem), "")
+    if len(got) != len(want):
+        lengths = f"{what} holds {len(got)} values, expected {len(want)}"
+        problem = f"{lengths}; {problem or 'as far as they go they agree'}"
+    is_plain = all(isinstance(item, str | int | float | list | tuple) for item in want)
+    return f"{problem}{pair(got, want)}" if problem and is_plain else problem
 
 
 def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
@@ -285,14 +305,13 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     if got.shape != want.shape:
         return f"{what} has shape {list(got.shape)}, expected {list(want.shape)}"
     if got.dtype != want.dtype:
-        return f"{what} has dtype {_short(got.dtype)}, expected {_short(want.dtype)}"
+        return f"{what} has dtype {short(got.dtype)}, expected {short(want.dtype)}"
     same = (got == want) | ((got != got) & (want != want))
     if bool(same.all()):
         return ""
     first = [int(i) for i in (~same).nonzero()[0]]
-    return (
-        f"{int((~same).sum())} of {want.numel()} values of {what} are wrong, the first at {first}"
-    )
+    count = f"{int((~same).sum())} of {want.numel()} values"
+    return f"{count} of {what} are wrong, the first at {first}{both(got, want, first)}"
 
 
 def assert_new(watched: Watched, what: str = "an argument") -> None:

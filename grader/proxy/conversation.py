@@ -19,6 +19,7 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
+from grader.proxy.calls import Calls
 from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
 from grader.wire.channel import Channel, Late, TooMuch, WireError
 from grader.wire.codec import Packer, Record, Unpacker
@@ -105,11 +106,16 @@ class Conversation:
         clock: Clock,
         source: str,
         asked: set[str] | None = None,
+        calls: Calls | None = None,
     ) -> None:
-        """``asked`` takes the public names of the submission that requests are about."""
+        """``asked`` takes the public names of the submission that requests are about.
+
+        ``calls`` takes the calls, but those out of objects that are lent.
+        """
         self.worker = worker
         self.over = False
         self._asked = set[str]() if asked is None else asked
+        self._calls = calls
         self._device = device
         self._clock = clock
         self._lines = source.splitlines()
@@ -128,8 +134,11 @@ class Conversation:
         items += [item.value for item in items if isinstance(item, Watched)]
         given = any(isinstance(item, Tensor) for item in items)
         outer, self._watching = self._watching, []
+        noted = self._calls.note(target, args, kwargs) if self._calls and not self._depth else None
         try:
             value = self.request({"op": "call", "target": target}, (args, kwargs))
+            if self._calls and noted and isinstance(value, Proxy):
+                self._calls.returned(noted, value.number_, value.kind_)
         finally:
             watched, self._watching = self._watching, outer
             if watched and not self.over:

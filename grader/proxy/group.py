@@ -213,7 +213,7 @@ class Group:
 
     @contextmanager
     def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
-        """Expect every rank to raise ``kind``, with ``naming`` somewhere in the message."""
+        """Expect every rank to raise ``kind``, with ``naming`` as a word of the message."""
         with raises(kind, naming):
             yield
         if len(self._failed) < self.size:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 
 from grader.errors import NotGraded, SandboxError, StudentCrashed, SubmissionFault
+from grader.proxy.calls import Calls
 from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.group import Group, Member
 from grader.proxy.ranks import RankProcess, RankSandbox
@@ -26,6 +27,7 @@ class Groups:
         file: str,
         take: Callable[[], WorkerProcess],
         asked: set[str] | None = None,
+        calls: Calls | None = None,
     ) -> None:
         self._setting = setting
         self._clock = clock
@@ -33,6 +35,7 @@ class Groups:
         self._file = file
         self._take = take
         self._asked = asked
+        self._calls = calls
         self._sandboxes: dict[str, RankSandbox] = {}  # by backend
         self._groups: dict[tuple[str, int], Group] = {}
         self._load_fault: SubmissionFault | None = None
@@ -71,7 +74,7 @@ class Groups:
             sandbox = RankSandbox(self._take(), sizes, DEVICES[backend])
             self._sandboxes[backend] = sandbox
         members = [
-            Member(rank, self._conversation(process, backend), process)
+            Member(rank, self._conversation(process, backend, rank), process)
             for rank, process in enumerate(sandbox.ranks[size])
         ]
         group = Group(members, sandbox, self._source.splitlines())
@@ -91,9 +94,11 @@ class Groups:
             raise StudentCrashed(f"the ranks did not find each other: {fault}") from None
         return group
 
-    def _conversation(self, process: RankProcess, backend: str) -> Conversation:
+    def _conversation(self, process: RankProcess, backend: str, rank: int) -> Conversation:
         device = DEVICES[backend]
-        return Conversation(process, device, self._clock, self._source, self._asked)
+        # All ranks are called alike, but for their parts of the arguments: the first one tells.
+        calls = None if rank else self._calls
+        return Conversation(process, device, self._clock, self._source, self._asked, calls)
 
     def _load(self, group: Group) -> None:
         try:

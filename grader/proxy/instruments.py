@@ -1,5 +1,6 @@
 """What tests can measure of a submission's calls: each is a context manager around them."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,6 +9,7 @@ from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation
 from grader.proxy.readings import Count, Operators
+from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
 
 
@@ -82,13 +84,20 @@ class Instruments(ABC):
 
 @contextmanager
 def raises(kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
-    """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""
+    """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
     try:
         yield
     except StudentError as error:
         if kind.__name__ not in error.bases or error.kind == "NotImplementedError":
             raise
-        if naming.lower() not in error.message.lower():
-            raise Mismatch(f"the {kind.__name__} should name {naming}") from None
+        if naming and not _names(error.message, naming):
+            said = f"the {error.kind} should name {naming}; it says {plain(error.message)}"
+            raise Mismatch(said) from None
         return
     raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")
+
+
+def _names(message: str, name: str) -> bool:
+    """Tell whether a message holds a name as a word of its own: no "t" is in "can't" or "step"."""
+    word = rf"(?<!\w)(?<!\w'){re.escape(name)}(?!\w)"
+    return re.search(word, message, re.IGNORECASE) is not None

@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
+from grader.proxy.calls import Calls
 from grader.proxy.compare import expect
 from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
 from grader.proxy.group import Group, PerRank
@@ -47,10 +48,13 @@ class Student(Instruments):
         self._source = source
         self._clock = Clock(lab.limits.call_seconds)
         self._asked: set[str] = set()  # public names, since the plugin last took them
+        self._calls = Calls()  # of the test that runs
         self._talk: Conversation | None = None
         self._worker: WorkerProcess | None = None  # of the conversation
         self._file = f"{setting.seen('submission')}/{lab.topic}.py"
-        self._groups = Groups(setting, self._clock, source, self._file, pool.take, self._asked)
+        self._groups = Groups(
+            *(setting, self._clock, source, self._file, pool.take, self._asked, self._calls)
+        )
         self._load_fault: SubmissionFault | None = None
         self._killers: list[threading.Thread] = []
 
@@ -63,6 +67,7 @@ class Student(Instruments):
             self._pool.expect(workers_to_come + (not alive))
         self._clock.test, self._clock.grading = test_deadline, grading_deadline
         self._clock.limits.clear()
+        self._calls.clear()
         self._groups.forget_lent()
         if self._talk is not None:
             self._talk.forget_lent()
@@ -80,6 +85,10 @@ class Student(Instruments):
         names = {*self._asked}
         self._asked.clear()
         return names
+
+    def calls_(self) -> Calls:
+        """Return the calls of the test that runs."""
+        return self._calls
 
     def extend_(self, seconds: float) -> None:
         """Let the test, and the grading, last at least this long from now on."""
@@ -126,7 +135,9 @@ class Student(Instruments):
             # How long a worker takes to start is ours, not the submission's.
             self._clock.test += time.monotonic() - started
             device = self._setting.device
-            self._talk = Conversation(self._worker, device, self._clock, self._source, self._asked)
+            self._talk = Conversation(
+                *(self._worker, device, self._clock, self._source, self._asked, self._calls)
+            )
             try:
                 self._talk.request({"op": "load", "file": self._file})
             except SubmissionFault as fault:
@@ -227,7 +238,7 @@ class Student(Instruments):
         return self._conversation().call(["overwritten", name], args, kwargs)
 
     def raises(self, kind: type[Exception], naming: str = "") -> AbstractContextManager[None]:
-        """Expect the submission to raise ``kind``, with ``naming`` somewhere in the message."""
+        """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
         return raises(kind, naming)
 
     def spawn(self, world_size: int, backend: str = "") -> Group:

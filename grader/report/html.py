@@ -7,6 +7,7 @@ from typing import Any
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, TestResult, Verdict
 from grader.report.chart import speed_figures
+from grader.report.contracts import contract_lines, head_and_rows
 from grader.report.measured import listed, speed_cases, table_of, text_of
 from grader.report.notices import notices
 from grader.report.plots import plots_of
@@ -38,6 +39,7 @@ def render_html(report: Report, above: Sequence[str] = ()) -> str:
         f'<p class="score">{escaped(score_line(report))}</p>',
         *_notices(report),
         _tasks(parts),
+        *_contracts(report),
         *_speed(report),
         *(_failure(report, part) for part in parts if part.begun),
         *(f"<p>{escaped(line)}</p>" for line in ahead(parts)),
@@ -71,6 +73,24 @@ def _tasks(parts: Sequence[TaskSummary]) -> str:
     return f'<h2>Tasks</h2>\n<div class="wide"><table>\n{head}\n{rows}\n</table></div>'
 
 
+def _contracts(report: Report) -> list[str]:
+    """Which contracts hold, by number, and behind that each with its points."""
+    lines = contract_lines(report)
+    if not lines:
+        return []
+    _, *rows = head_and_rows(report.contracts)
+    cells = "\n".join(
+        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    head = "<tr><th></th><th>What holds</th><th>Here</th><th>Points</th></tr>"
+    table = f'<div class="wide"><table class="contracts">\n{head}\n{cells}\n</table></div>'
+    told = "<br>".join(escaped(line) for line in lines)
+    return [
+        f"<h2>Contracts</h2>\n<p>{told}</p>",
+        f"<details><summary>Each of them, with its points</summary>{table}</details>",
+    ]
+
+
 def _task(part: TaskSummary) -> str:
     task = part.task
     points = number(task.points)
@@ -80,9 +100,7 @@ def _task(part: TaskSummary) -> str:
     else:
         bar, earned = "not graded", f"- / {points}"
     name = f"<code>{escaped(task.id)}</code> {escaped(task.title)}"
-    return (
-        f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{escaped(part.counted)}</td></tr>"
-    )
+    return f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{escaped(part.share)}</td></tr>"
 
 
 def _speed(report: Report) -> list[str]:
@@ -149,6 +167,13 @@ def _pseudocode(report: Report) -> list[str]:
     ]
 
 
+def _told(item: Any) -> str:
+    """An entry of a list in words: a table as its facts, not as Python writes it."""
+    if not isinstance(item, dict):
+        return str(item)
+    return " ".join(f"{name} {told}" for name, told in _flat(table_of(item)).items())
+
+
 def _flat(facts: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, str]:
     """Facts by their names; those of a table by both names, and none that is not known."""
     found: dict[str, str] = {}
@@ -159,7 +184,7 @@ def _flat(facts: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, str]:
                 inner = _flat(table_of(value))
                 found |= {f"{name}: {part}": told for part, told in inner.items()}
             elif isinstance(value, list | tuple):
-                found[name] = ", ".join(str(item) for item in listed(value))
+                found[name] = ", ".join(_told(item) for item in listed(value))
             else:
                 found[name] = str(value)
     return found

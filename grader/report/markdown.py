@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from grader.labs.results import Report
+from grader.report.contracts import contract_lines
 from grader.report.measured import speed_cases
 from grader.report.notices import notices
 from grader.report.speed import (
@@ -36,6 +37,7 @@ def render_markdown(report: Report) -> str:
         lines += [f"> **{notice.level}:** {_plain(notice.text)}{hint}", ""]
     lines += ["| task | points | tests |", "| --- | ---: | --- |"]
     lines += [_row(part) for part in parts]
+    lines += [f"\n{_plain(line)}" for line in contract_lines(report)]
     lines += _speed(report)
     for part in parts:
         if part.begun:
@@ -55,7 +57,7 @@ def _row(part: TaskSummary) -> str:
     task = part.task
     earned = number(task.score) if task.graded else "not graded"
     name = f"{_plain(task.id)}: {_plain(task.title)}"
-    return f"| {name} | {earned} / {number(task.points)} | {_plain(part.counted)} |"
+    return f"| {name} | {earned} / {number(task.points)} | {_plain(part.share)} |"
 
 
 def _speed(report: Report) -> list[str]:

@@ -18,6 +18,7 @@ class Guide:
     handout: str
     functions: Mapping[str, Sequence[str]]  # task -> names to write, in the order of the stub
     next_lab: int | None = None
+    source: str = ""  # as it was given; "" is the lab's own folder
 
 
 def guide_to(lab: Lab, source: Path | None = None) -> Guide:
@@ -31,6 +32,7 @@ def guide_to(lab: Lab, source: Path | None = None) -> Guide:
         handout=typed(lab.handout),
         functions={task.id: task.functions for task in lab.tasks},
         next_lab=min(later, default=None),
+        source="" if source is None else typed(source),
     )
 
 

@@ -19,7 +19,7 @@ SHOWN_AS = {
     Verdict.TIMEOUT: "timed out",
     Verdict.MEMORY: "ran out of memory",
     Verdict.CRASHED: "crashed",
-    Verdict.SKIPPED: "waiting",
+    Verdict.SKIPPED: "not tried",
     Verdict.NOT_GRADED: "not graded",
     Verdict.INFRA: "could not be judged",
 }
@@ -52,7 +52,7 @@ class TaskSummary:
         """True if the task is still the stub's."""
         return (
             self.first is not None
-            and "NotImplementedError" in self.first.message[:2000]
+            and is_unwritten(self.first)
             and not any(_shows_work(test) for test in self.tests)
         )
 
@@ -68,19 +68,29 @@ class TaskSummary:
 
     @property
     def counted(self) -> str:
-        """For example "5 passed, 2 failed"."""
+        """For example "5 passed, 2 failed". A rule that is kept is no work done: stubs keep all."""
         found = [verdict for verdict in COUNTED_AS if self.counts.get(verdict)]
         return ", ".join(f"{self.counts[verdict]} {COUNTED_AS[verdict]}" for verdict in found)
 
     @property
     def share(self) -> str:
-        """Passed of all, as "5 of 7"; all counts where this machine could not judge some."""
+        """Passed of all, as "5 of 7", and why some were not tried.
+
+        All counts where this machine could not judge some.
+        """
         if self.counts.get(Verdict.INFRA) or self.counts.get(Verdict.NOT_GRADED):
             return self.counted
-        # That a rule is kept is no work done: a stub keeps them all.
-        kept = (test.suite == "rules" and test.verdict is Verdict.PASSED for test in self.tests)
-        rules = sum(kept)
-        return f"{self.counts.get(Verdict.PASSED, 0) - rules} of {len(self.tests) - rules}"
+        if self.waiting:
+            return f"not tried: {self.barrier}"
+        share = f"{self.counts.get(Verdict.PASSED, 0)} of {sum(self.counts.values())}"
+        skipped = self.counts.get(Verdict.SKIPPED, 0)
+        return f"{share}; {skipped} not tried: {self.barrier}" if skipped else share
+
+    @property
+    def barrier(self) -> str:
+        """Why tests of the task were not tried: the first word that was given."""
+        told = (test.message for test in self.tests if test.verdict is Verdict.SKIPPED)
+        return first_line(next(told, ""))
 
     @property
     def not_graded_because(self) -> str:
@@ -103,14 +113,43 @@ def summarize(report: Report) -> tuple[TaskSummary, ...]:
 def _summary(task: TaskResult, report: Report) -> TaskSummary:
     tests = tuple(test for test in report.tests if test.task == task.id)
     # A skipped test only says that another one failed, so it explains a task last.
-    failures = [test for test in tests if test.verdict in AT_FAULT]
+    failures = sorted((t for t in tests if t.verdict in AT_FAULT), key=_telling)
     skipped = [test for test in tests if test.verdict is Verdict.SKIPPED]
     return TaskSummary(
         task=task,
         tests=tests,
-        counts=Counter(test.verdict for test in tests),
+        counts=Counter(test.verdict for test in tests if not _is_kept_rule(test)),
         first=next(iter(failures + skipped), None),
     )
+
+
+def _telling(test: TestResult) -> tuple[int, bool]:
+    """Order failures: exceptions before wrong values, what can be read first, stubs last."""
+    kind = 2 if is_unwritten(test) else int(test.verdict is Verdict.FAILED)
+    return kind, test.suite != "public"
+
+
+def is_unwritten(test: TestResult) -> bool:
+    """True if the test met a function that is still the stub's."""
+    return "NotImplementedError" in test.message[:2000]
+
+
+def functions_at_fault(part: "TaskSummary", known: Sequence[str]) -> dict[str, int]:
+    """Return the functions whose tests fail, the most telling first, and how many do.
+
+    Those in which something is wrong come before those that nobody has written yet.
+    """
+    failed = sorted((test for test in part.tests if test.verdict in AT_FAULT), key=_telling)
+    wrong = [test.function for test in failed if not is_unwritten(test)]
+    names = wrong or [test.function for test in failed]
+    counted = Counter(name for name in names if name in known)
+    errors = {test.function for test in failed if _telling(test)[0] == 0}
+    order = sorted(counted, key=lambda name: (name not in errors, [*known].index(name)))
+    return {name: counted[name] for name in order}
+
+
+def _is_kept_rule(test: TestResult) -> bool:
+    return test.suite == "rules" and test.verdict is Verdict.PASSED
 
 
 def ahead(parts: Sequence[TaskSummary]) -> tuple[str, ...]:

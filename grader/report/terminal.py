@@ -14,6 +14,7 @@ from rich.text import Text
 
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, TestResult
+from grader.report.contracts import contract_lines, hidden_only, numbers_text
 from grader.report.measured import speed_cases
 from grader.report.next_step import Guide
 from grader.report.notices import Level, Notice, notices
@@ -25,12 +26,22 @@ from grader.report.speed import (
     speed_notes,
     suspicions,
 )
-from grader.report.summary import SHOWN_AS, TaskSummary, ahead, is_stub, score_line, summarize
+from grader.report.summary import (
+    SHOWN_AS,
+    TaskSummary,
+    ahead,
+    functions_at_fault,
+    is_stub,
+    is_unwritten,
+    score_line,
+    summarize,
+)
 from grader.text import number, visible, visible_line
 
 BAR = 10
 MESSAGE = 1200  # characters of a message that fit a screen; the HTML report shows more
 PRINTED = 300
+WIDE = 1000  # columns of what is no terminal
 
 
 def make_console(stream: TextIO) -> Console:
@@ -38,13 +49,18 @@ def make_console(stream: TextIO) -> Console:
     # rich's own NO_COLOR drops colours but keeps bold and dim; without a colour system no
     # escape sequence is written at all.
     colors = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(file=stream, markup=False, emoji=False, highlight=False, color_system=colors)
+    # Whoever reads a pipe or a file wraps lines as they like.
+    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
+    return Console(
+        file=stream, markup=False, emoji=False, highlight=False, color_system=colors, width=width
+    )
 
 
 def render_terminal(report: Report, guide: Guide | None = None) -> Group:
     """The whole report, for ``Console.print``."""
     parts = summarize(report)
     blocks: list[RenderableType] = [_heading(report, guide), _task_table(parts), _score(report)]
+    blocks += _contracts(report)
     blocks += _speed(report)
     blocks += [_block(Text(visible_line(plot.summary), style="dim")) for plot in plots_of(report)]
     blocks += [_notice(notice) for notice in (*notices(report), *suspicions(report))]
@@ -95,6 +111,11 @@ def _bar(part: TaskSummary) -> Text:
 def _score(report: Report) -> Text:
     style = "bold green" if report.exit_code == 0 else "bold"
     return Text(f"\n  {score_line(report)}\n", style=style)
+
+
+def _contracts(report: Report) -> list[RenderableType]:
+    lines = [] if is_stub(report) else contract_lines(report)
+    return [_block(Text("\n".join(map(visible_line, lines)), style="dim"))] if lines else []
 
 
 def _speed(report: Report) -> list[RenderableType]:
@@ -159,31 +180,72 @@ def _welcome(report: Report, part: TaskSummary, guide: Guide | None) -> Padding:
     return _block(shown)
 
 
-def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) -> Padding:
+def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) -> RenderableType:
     shown = Text()
     shown.append("next: ", style="bold")
     if report.partial:
-        shown.append(f"make grade LAB={report.lab}, since this one was cut off")
+        shown.append(f"{_grade(report, guide)}, since this one was cut off")
     elif not lost:
         shown.append(_after_success(report, guide))
     else:
         goal = next((part for part in lost if not part.waiting), lost[0])
-        shown.append(f"{'write' if goal.untouched else 'fix'} {_names(goal, guide)} ")
-        shown.append(f"in {_place(goal, guide)}, then make grade LAB={report.lab}")
-        shown.append("".join(f"\n{line}" for line in ahead(lost)))
-    return _block(shown)
+        shown.append(f"{_verb(goal)} {_names(goal, guide)} ")
+        shown.append(f"in {_place(goal, guide)}, then {_grade(report, guide)}")
+        lines = [*_by_function(report, goal, guide), *ahead(lost)]
+        shown.append("".join(f"\n{line}" for line in lines))
+    return Group(_block(shown), *_again(report, guide))
+
+
+def _verb(goal: TaskSummary) -> str:
+    unwritten = goal.first is not None and is_unwritten(goal.first)
+    return "write" if goal.untouched or unwritten else "fix"
+
+
+def _at_fault(part: TaskSummary, guide: Guide | None) -> dict[str, int]:
+    return functions_at_fault(part, guide.functions.get(part.task.id, ()) if guide else ())
+
+
+def _by_function(report: Report, goal: TaskSummary, guide: Guide | None) -> list[str]:
+    """Say how many tests of each function fail, and how to try this task alone."""
+    counts = [] if goal.untouched else [*_at_fault(goal, guide).items()]
+    if not counts:
+        return []
+    told = ", ".join(f"{visible_line(name)} {count}" for name, count in counts)
+    alone = f"{_grade(report, guide)} TASK={visible_line(goal.task.id)}"
+    return [f"tests that fail: {told}; this task alone: {alone}"]
+
+
+def _again(report: Report, guide: Guide | None) -> list[RenderableType]:
+    """Say which seed drew the inputs: the same one draws them again."""
+    seed = report.provenance.get("seed")
+    if not isinstance(seed, int):
+        return []
+    text = f"seed {seed}; the same inputs again: {_grade(report, guide)} SEED={seed}"
+    return [_block(Text(text, style="dim"))]
 
 
 def _after_success(report: Report, guide: Guide | None) -> str:
     if report.exit_code == 3:
-        return f"lab doctor, then make grade LAB={report.lab}"
+        return f"make doctor, then {_grade(report, guide)}"
+    left = numbers_text(hidden_only(report))
+    done = "all that was graded here passed"
+    if left:
+        done = f"{done}; read in the handout what the hidden tests alone try: {left}"
     if guide and guide.next_lab is not None:
-        return f"all that was graded here passed; go on with make grade LAB={guide.next_lab}"
-    return "all that was graded here passed"
+        return f"{done}; go on with make grade LAB={guide.next_lab}"
+    return done
+
+
+def _grade(report: Report, guide: Guide | None) -> str:
+    """Return the command that grades the same submission again."""
+    source = f" FROM={visible_line(guide.source)}" if guide and guide.source else ""
+    return f"make grade LAB={report.lab}{source}"
 
 
 def _names(part: TaskSummary, guide: Guide | None) -> str:
-    names = list(guide.functions.get(part.task.id, ())) if guide else []
+    known = list(guide.functions.get(part.task.id, ())) if guide else []
+    names = [] if part.untouched else list(_at_fault(part, guide))
+    names = names or known
     return f"{', '.join(names[:3])} (task {part.task.id})" if names else f"task {part.task.id}"
 
 

@@ -113,8 +113,28 @@ def test_options_reach_the_judge(tree: Path, judge: Any) -> None:
         "seed": 7,
         "sandbox": "none",
         "suite": "all",
+        "tasks": (),
         "partial_file": tree / ".inferlab" / "last" / "01_llama.json",
     }
+
+
+def test_one_task_alone_is_reported_and_not_kept(
+    tree: Path, judge: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = judge(graded())
+
+    assert run("grade", "1", "--task", "norm") == 0
+
+    assert (calls[0]["tasks"], calls[0]["partial_file"]) == (("norm",), None)
+    assert "norm" in capsys.readouterr().out
+    assert not (tree / ".inferlab" / "last" / "01_llama.json").exists()
+
+
+def test_task_that_the_lab_does_not_have_is_a_usage_error(tree: Path, judge: Any) -> None:
+    calls = judge(graded())
+
+    assert run("grade", "1", "--task", "nrm") == 2
+    assert calls == []
 
 
 @pytest.mark.parametrize(

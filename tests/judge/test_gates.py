@@ -16,7 +16,7 @@ def test_what_is_no_fault_closes_nothing(verdict: Verdict) -> None:
 
     gates.note(entry("norm", gate=True), verdict)
 
-    gates.check(["norm"], ["norm"])
+    gates.check("norm", [], ["norm"])
     assert not gates.is_closed("norm")
 
 
@@ -29,9 +29,11 @@ def test_failed_gate_closes_its_task(verdict: Verdict) -> None:
     gates.note(entry("norm", gate=True), verdict)
 
     assert gates.is_closed("norm")
-    with pytest.raises(GateFailed, match="needs test_of_norm"):
-        gates.check(["rope", "norm"], [])
-    gates.check(["rope"], ["rope"])
+    with pytest.raises(GateFailed, match=r"^test_of_norm has to pass first$"):
+        gates.check("norm", [], [])
+    with pytest.raises(GateFailed, match="builds on norm, whose test_of_norm did not pass"):
+        gates.check("rope", ["norm"], [])
+    gates.check("rope", [], ["rope"])
 
 
 def test_other_failure_stops_only_what_needs_all_of_a_task() -> None:
@@ -39,9 +41,9 @@ def test_other_failure_stops_only_what_needs_all_of_a_task() -> None:
 
     gates.note(entry("norm"), Verdict.FAILED)
 
-    gates.check(["norm"], [])
-    with pytest.raises(GateFailed, match="needs all of norm; test_of_norm did not pass"):
-        gates.check([], ["norm"])
+    gates.check("norm", [], [])
+    with pytest.raises(GateFailed, match="needs all of norm, whose test_of_norm did not pass"):
+        gates.check("speed", [], ["norm"])
 
 
 def test_task_is_lost_with_the_first_test_that_is_worth_anything() -> None:
@@ -63,7 +65,7 @@ def test_task_is_lost_with_what_some_of_its_points_need() -> None:
     gates.note(Expected("test_shown", "norm", "public", weight=0.0), Verdict.FAILED)
 
     gates.check_not_lost("speed", ["rope"])
-    with pytest.raises(GateFailed, match="needs all of norm; test_shown did not pass"):
+    with pytest.raises(GateFailed, match="needs all of norm, whose test_shown did not pass"):
         gates.check_not_lost("speed", ["rope", "norm"])
 
 
@@ -73,4 +75,4 @@ def test_first_failure_is_the_one_that_is_named() -> None:
     gates.note(entry("norm", gate=True), Verdict.FAILED)
 
     with pytest.raises(GateFailed, match=r"rules\[norm\]"):
-        gates.check(["norm"], [])
+        gates.check("norm", [], [])

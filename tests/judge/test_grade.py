@@ -357,13 +357,13 @@ def test_score_leaves_out_what_is_not_the_submissions(mixed: Report) -> None:
 def test_messages_say_contract_and_cause(mixed: Report) -> None:
     says = {t.id: t.message for t in mixed.tests}
 
-    assert says["test_failed"] == "The answer is 43.\nthe result is wrong"
+    assert says["test_failed"] == "The answer is 43.\ncall: answer()\nthe result is 42, expected 43"
     assert says["test_error"] == (
-        "It raises nothing.\nKeyError: 'x'\n  line 9 in bad: raise KeyError(\"x\")"
+        "It raises nothing.\ncall: bad()\nKeyError: 'x'\n  line 9 in bad: raise KeyError(\"x\")"
     )
-    assert says["test_crashed"] == "the process ended itself with status 7"
+    assert says["test_crashed"] == "call: end()\nthe process ended itself with status 7"
     assert says["test_not_graded"] == "needs two GPUs"
-    assert says["test_behind_the_gate"] == "needs test_gate_fails, which did not pass"
+    assert says["test_behind_the_gate"] == "test_gate_fails has to pass first"
     assert "12345" not in says["test_infra"]
 
 

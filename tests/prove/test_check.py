@@ -138,6 +138,7 @@ class Judge:
         device: str,
         seed: int,
         sandbox: str,
+        suite: str,
         until_lost: bool,
         tasks: Collection[str],
         on_event: Callable[[str, Any], None],

@@ -137,6 +137,7 @@ def test_what_is_missing_or_refused_one_way_is_a_difference(lab: Lab) -> None:
         device="cpu",
         seed=1,
         sandbox="none",
+        suite="all",
         until_lost=False,
         tasks=(),
         on_event=lambda *_: None,

@@ -46,14 +46,14 @@ def test_a_full_bar_means_full_points() -> None:
 
 
 def test_only_the_first_failure_of_a_task_is_explained() -> None:
-    tests = [result("rope", Verdict.SKIPPED, "gate failed")]
+    tests = [result("rope", Verdict.SKIPPED, "reason 0 has to pass first")]
     tests += [result("rope", Verdict.FAILED, f"reason {n}") for n in range(3)]
 
     text = plain(report_of(*tests))
 
     assert "reason 0" in text
     assert "reason 1" not in text
-    assert "gate failed" not in text
+    assert "0 of 4; 1 not tried: reason 0 has to pass first" in text
 
 
 def test_markup_and_control_characters_are_drawn_not_obeyed() -> None:

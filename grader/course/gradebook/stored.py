@@ -52,6 +52,7 @@ def _test(entry: Mapping[str, Any]) -> TestResult:
         seconds=number_of(entry.get("seconds")) or 0.0,
         output=text_of(entry.get("output")),
         contract=int(number_of(entry.get("contract")) or 0),
+        function=text_of(entry.get("function")),
     )
 
 

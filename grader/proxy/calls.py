@@ -1,0 +1,137 @@
+"""The calls of one test: the last one and what led to it, to be shown if the test fails."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from grader.proxy.shown import argument
+
+KEPT = 40  # calls; who is told of what led to a failure reads no more
+MOST_LINES = 8
+MOST_LINE = 400  # characters
+SPECIAL = {"gradients", "gradients_together", "together", "overwritten", "backward"}
+
+
+@dataclass(slots=True)
+class Call:
+    """One call; ``made`` is the number of the object that it returned."""
+
+    target: list[Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    kind: str  # of the object that it is a call of
+    made: int | None = None
+
+    @property
+    def of(self) -> int | None:
+        """The number of the object that was called, if it was one."""
+        return self.target[1] if self.target[0] == "object" else None
+
+    @property
+    def function(self) -> str:
+        """The public name of the submission that the call is about."""
+        return self.kind if self.target[0] == "object" else str(self.target[-1])
+
+
+class Calls:
+    """Notes calls as they are made. They are put into words when they are asked for."""
+
+    def __init__(self) -> None:
+        self._calls: deque[Call] = deque(maxlen=KEPT)
+        self._kinds: dict[int, str] = {}
+
+    def clear(self) -> None:
+        """Begin a test."""
+        self._calls.clear()
+
+    def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Keep a call that is about to be made."""
+        kind = self._kinds.get(target[1], "object") if target[0] == "object" else ""
+        call = Call(target, args, kwargs, kind)
+        self._calls.append(call)
+        return call
+
+    def returned(self, call: Call, number: int, kind: str) -> None:
+        """Keep that a call returned an object."""
+        call.made = number
+        self._kinds[number] = kind
+
+    @property
+    def function(self) -> str:
+        """The public name of the submission that the last call was about; "" without a call."""
+        return self._calls[-1].function if self._calls else ""
+
+    def lines(self) -> list[str]:
+        """Return the last call and those that its objects have seen, as one could type them."""
+        if not self._calls:
+            return []
+        led = self._led_to(self._calls[-1])
+        names = self._names(led)
+        lines = [_line(call, names) for call in led]
+        if len(lines) <= MOST_LINES:
+            return lines
+        between = f"… {len(lines) - MOST_LINES} calls"
+        return [lines[0], between, *lines[1 - MOST_LINES :]]
+
+    def _led_to(self, last: Call) -> list[Call]:
+        """Return, in order, the calls on all objects that the last one has to do with."""
+        objects = {*_objects(last)}
+        while True:
+            led = [call for call in self._calls if call is last or objects & {*_about(call)}]
+            found = {number for call in led for number in _objects(call)} - objects
+            if not found:
+                return led
+            objects |= found
+
+    def _names(self, calls: list[Call]) -> Mapping[int, str]:
+        """Give each object that calls have to do with a name of its own."""
+        names: dict[int, str] = {}
+        for number in (number for call in calls for number in _about(call)):
+            if number not in names:
+                words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self._kinds.get(number, "object"))
+                name = words.lower() if words.isidentifier() else "object"
+                name = f"{name}_" if keyword.iskeyword(name) else name
+                same = sum(other.rstrip("0123456789") == name for other in names.values())
+                names[number] = f"{name}{same + 1}" if same else name
+        return names
+
+
+def _objects(call: Call) -> Iterator[int]:
+    """Give the numbers of the objects that a call takes."""
+    if call.of is not None:
+        yield call.of
+    for item in (*call.args, *call.kwargs.values()):
+        for value in cast(list[Any], item) if isinstance(item, list | tuple) else [item]:
+            number = getattr(value, "number_", None)
+            if type(number) is int:
+                yield number
+
+
+def _about(call: Call) -> Iterator[int]:
+    """Give the numbers of the objects that a call takes or makes."""
+    yield from _objects(call)
+    if call.made is not None:
+        yield call.made
+
+
+def _line(call: Call, names: Mapping[int, str]) -> str:
+    given = [argument(value, names) for value in call.args]
+    given += [f"{key}={argument(value, names)}" for key, value in call.kwargs.items()]
+    made = f"{names[call.made]} = " if call.made is not None and call.made in names else ""
+    text = f"{made}{_called(call, names)}({', '.join(given)})"
+    return text if len(text) <= MOST_LINE else f"{text[:MOST_LINE]} …"
+
+
+def _called(call: Call, names: Mapping[int, str]) -> str:
+    kind, *path = call.target
+    if call.of is not None:
+        name = names.get(call.of, "object")
+        return name if path[-1] == "__call__" else f"{name}.{path[-1]}"
+    if kind in SPECIAL and kind != path[-1]:
+        return f"{kind.replace('_', ' ')} of {path[-1]}"
+    return ".".join(map(str, path))

@@ -1,0 +1,167 @@
+"""How values and calls are shown to a student when a test fails.
+
+In a public test as one could type them; of a hidden one only what kind of inputs they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from grader.proxy.lent import Lent
+from grader.text import clip
+from grader.wire.codec import Record
+
+MOST_VALUES = 16  # of a tensor or list that is shown whole
+NEAR = 4  # values on each side of the one that is wrong
+MOST_TEXT = 80
+MOST_WHOLE = 10**18
+_REVEALED: ContextVar[bool] = ContextVar("revealed", default=False)
+_NUMBERS = (bool, int, float, complex, type(None))
+
+
+@contextmanager
+def revealing(revealed: bool) -> Iterator[None]:
+    """Show values whole inside, or only where they are wrong."""
+    token = _REVEALED.set(revealed)
+    try:
+        yield
+    finally:
+        _REVEALED.reset(token)
+
+
+def revealed() -> bool:
+    """Whether values may be shown whole."""
+    return _REVEALED.get()
+
+
+def short(dtype: torch.dtype) -> str:
+    """Return a dtype's name as it is written after ``torch.``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def form(tensor: Tensor) -> str:
+    """Return dtype and shape, and strides where they are not what the shape says."""
+    text = f"{short(tensor.dtype)}{list(tensor.shape)}"
+    return text if tensor.is_contiguous() else f"{text} with strides {list(tensor.stride())}"
+
+
+def plain(value: Any, depth: int = 2) -> str:
+    """Return a number, short text or list of them as it is, for a message that says what came."""
+    if isinstance(value, float):
+        text = f"{value:.6g}"
+        return f"{text}.0" if text.lstrip("-").isdigit() else text
+    if isinstance(value, int) and abs(value) >= MOST_WHOLE:
+        return f"an int of {value.bit_length()} bits"
+    if isinstance(value, str):
+        return repr(clip(value, MOST_TEXT))
+    if isinstance(value, list | tuple):
+        return _sequence(cast(list[Any], value), depth) if depth else "…"
+    if isinstance(value, torch.dtype):
+        return short(value)
+    return clip(repr(value), MOST_TEXT) if isinstance(value, _NUMBERS) else "…"
+
+
+def numbers(values: Tensor) -> str:
+    """Return the values of a tensor as nested lists of short numbers."""
+    return _nested(values.detach().cpu().tolist())
+
+
+def _nested(values: Any) -> str:
+    if isinstance(values, list):
+        return f"[{', '.join(_nested(item) for item in cast(list[Any], values))}]"
+    return repr(values) if isinstance(values, complex) else plain(values)
+
+
+def both(got: Tensor, want: Tensor, at: list[int]) -> str:
+    """Return what came beside what was expected: all of it, or around the place ``at``."""
+    if revealed() and want.numel() <= MOST_VALUES:
+        return f"\n  got       {numbers(got)}\n  expected  {numbers(want)}"
+    place = tuple(at)
+    if not revealed() or not at:
+        return f"\n  there: got {plain(got[place].item())}, expected {plain(want[place].item())}"
+    *row, column = at
+    first = max(0, column - NEAR)
+    last = min(want.shape[-1], column + NEAR + 1)
+    line = (*row, slice(first, last))
+    shown = f"[{', '.join(map(str, [*row, f'{first}:{last}']))}]"
+    return f"\n  {shown}: got {numbers(got[line])}\n  {shown}: expected {numbers(want[line])}"
+
+
+def pair(got: Any, want: Any) -> str:
+    """Return two plain lists beside each other where they may be shown whole, else nothing."""
+    if not revealed() or max(len(got), len(want)) > MOST_VALUES:
+        return ""
+    return f"\n  got       {plain(got)}\n  expected  {plain(want)}"
+
+
+def argument(value: Any, names: Mapping[int, str]) -> str:
+    """Return an argument of a call; ``names`` are those of objects of the submission."""
+    if isinstance(value, Tensor):
+        return _tensor(value)
+    if isinstance(value, torch.Generator):
+        seed = value.initial_seed() if revealed() else "…"
+        return f"torch.Generator().manual_seed({seed})"
+    if isinstance(value, Lent):
+        return _lent(value.target)
+    if isinstance(value, Record):
+        fields = (f"{key}={argument(item, names)}" for key, item in value.fields.items())
+        return f"{value.name}({', '.join(fields)})" if revealed() else f"{value.name}(…)"
+    if isinstance(value, str):
+        fits = revealed() or (value.isidentifier() and len(value) < 25)
+        return plain(value) if fits else f"str of {len(value)}"
+    if isinstance(value, dict):
+        return _dictionary(cast(dict[Any, Any], value), names)
+    if isinstance(value, list | tuple | set | frozenset):
+        return _collection(cast(list[Any], value), names)
+    if isinstance(value, _NUMBERS):
+        return plain(value)
+    number = getattr(value, "number_", None)
+    if number is not None:
+        return names.get(number, value.kind_)
+    inside = getattr(value, "value", None)  # of an argument that is watched
+    return argument(inside, names) if inside is not None else type(value).__name__
+
+
+def _tensor(value: Tensor) -> str:
+    if not revealed() or value.numel() > MOST_VALUES:
+        return form(value)
+    usual = value.dtype in (torch.float32, torch.int64, torch.bool)
+    dtype = "" if usual else f", dtype={value.dtype}"
+    return f"torch.tensor({numbers(value)}{dtype})"
+
+
+def _lent(target: Any) -> str:
+    name = getattr(target, "__name__", "")
+    return name if name.isidentifier() else f"a {type(target).__name__} of the test"
+
+
+def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:
+    if not revealed():
+        return f"dict of {len(value)}"
+    items = [f"{plain(key)}: {argument(item, names)}" for key, item in [*value.items()][:4]]
+    more = [f"… {len(value) - 4} more"] if len(value) > 4 else []
+    return f"{{{', '.join([*items, *more])}}}"
+
+
+def _collection(value: Any, names: Mapping[int, str]) -> str:
+    ends = {list: "[]", tuple: "()"}.get(type(value), "{}")
+    items = list(cast(Iterable[Any], value))
+    if not revealed() and not isinstance(value, tuple):
+        return f"list of {len(items)}" if isinstance(value, list) else f"set of {len(items)}"
+    shown = [argument(item, names) for item in items[:MOST_VALUES]]
+    more = [f"… {len(items)} in all"] if len(items) > MOST_VALUES else []
+    comma = "," if isinstance(value, tuple) and len(items) == 1 else ""
+    return f"{ends[0]}{', '.join([*shown, *more])}{comma}{ends[1]}"
+
+
+def _sequence(value: list[Any] | tuple[Any, ...], depth: int) -> str:
+    items = [plain(item, depth - 1) for item in value[: 2 * MOST_VALUES]]
+    more = [f"… {len(value)} in all"] if len(value) > 2 * MOST_VALUES else []
+    inside = ", ".join([*items, *more])
+    return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
