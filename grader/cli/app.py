@@ -151,6 +151,9 @@ def check(
     public: Annotated[
         bool, typer.Option("--public", help="tell which wrong answers the public tests catch")
     ] = False,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="print what a student sees first of each wrong one")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
@@ -158,6 +161,7 @@ def check(
     proof = commands.Proof(
         *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date, margins),
         public=public,
+        messages=messages,
     )
     raise typer.Exit(commands.check(proof))
 

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.cli.margins import print_margins
+from grader.cli.messages import print_messages
 from grader.cli.progress import CheckProgress, GradingProgress
-from grader.cli.public import print_catches, print_shares
+from grader.cli.public import print_catches, print_least, print_shares
 from grader.cli.watch import saves
 from grader.errors import UsageError
 from grader.files import json_bytes, write_file
@@ -183,6 +184,7 @@ class Proof:
     sample_date: str
     margins: bool
     public: bool
+    messages: bool
 
 
 def check(proof: Proof) -> int:
@@ -217,7 +219,12 @@ def check(proof: Proof) -> int:
     for lab in labs:
         print_margins([item for item in report.margins if item.lab == lab.name])
         print_catches([item for item in report.catches if item.lab == lab.name])
+        if proof.messages:
+            print_messages(
+                lab, [(file, said) for name, file, said in report.wrong if name == lab.name]
+            )
         _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
+        print_least([loss for loss in report.losses if loss.lab == lab.name])
     if proof.public:
         print_shares(report.catches)
     return report.exit_code

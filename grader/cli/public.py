@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grader.prove.findings import Catch
+from grader.prove.findings import Catch, Loss
 from grader.text import visible
 
 
@@ -21,6 +21,13 @@ def print_shares(catches: Sequence[Catch]) -> None:
         _print_share([item for item in catches if item.lab == lab], lab)
     if len(labs) > 1:
         _print_share(catches, "all labs")
+
+
+def print_least(losses: Sequence[Loss]) -> None:
+    """Print the wrong answer of a lab that loses the smallest share of a task by contracts."""
+    if losses:
+        least = min(losses, key=lambda loss: loss.share)
+        print(visible(f"  least loss: {least.share:.1%} of {least.task}, {least.file}"))
 
 
 def _print_share(catches: Sequence[Catch], name: str) -> None:

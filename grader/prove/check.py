@@ -23,6 +23,7 @@ from grader.labs.results import Expected, Report
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import check_files
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
+from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
@@ -121,10 +122,15 @@ def check_labs(
             findings += judge(item) if item.lab is lab else ()
             if item.lab is lab and place in again:
                 findings.append(compare(item, again[place]))
-    if not margins:
-        return CheckReport(tuple(findings))
-    found = margins_of(graded)
-    return CheckReport((*findings, *narrow(graded, found)), tuple(found))
+    losses = losses_of(graded)
+    found = margins_of(graded) if margins else []
+    findings += [*too_small(losses), *narrow(graded, found)] if margins else too_small(losses)
+    wrong = [
+        (item.lab.name, item.file, item.report)
+        for item in graded
+        if item.role is Role.WRONG and item.report is not None
+    ]
+    return CheckReport(tuple(findings), tuple(found), losses=tuple(losses), wrong=tuple(wrong))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.labs.results import Measured, TestResult
+from grader.labs.results import Measured, Report, TestResult
 
 FACTOR = 3.0  # what should lie between an answer and a limit
 OnProgress = Callable[[int, int, str], None]  # gradings done, gradings in all, what ended last
@@ -81,12 +81,24 @@ class Catch:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """What a wrong answer loses of one task, as a share of the task's points."""
+
+    lab: str
+    file: str
+    task: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """All findings, in the order of labs, rules and files."""
 
     findings: tuple[Finding, ...]
     margins: tuple[Margin, ...] = ()  # if they were asked for
     catches: tuple[Catch, ...] = ()  # if only public tests were run
+    losses: tuple[Loss, ...] = ()
+    wrong: tuple[tuple[str, str, Report], ...] = ()  # lab and file of each wrong answer
 
     @property
     def failed(self) -> tuple[Finding, ...]:

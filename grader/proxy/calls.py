@@ -14,7 +14,9 @@ from grader.proxy.shown import argument
 KEPT = 40  # calls; who is told of what led to a failure reads no more
 MOST_LINES = 8
 MOST_LINE = 400  # characters
-SPECIAL = {"gradients", "gradients_together", "together", "overwritten", "backward"}
+# What else a call of some kinds does.
+MORE = {"overwritten": ", and its result is then written over", "gradients": ", then backward"}
+EACH = {"together": "", "gradients_together": ", then backward"}  # one call a case
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class Calls:
         """Keep a call that is about to be made."""
         kind = self._kinds.get(target[1], "object") if target[0] == "object" else ""
         call = Call(target, args, kwargs, kind)
+        for item in _taken(call):
+            self._kinds.setdefault(item.number_, item.kind_)
         self._calls.append(call)
         return call
 
@@ -101,15 +105,19 @@ class Calls:
         return names
 
 
+def _taken(call: Call) -> Iterator[Any]:
+    """Give the objects of the submission among the arguments of a call."""
+    for item in (*call.args, *call.kwargs.values()):
+        for value in cast(list[Any], item) if isinstance(item, list | tuple) else [item]:
+            if type(getattr(value, "number_", None)) is int:
+                yield value
+
+
 def _objects(call: Call) -> Iterator[int]:
     """Give the numbers of the objects that a call takes."""
     if call.of is not None:
         yield call.of
-    for item in (*call.args, *call.kwargs.values()):
-        for value in cast(list[Any], item) if isinstance(item, list | tuple) else [item]:
-            number = getattr(value, "number_", None)
-            if type(number) is int:
-                yield number
+    yield from (item.number_ for item in _taken(call))
 
 
 def _about(call: Call) -> Iterator[int]:
@@ -120,18 +128,25 @@ def _about(call: Call) -> Iterator[int]:
 
 
 def _line(call: Call, names: Mapping[int, str]) -> str:
-    given = [argument(value, names) for value in call.args]
-    given += [f"{key}={argument(value, names)}" for key, value in call.kwargs.items()]
-    made = f"{names[call.made]} = " if call.made is not None and call.made in names else ""
-    text = f"{made}{_called(call, names)}({', '.join(given)})"
+    kind, name = call.target[0], _name(call, names)
+    if kind in EACH:
+        cases = [_arguments(case[0] if EACH[kind] else case, {}, names) for case in call.args]
+        text = f"{name} of {' and of '.join(f'({case})' for case in cases)}{EACH[kind]}"
+    else:
+        args = call.args[0] if kind == "gradients" else call.args
+        made = f"{names[call.made]} = " if call.made is not None and call.made in names else ""
+        given = _arguments(args, call.kwargs, names)
+        text = f"{made}{name}({given}){MORE.get(kind, '')}"
     return text if len(text) <= MOST_LINE else f"{text[:MOST_LINE]} …"
 
 
-def _called(call: Call, names: Mapping[int, str]) -> str:
-    kind, *path = call.target
-    if call.of is not None:
-        name = names.get(call.of, "object")
-        return name if path[-1] == "__call__" else f"{name}.{path[-1]}"
-    if kind in SPECIAL and kind != path[-1]:
-        return f"{kind.replace('_', ' ')} of {path[-1]}"
-    return ".".join(map(str, path))
+def _arguments(args: Any, kwargs: Mapping[str, Any], names: Mapping[int, str]) -> str:
+    given = [argument(value, names) for value in args]
+    return ", ".join([*given, *(f"{key}={argument(v, names)}" for key, v in kwargs.items())])
+
+
+def _name(call: Call, names: Mapping[int, str]) -> str:
+    if call.of is None:
+        return ".".join(map(str, call.target[1:]))
+    name, method = names.get(call.of, "object"), call.target[-1]
+    return name if method == "__call__" else f"{name}.{method}"

@@ -295,7 +295,9 @@ def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
         lengths = f"{what} holds {len(got)} values, expected {len(want)}"
         problem = f"{lengths}; {problem or 'as far as they go they agree'}"
     is_plain = all(isinstance(item, str | int | float | list | tuple) for item in want)
-    return f"{problem}{pair(got, want)}" if problem and is_plain else problem
+    beside = pair(got, want) if problem and is_plain else ""
+    # The lists as wholes say more than the item of theirs that differs.
+    return problem.partition("\n")[0] + beside if beside else problem
 
 
 def _tensor_difference(got: Any, want: Tensor, what: str) -> str:

@@ -137,8 +137,10 @@ def _tensor(value: Tensor) -> str:
 
 
 def _lent(target: Any) -> str:
+    while isinstance(target, Lent):
+        target = target.target
     name = getattr(target, "__name__", "")
-    return name if name.isidentifier() else f"a {type(target).__name__} of the test"
+    return name if name.isidentifier() else f"a {type(target).__name__.strip('_')} of the test"
 
 
 def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:

@@ -1,0 +1,139 @@
+"""What a student is told of the calls that led to a failure."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from grader.proxy.calls import KEPT, MOST_LINES, Calls
+from grader.proxy.conversation import Watched
+from grader.proxy.lent import Lent
+from grader.proxy.shown import revealing
+from grader.wire.codec import Record
+
+
+class Stub:
+    """An object of the submission, as far as a call shows it."""
+
+    def __init__(self, number: int, kind: str) -> None:
+        self.number_ = number
+        self.kind_ = kind
+
+
+def called(*args: Any, name: str = "f", kind: str = "function", **kwargs: Any) -> str:
+    calls = Calls()
+    calls.note([kind, name], args, kwargs)
+    (line,) = calls.lines()
+    return line
+
+
+def double(x: Any) -> Any:
+    return 2 * x
+
+
+PUBLIC = [
+    ((1, 2.0, True, None), "f(1, 2.0, True, None)"),
+    (("a b",), "f('a b')"),
+    ((torch.tensor([[1.0, -2.5]]),), "f(torch.tensor([[1.0, -2.5]]))"),
+    (
+        (torch.tensor([1.0], dtype=torch.bfloat16),),
+        "f(torch.tensor([1.0], dtype=torch.bfloat16))",
+    ),
+    ((torch.zeros(3, 7),), "f(float32[3, 7])"),
+    ((torch.zeros(7, 3).T,), "f(float32[3, 7] with strides [1, 3])"),
+    (([1, 2], (3,), {"a": 1}), "f([1, 2], (3,), {'a': 1})"),
+    ((Watched([1, 2]),), "f([1, 2])"),
+    ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
+    ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(7))"),
+    ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
+    (([*range(20)],), f"f({[*range(16)]})".replace("15])", "15, … 20 in all])")),
+]
+
+
+@pytest.mark.parametrize(("args", "text"), PUBLIC, ids=[text for _, text in PUBLIC])
+def test_public_test_shows_a_call_as_one_could_type_it(args: tuple[Any, ...], text: str) -> None:
+    with revealing(True):
+        assert called(*args) == text
+
+
+HIDDEN = [
+    ((1, 2.0, "default"), "f(1, 2.0, 'default')"),
+    (("def main(x):",), "f(str of 12)"),
+    ((torch.tensor([[1.0, -2.5]]),), "f(float32[1, 2])"),
+    (([3, 1, 4], {"a": 1}), "f(list of 3, dict of 1)"),
+    ((Record("Config", {"width": 4}),), "f(Config(…))"),
+    ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(…))"),
+]
+
+
+@pytest.mark.parametrize(("args", "text"), HIDDEN, ids=[text for _, text in HIDDEN])
+def test_hidden_test_shows_what_kind_of_inputs_there_were(args: tuple[Any, ...], text: str) -> None:
+    assert called(*args) == text
+
+
+def test_what_else_a_call_does_is_told() -> None:
+    x = torch.ones(2)
+
+    with revealing(True):
+        assert called(x, kind="overwritten", p=1.0) == (
+            "f(torch.tensor([1.0, 1.0]), p=1.0), and its result is then written over"
+        )
+        assert called((x,), x, kind="gradients") == "f(torch.tensor([1.0, 1.0])), then backward"
+        assert called((1, 2), (3, 4), kind="together") == "f of (1, 2) and of (3, 4)"
+
+
+def test_state_is_told_by_the_calls_that_led_to_it() -> None:
+    calls = Calls()
+    made = calls.note(["function", "KVCache"], (8,), {})
+    calls.returned(made, 5, "KVCache")
+    other = calls.note(["function", "KVCache"], (9,), {})
+    calls.returned(other, 6, "KVCache")
+    calls.note(["object", 5, "update"], (1,), {})
+    calls.note(["object", 6, "update"], (2,), {})
+    calls.note(["function", "attend"], (Stub(5, "KVCache"), 3), {})
+
+    assert calls.lines() == [
+        "kvcache = KVCache(8)",
+        "kvcache.update(1)",
+        "attend(kvcache, 3)",
+    ]
+    assert calls.function == "attend"
+
+
+def test_method_belongs_to_the_class_that_is_to_be_mended() -> None:
+    calls = Calls()
+    calls.returned(calls.note(["function", "Sampler"], (), {}), 1, "Sampler")
+    calls.note(["object", 1, "__call__"], (4,), {})
+
+    assert calls.function == "Sampler"
+    assert calls.lines()[-1] == "sampler(4)"
+
+
+def test_long_state_keeps_its_beginning_and_its_end() -> None:
+    calls = Calls()
+    calls.returned(calls.note(["function", "Cache"], (), {}), 1, "Cache")
+    for step in range(20):
+        calls.note(["object", 1, "step"], (step,), {})
+
+    lines = calls.lines()
+
+    assert (lines[0], lines[1], lines[-1]) == ("cache = Cache()", "… 13 calls", "cache.step(19)")
+    assert len(lines) == MOST_LINES + 1
+
+
+def test_what_was_called_is_bounded() -> None:
+    calls = Calls()
+    for step in range(10 * KEPT):
+        calls.note(["function", "f"], ("x" * 10_000, [["y"] * 10_000] * 10_000, step), {})
+
+    with revealing(True):
+        assert sum(map(len, calls.lines())) < 1000
+
+
+def test_each_test_begins_with_no_call() -> None:
+    calls = Calls()
+    calls.note(["function", "f"], (), {})
+
+    calls.clear()
+
+    assert (calls.lines(), calls.function) == ([], "")
