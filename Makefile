@@ -16,13 +16,13 @@ READY := $(VENV)/.ready
 endif
 
 # Values reach the shell as environment variables, so no quoting can go wrong.
-export LAB FROM DEVICE SEED TASK PROMPT
+export LAB FROM DEVICE SEED TASK PROMPT FILE
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED") $(if $(TASK),--task "$$TASK")
 
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house submit run python
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -37,6 +37,16 @@ grade: need-lab $(READY) ## grade a lab: LAB=1 [TASK=norm] [FROM=path] [DEVICE=c
 
 hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm
 	@$(RUN) -m grader hint "$$LAB" $(if $(TASK),"$$TASK")
+
+submit: need-lab $(READY) ## hand in: commit and push your two files of a lab, after asking you: LAB=1
+	@$(RUN) -m grader submit "$$LAB" $(ARGS)
+
+run: need-lab $(READY) ## generate text with your own code of a lab alone, beside a model that is right: LAB=1 PROMPT="def main("
+	@$(RUN) -m labs.run "$$LAB" $(if $(PROMPT),"$$PROMPT") $(ARGS) || $(SHOWN)
+
+python: need-lab $(READY) ## run a script of yours with Triton as the judge has it: LAB=6 FILE=mine.py [DEVICE=cpu|cuda]
+	@[ -n "$$FILE" ] || { echo 'error: which script?' >&2; echo 'hint: make python LAB=6 FILE=mine.py' >&2; exit 2; }
+	@$(RUN) -m grader python "$$LAB" $(if $(DEVICE),--device "$$DEVICE") "$$FILE" $(ARGS)
 
 watch: need-lab $(READY) ## grade the public tests at each save: LAB=1
 	@$(RUN) -m grader watch "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE")

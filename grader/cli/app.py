@@ -167,6 +167,30 @@ def check(
 
 
 @app.command()
+def submit(
+    lab: LabArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="without asking first")] = False,
+) -> None:
+    """Hand in one lab: commit and push its two files, after you have said yes."""
+    from grader.cli.submit import submit
+
+    raise typer.Exit(submit(lab, yes=yes))
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def python(
+    lab: LabArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a script of yours")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGS…]")] = None,
+    device: DeviceChoice = Device.AUTO,
+) -> None:
+    """Run a script as the judge runs a submission of the lab: with its Triton interpreter."""
+    from grader.cli.python import run_script
+
+    raise typer.Exit(run_script(lab, file, arguments or (), device))
+
+
+@app.command()
 def hint(
     lab: LabArgument,
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="such as norm")] = None,

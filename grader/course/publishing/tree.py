@@ -19,7 +19,10 @@ from grader.text import visible_line
 README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
-TARGETS = ("help", "setup", "grade", "hint", "watch", "status", "doctor", "clean", "need-lab")
+TARGETS = (
+    *("help", "setup", "grade", "hint", "watch", "python", "submit", "status", "doctor"),
+    *("clean", "need-lab"),
+)
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
 CHAT_ROW = '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n'
 _NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")

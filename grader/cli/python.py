@@ -1,0 +1,38 @@
+"""``lab python``: a script of the student's, run with what a worker of the lab would have."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.errors import UsageError
+from grader.labs.lab import find_lab, find_root
+
+ALONE = "grader.worker.alone"
+
+
+def run_script(lab_text: str, file: Path, arguments: Sequence[str], device: str) -> int:
+    """Run a script; return its exit code. The lab's own folder can be imported from."""
+    root = find_root()
+    lab = find_lab(lab_text, root)
+    if not file.is_file():
+        raise UsageError(f"{file} is no file", "give a script: make python LAB=6 FILE=mine.py")
+    device = _device(device)
+    environment = dict(os.environ)
+    folders = [str(root), str(lab.folder), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    command = [sys.executable, str(file), *arguments]
+    if "triton" in lab.imports:
+        command = [sys.executable, "-m", ALONE, device, str(file), *arguments]
+        environment.pop("TRITON_INTERPRET", None)
+        if device == "cpu":
+            environment["TRITON_INTERPRET"] = "1"
+            print("kernels run in Triton's interpreter, as the judge has it", file=sys.stderr)
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def _device(wanted: str) -> str:
+    from grader.judge.grade import choose_device
+
+    return choose_device(wanted)

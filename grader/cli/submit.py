@@ -1,0 +1,138 @@
+"""``lab submit``: commit and push what is handed in of a lab, where work is collected from git.
+
+Nothing is done before the student has said yes, and what cannot be done is said as commands.
+"""
+
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import UsageError
+from grader.labs.lab import Lab, find_lab, find_root
+from grader.labs.standing import standing
+from grader.report.next_step import typed
+from grader.text import number, visible_line
+
+SHORT = 10  # characters of a commit's name
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a push goes: the branch here, and the remote with the branch there."""
+
+    branch: str
+    remote: str
+    url: str
+    there: str
+
+
+def submit(lab_text: str, *, yes: bool) -> int:
+    """Hand in one lab; 1 if the student says no, or if it did not arrive."""
+    lab = find_lab(lab_text, find_root())
+    files = [file for file in (lab.stub, lab.pseudocode) if file.is_file()]
+    if not files:
+        raise UsageError(f"{typed(lab.folder)} holds nothing to hand in", "write the stub first")
+    _require_repository(lab)
+    changed = [file for file in files if _git(lab, "status", "--porcelain", "--", str(file))]
+    place = _place(lab)
+    _tell(lab, files, changed, place)
+    commands = _commands(lab, files, changed, place)
+    if place is None:
+        print("\nThis clone has no remote to push to. Add yours, then make submit again:")
+        print(f"  git remote add origin URL\n  make submit LAB={lab.number}")
+        return 1
+    print("\nThese commands hand it in:")
+    for command in commands:
+        print(f"  {shlex.join(command)}")
+    if not yes and not _agreed():
+        print("nothing was done")
+        return 1
+    for command in commands:
+        if subprocess.run(command, cwd=lab.root, check=False).returncode != 0:
+            print(f"error: {shlex.join(command)} failed: what git says is above", file=sys.stderr)
+            return 1
+    return _arrived(lab, place)
+
+
+def _require_repository(lab: Lab) -> None:
+    try:
+        top = _git(lab, "rev-parse", "--show-toplevel")
+    except FileNotFoundError:
+        raise UsageError("git is not installed", "apt install git") from None
+    if not top or not _git(lab, "rev-parse", "--verify", "--quiet", "HEAD"):
+        hint = "clone the course with git; a folder that was downloaded cannot be handed in"
+        raise UsageError(f"{typed(lab.root)} is no git repository with a commit", hint)
+
+
+def _place(lab: Lab) -> Place | None:
+    branch = _git(lab, "symbolic-ref", "--short", "--quiet", "HEAD")
+    if not branch:
+        hint = "git switch -c my-work, then make submit again"
+        raise UsageError("no branch is checked out here", hint)
+    remotes = _git(lab, "remote").splitlines()
+    if not remotes:
+        return None
+    known = _git(lab, "config", f"branch.{branch}.pushRemote")
+    known = known or _git(lab, "config", f"branch.{branch}.remote")
+    remote = known if known in remotes else "origin" if "origin" in remotes else remotes[0]
+    merge = _git(lab, "config", f"branch.{branch}.merge").removeprefix("refs/heads/")
+    url = _git(lab, "remote", "get-url", "--push", remote)
+    return Place(branch, remote, url, merge if merge and remote == known else branch)
+
+
+def _tell(lab: Lab, files: list[Path], changed: list[Path], place: Place | None) -> None:
+    print(f"Lab {lab.number:02d} · {visible_line(lab.title)}")
+    for file in files:
+        state = "changed since the last commit" if file in changed else "as committed"
+        print(f"  {typed(file)}: {state}")
+    last = standing(lab)
+    graded = "not yet: make grade first" if last.score is None else _points(last.score, last.graded)
+    print(f"  graded here last: {graded}")
+    if place is not None:
+        print(f"  branch {place.branch} goes to {place.there} of {place.remote}, {place.url}")
+
+
+def _points(score: float, graded: float) -> str:
+    return f"{number(score)} of {number(graded)} points"
+
+
+def _commands(
+    lab: Lab, files: list[Path], changed: list[Path], place: Place | None
+) -> list[list[str]]:
+    names = [str(file.relative_to(lab.root)) for file in files]
+    commands = [
+        ["git", "add", "--", *names],
+        ["git", "commit", "-m", f"Hand in lab {lab.number:02d}", "--", *names],
+    ]
+    push = ["git", "push", place.remote, f"HEAD:refs/heads/{place.there}"] if place else []
+    return [*(commands if changed else []), *([push] if push else [])]
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        print("no terminal to ask at: ARGS=--yes does it without a question")
+        return False
+    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _arrived(lab: Lab, place: Place) -> int:
+    """Ask the remote what it holds now: that, and no message of a push, is what is collected."""
+    here = _git(lab, "rev-parse", "HEAD")
+    there = _git(lab, "ls-remote", place.remote, f"refs/heads/{place.there}").split("\t")[0]
+    if not here or here != there:
+        print(f"error: {place.remote} does not hold your commit {here[:SHORT]}", file=sys.stderr)
+        return 1
+    when = _git(lab, "log", "-1", "--format=%cI")
+    print(f"\nIt has arrived: {here[:SHORT]} of {when} is the tip of {place.there} there.")
+    print("What counts is the date of your last commit that changes these files; see the handout.")
+    return 0
+
+
+def _git(lab: Lab, *arguments: str) -> str:
+    """Return what git says, stripped; "" where it fails."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=lab.root, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
