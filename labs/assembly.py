@@ -74,7 +74,7 @@ class Assembly:
             if module is not None:
                 self.owners[name] = f"yours, lab {number:02}"
                 return module
-        self.owners[name] = "given"
+        self.owners[name] = given_since(self._works, places)
         return None
 
     def _use_norm_and_mlp(self) -> None:
@@ -155,6 +155,16 @@ class Assembly:
     def begin(self) -> None:
         """Count the next call as the prompt of a new text."""
         self._prompt = True
+
+
+def given_since(works: Mapping[int, Work], places: Sequence[tuple[int, str]]) -> str:
+    """Say that a piece is given, and what is wrong with yours if you have begun it."""
+    for number, task in places:
+        work = works.get(number)
+        why = work.left_out(task) if work else ""
+        if why and why != "not written yet":
+            return f"given; yours, lab {number:02}: {why}"
+    return "given"
 
 
 def _norm(function: Callable[..., Tensor], part: Any) -> Callable[[Tensor], Tensor]:

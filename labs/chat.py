@@ -1,7 +1,8 @@
 """Generate text with your own pieces of the labs: ``make chat PROMPT="def main("``.
 
 A piece is used if its public tests pass; the given code stands in for the others. The table says
-whose each piece is. The checkpoint continues Python code; it answers no questions.
+whose each piece is, and why one of yours is left out; ``make run`` leaves none out. The checkpoint
+continues Python code; it answers no questions.
 """
 
 import argparse
@@ -110,6 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         target, tokenizer = checkpoint(options.model, options), load_tokenizer(options.model)
         guessing = options.speculate is not None
+        if guessing and not options.draft.is_dir():
+            raise Unfit(f"--speculate needs a draft: no checkpoint at {options.draft}")
         small = checkpoint(options.draft, options) if guessing else None
         works = works_for(options)
         lines = [options.prompt] if options.prompt is not None else sys.stdin

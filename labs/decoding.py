@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labs.assembly import Assembly, Filter
+from labs.assembly import Assembly, Filter, given_since
 from labs.pieces import Work
 
 FILTERS = ("top_k", "top_p", "min_p", "repetition_penalty")
@@ -31,7 +31,8 @@ def chooser(
         flag = f"--{wanted[0].replace('_', '-')}"
         missing = "your lab 03" if module is None else "a --temperature above 0"
         raise Unfit(f"{flag} needs {missing}")
-    owners["sampling"] = "yours, lab 03" if module else "given"
+    given = given_since(works, [(3, "filters"), (3, "sampler")])
+    owners["sampling"] = "yours, lab 03" if module else given
     if module is not None:
         sampler = _sampler(module, options, wanted, history)
         return lambda logits: int(sampler(logits, generator))

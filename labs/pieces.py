@@ -8,7 +8,8 @@ import importlib.util
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,15 +20,23 @@ MEMORY = LABS.parent / ".inferlab" / "pieces.json"  # what the judge said about 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Your work on one lab; ``passed`` are the tasks of which every public test passes."""
+    """Your work on one lab; ``passed`` are the tasks of which every public test passes.
+
+    ``why`` says of the others what keeps them out.
+    """
 
     number: int
     passed: frozenset[str]
     module: ModuleType | None
+    why: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def piece(self, task: str) -> ModuleType | None:
         """Return your module if the task is done, else None."""
         return self.module if task in self.passed else None
+
+    def left_out(self, task: str) -> str:
+        """Say why a task of yours is not used; "" if there is nothing of yours."""
+        return self.why.get(task, "")
 
 
 def work_on(number: int) -> Work:
@@ -36,50 +45,64 @@ def work_on(number: int) -> Work:
     if folder is None:
         return Work(number, frozenset(), None)
     file = folder / f"{folder.name[3:]}.py"
-    passed = _remembered(file, folder / f"test_{folder.name[3:]}.py", number)
-    return Work(number, passed, load(file, number) if passed else None)
+    why = _remembered(file, folder / f"test_{folder.name[3:]}.py", number)
+    passed = frozenset(task for task, reason in why.items() if not reason)
+    left_out = {task: reason for task, reason in why.items() if reason}
+    return Work(number, passed, load(file, number) if passed else None, left_out)
 
 
-def _remembered(file: Path, tests: Path, number: int) -> frozenset[str]:
-    """Return the tasks that pass; the judge is asked once for each state of the files."""
+def _remembered(file: Path, tests: Path, number: int) -> dict[str, str]:
+    """Return by task what is wrong, "" if all passes; the judge is asked once for each state."""
     try:
         state = hashlib.sha256(file.read_bytes() + tests.read_bytes()).hexdigest()
     except OSError:
-        return frozenset()
+        return {}
     memory = _memory()
     if state not in memory:
-        passed = _ask_the_judge(number)
-        if passed is None:
-            return frozenset()
-        memory[state] = sorted(passed)
+        why = _ask_the_judge(number)
+        if why is None:
+            return {}
+        memory[state] = why
         MEMORY.parent.mkdir(exist_ok=True)
         MEMORY.write_text(json.dumps(memory, indent=1) + "\n", encoding="utf-8")
-    return frozenset(memory[state])
+    return memory[state]
 
 
-def _memory() -> dict[str, list[str]]:
+def _memory() -> dict[str, dict[str, str]]:
     try:
-        return dict(json.loads(MEMORY.read_text(encoding="utf-8")))
+        known = dict(json.loads(MEMORY.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return {}
+    return {state: why for state, why in known.items() if isinstance(why, dict)}
 
 
-def _ask_the_judge(number: int) -> frozenset[str] | None:
+def _ask_the_judge(number: int) -> dict[str, str] | None:
     command = [sys.executable, "-m", "grader", "grade", str(number)]
     options = ["--suite", "public", "--device", "cpu", "--json", "-"]
     done = subprocess.run(
         [*command, *options], cwd=LABS.parent, capture_output=True, text=True, check=False
     )
     try:
-        tasks: list[dict[str, Any]] = json.loads(done.stdout)["tasks"]
+        report: dict[str, Any] = json.loads(done.stdout)
+        return {task["id"]: _reason(task, report["tests"]) for task in report["tasks"]}
     except (ValueError, KeyError):
         print(f"lab {number:02} could not be graded: {done.stderr.strip()[-200:]}", file=sys.stderr)
         return None
-    return frozenset(task["id"] for task in tasks if task["graded"] and _is_full(task))
 
 
-def _is_full(task: dict[str, Any]) -> bool:
-    return task["score"] >= task["points"] > 0
+def _reason(task: dict[str, Any], tests: list[dict[str, Any]]) -> str:
+    """Say what keeps a task from being used; "" if every public test of it passes."""
+    if not task["graded"]:
+        return "not graded here"
+    if task["score"] >= task["points"] > 0:
+        return ""
+    own = [test for test in tests if test["task"] == task["id"]]
+    failed = [test for test in own if test["verdict"] not in ("passed", "not_graded", "infra")]
+    unwritten = [test for test in failed if "NotImplementedError" in test["message"]]
+    if len(unwritten) == len(failed):
+        return "not written yet"
+    first = next(test["id"] for test in failed if test not in unwritten)
+    return f"{len(failed)} of {len(own)} public tests fail, first {first}"
 
 
 def load(file: Path, number: int) -> ModuleType:

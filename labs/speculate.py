@@ -21,6 +21,7 @@ from labs.pieces import LABS, work_on
 from labs.reader import Reader, load
 
 NEEDED = frozenset({"greedy", "sample", "generate", "speedup"})
+CHECKPOINTS = ("target", "draft")
 PROMPT = 24  # tokens of held-out text in front of each continuation
 
 
@@ -163,7 +164,7 @@ def held_out(tokenizer: Any, count: int) -> list[list[int]]:
 def measure(lab: ModuleType, options: argparse.Namespace) -> tuple[float, list[Row]]:
     """Return the table of the given checkpoints, with your caches if you have them."""
     works = {5: work_on(5)}
-    target, draft = (LABS / "checkpoints" / name for name in ("target", "draft"))
+    target, draft = (LABS / "checkpoints" / name for name in CHECKPOINTS)
     pair = Pair(load(target, works), load(draft, works), options.temperature)
     prompts = held_out(load_tokenizer(target), options.texts)
     return table(lab, pair, prompts, options.max_new_tokens, options.cost, options.most)

@@ -5,6 +5,14 @@ from typing import Any
 
 MAX_TEXT = 2000  # characters of an exception's message
 MAX_FRAMES = 12
+MEANINGS = {
+    "0 active drivers": "the code asked Triton for a GPU; here kernels run in its interpreter, "
+    "without one",
+    "Cannot access data pointer of Tensor": "a kernel got a tensor without memory, made on meta "
+    "or inside of torch.compile",
+    "Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)": "a compiled kernel "
+    "got a tensor on the CPU: without a GPU run it with make python, which interprets kernels",
+}
 
 
 def describe(error: BaseException, file: str) -> dict[str, Any]:
@@ -24,10 +32,18 @@ def describe(error: BaseException, file: str) -> dict[str, Any]:
         frames.append([error.lineno or 0, "<module>"])
     return {
         "kind": type(chain[-1]).__name__[:100],
-        "message": message[:MAX_TEXT],
+        "message": _translated(message)[:MAX_TEXT],
         "bases": [cls.__name__[:100] for cls in type(error).__mro__][:20],
         "frames": frames[-MAX_FRAMES:],
     }
+
+
+def _translated(message: str) -> str:
+    """Say in plain words what Triton's own message means where there is no GPU."""
+    for said, means in MEANINGS.items():
+        if said in message:
+            return f"{message[: MAX_TEXT // 2]} ({means})"
+    return message
 
 
 def in_kernel(error: BaseException) -> list[BaseException]:

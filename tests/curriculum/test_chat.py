@@ -1,5 +1,6 @@
 """``make chat``: whose pieces it uses, and that with any of them the text stays the same."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import torch
 from stand_ins.model_answers import solution
 
 from labs import chat, pieces
-from labs.assembly import Assembly
+from labs.assembly import Assembly, given_since
 from labs.common import LlamaConfig, load_weights
 from labs.pieces import Work
 
@@ -165,7 +166,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, answer: frozenset[str] | None) -> lis
 def test_judge_is_asked_once_for_each_state_of_a_file(
     lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = asked(monkeypatch, frozenset({"rotate"}))
+    calls = asked(monkeypatch, {"rotate": "", "frequencies": "2 of 3 public tests fail, first x"})
 
     for _ in range(2):
         work = pieces.work_on(4)
@@ -173,10 +174,41 @@ def test_judge_is_asked_once_for_each_state_of_a_file(
         assert work.piece("rotate") is not None
         assert work.piece("rotate").ANSWER == 1  # type: ignore[union-attr]
         assert work.piece("frequencies") is None
+        assert work.left_out("frequencies") == "2 of 3 public tests fail, first x"
     assert calls == [4]
     (lab / "rope.py").write_text("ANSWER = 2\n")
     assert pieces.work_on(4).module.ANSWER == 2  # type: ignore[union-attr]
     assert calls == [4, 4]
+
+
+FAILED = {"id": "b", "task": "rotate", "verdict": "failed", "message": "off"}
+UNWRITTEN = FAILED | {"verdict": "error", "message": "NotImplementedError: rotate"}
+PASSED = FAILED | {"id": "a", "verdict": "passed", "message": ""}
+
+
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        ([PASSED], ""),
+        ([PASSED, FAILED], "1 of 2 public tests fail, first b"),
+        ([UNWRITTEN, UNWRITTEN], "not written yet"),
+        ([UNWRITTEN | {"id": "c"}, FAILED], "2 of 2 public tests fail, first b"),
+    ],
+)
+def test_piece_that_is_left_out_says_why(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, tests: list[dict[str, str]], why: str
+) -> None:
+    earned = 0 if why else 60
+    task = {"id": "rotate", "points": 60, "score": earned, "graded": True}
+    report = json.dumps({"tasks": [task], "tests": tests})
+    done = subprocess.CompletedProcess([], 1, stdout=report, stderr="")
+    monkeypatch.setattr(pieces.subprocess, "run", lambda *_args, **_options: done)
+
+    work = pieces.work_on(4)
+
+    assert (work.left_out("rotate"), "rotate" in work.passed) == (why, not why)
+    told = given_since({4: work}, [(4, "rotate")])
+    assert told == (f"given; yours, lab 04: {why}" if "fail" in why else "given")
 
 
 def spoil(memory: Path) -> None:

@@ -23,6 +23,8 @@ TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "python", "submit", "status", "doctor"),
     *("clean", "need-lab"),
 )
+KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
+PICTURES = "docs/pictures/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
 CHAT_ROW = '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n'
 _NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
@@ -43,7 +45,11 @@ def student_tree(
     modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
     wanted += sorted(modules)
     wanted += [path for path in files if _is_read(path, [files.get(m, b"") for m in modules])]
-    for name in sorted({name for lab in labs for name in lab.checkpoints}):
+    models = {name for lab in labs for name in lab.checkpoints}
+    models |= {name for module in programs for name in _models(files[f"labs/{module}.py"])}
+    if any("triton" in lab.imports for lab in labs):
+        wanted += [path for path in files if path in KERNEL_PAGES or _is_picture(path)]
+    for name in sorted(models):
         wanted += _below(files, f"labs/checkpoints/{name}/")
     wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
     wanted += [path for path in files if _is_judge(path)]
@@ -71,6 +77,18 @@ def _below(files: Files, folder: str) -> list[str]:
     if not found:
         raise UsageError(f"{folder} is not in the commit that is published", "git add it")
     return found
+
+
+def _models(content: bytes) -> list[str]:
+    """Return the checkpoints that a program needs: its constant CHECKPOINTS."""
+    for node in ast.parse(content).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CHECKPOINTS":
+            return list(ast.literal_eval(node.value))
+    return []
+
+
+def _is_picture(path: str) -> bool:
+    return path.startswith(PICTURES) and path.endswith(".svg")
 
 
 def _is_judge(path: str) -> bool:

@@ -180,6 +180,42 @@ def test_program_comes_with_the_handout_that_names_it(send: Send, root: Path, re
     assert not {"labs/unasked.py", "labs/checkpoints/other.txt"} & paths(remote)
 
 
+def test_models_come_with_the_program_that_needs_them(send: Send, root: Path, remote: Path) -> None:
+    write(root, "labs/echoes.py", 'CHECKPOINTS = ("loud", "quiet")\n')
+    for name in ("loud", "quiet", "other"):
+        write(root, f"labs/checkpoints/{name}/config.json", "{}")
+    append(root, "labs/92_ranks/README.md", "Run `python -m labs.echoes`.\n")
+    commit(root, "Add a program")
+
+    send("90")
+    assert not any(path.startswith("labs/checkpoints/") for path in paths(remote))
+    send("92")
+    models = {path for path in paths(remote) if path.startswith("labs/checkpoints/")}
+    assert models == {f"labs/checkpoints/{name}/config.json" for name in ("loud", "quiet")}
+
+
+def test_pages_on_kernels_come_with_a_lab_that_has_some(
+    send: Send, root: Path, remote: Path
+) -> None:
+    pages = {"docs/triton.md", "docs/triton-interpreter.md", "docs/pictures/blocks.svg"}
+    for path in (*pages, "docs/trust.md", "docs/pictures/draw.py"):
+        write(root, path, "text\n")
+    commit(root, "Add pages")
+    send("90")
+    assert not pages & paths(remote)
+
+    toml = (root / "labs/90_echo/lab.toml").read_text()
+    write(
+        root,
+        "labs/90_echo/lab.toml",
+        toml.replace('imports = ["torch"', 'imports = ["torch", "triton"'),
+    )
+    commit(root, "Let a lab have kernels")
+    send("90")
+
+    assert {path for path in paths(remote) if path.startswith("docs/")} == pages
+
+
 # A history of its own
 
 
