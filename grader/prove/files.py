@@ -17,7 +17,7 @@ from grader.prove.proven import without_docstrings
 from grader.reading.pseudocode import sections
 from grader.reading.syntax import Function, signatures
 
-HANDOUT_LINES = 150
+HANDOUT_LINES = 200
 START_SECONDS = 300.0
 _IGNORED = ("__pycache__", ".*")
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.config import load_course
+from grader.course.publishing.handing import terms_of
 from grader.course.publishing.held import closing, open_labs
 from grader.course.publishing.leak import Leak
 from grader.course.publishing.new import write_lab
@@ -102,6 +103,7 @@ def _order(wish: Wish) -> Order:
         title=course.title if course else TITLE,
         open_labs={} if wish.give_away else still,
         over=frozenset(name for name in names if closing(course, int(name[:2]))) - still.keys(),
+        terms=terms_of(course),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.git import git
+from grader.course.publishing.handing import NO_TERMS, Terms
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.repository import resolve
 from grader.course.publishing.tree import student_tree
@@ -20,6 +21,7 @@ class Press:
     source: str  # its hash
     person: str  # "Name <address>"
     title: str
+    terms: Terms = NO_TERMS
 
     def commit(
         self,
@@ -40,7 +42,7 @@ class Press:
             f"commit refs/heads/{branch}\ncommitter {self.person} now\n".encode(),
             _data(message.encode()),
             f"from {parent}\n".encode() if parent else b"",
-            _tree(student_tree(self.files, labs, self.title, held)),
+            _tree(student_tree(self.files, labs, self.title, held, self.terms)),
             f"tag {tag}\nfrom refs/heads/{branch}\ntagger {self.person} now\n".encode(),
             _data(f"Publication {number}: {names}\n".encode()),
         ]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from grader.course.config import is_branch
 from grader.course.git import git
+from grader.course.publishing.handing import NO_TERMS, Terms
 from grader.course.publishing.held import answered, held_modules
 from grader.course.publishing.leak import Leak, find_leaks
 from grader.course.publishing.press import Press, identity
@@ -42,6 +43,7 @@ class Order:
     title: str
     open_labs: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     over: frozenset[str] = frozenset()
+    terms: Terms = NO_TERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def publish(root: Path, order: Order, *, dry_run: bool = False) -> Outcome:
         folder = Path(name)
         git("init", "-q", "--bare", ".", folder=folder)
         history = {branch: fetch_history(folder, remote, branch) for branch in branches}
-        press = Press(folder, files, source, identity(root), order.title)
+        press = Press(folder, files, source, identity(root), order.title, order.terms)
         made = tuple(
             _prepare(press, remote, branch, names, history[branch], order.open_labs)
             for branch, names in branches.items()

@@ -7,10 +7,11 @@ a file that nobody thought of stays with the instructors.
 import ast
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from string import Template
 
+from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
 from grader.labs.lab import PSEUDOCODE, Lab
@@ -26,13 +27,20 @@ TARGETS = (
 KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
 PICTURES = "docs/pictures/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
-CHAT_ROW = '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n'
+ROWS = {
+    "run": "| text from your own code of a lab, beside a right model | `make run LAB=1` |\n",
+    CHAT: '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n',
+}
 _NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
 _TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
 def student_tree(
-    files: Files, labs: Sequence[Lab], title: str, held: frozenset[str] = frozenset()
+    files: Files,
+    labs: Sequence[Lab],
+    title: str,
+    held: frozenset[str] = frozenset(),
+    terms: Terms = NO_TERMS,
 ) -> dict[str, bytes]:
     """Choose the files of a student's tree from those of a commit, for some of its labs.
 
@@ -57,7 +65,7 @@ def student_tree(
     makefile = _file(files, "Makefile").decode()
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
     tree["Makefile"] = _makefile(makefile, targets).encode()
-    tree[GENERATED] = _readme(labs, title, CHAT in programs).encode()
+    tree[GENERATED] = _readme(labs, title, programs, terms).encode()
     return dict(sorted(tree.items()))
 
 
@@ -171,7 +179,7 @@ def _settings(block: str, targets: Sequence[str]) -> str:
     return block.replace("-e '.[dev]'", "-e .")
 
 
-def _readme(labs: Sequence[Lab], title: str, chat: bool) -> str:
+def _readme(labs: Sequence[Lab], title: str, programs: Container[str], terms: Terms) -> str:
     first = labs[0]
     task = next((task.id for task in first.tasks if task.id != PSEUDOCODE), PSEUDOCODE)
     return Template(README.read_text(encoding="utf-8")).substitute(
@@ -181,7 +189,8 @@ def _readme(labs: Sequence[Lab], title: str, chat: bool) -> str:
         code=first.code_name,
         number=first.number,
         task=task,
-        chat=CHAT_ROW if chat else "",
+        chat="".join(row for name, row in ROWS.items() if name in programs),
+        hand_in=hand_in(terms, labs),
     )
 
 
