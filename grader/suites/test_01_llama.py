@@ -13,7 +13,16 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from grader.suite import Folder, Proxy, assert_close, assert_unmodified, check, expect, task
+from grader.suite import (
+    Folder,
+    Mismatch,
+    Proxy,
+    assert_close,
+    assert_unmodified,
+    check,
+    expect,
+    task,
+)
 from reference import checkpoint, honest
 from reference import llama as oracle
 from reference.checkpoint import Model, random_model
@@ -36,7 +45,7 @@ def assert_norm(got: Any, x: Tensor, weight: Tensor, eps: float) -> None:
     assert_close(got, want, "elementwise", like=x, inner=x.shape[-1], trusted=trusted)
 
 
-@task("norm", gate=True)
+@task("norm", contract=1, gate=True)
 @pytest.mark.parametrize(("rows", "width"), [(3, 5), (7, 96)])
 def test_norm_is_the_definition(student, draw, rows, width):
     """rms_norm divides each row by its root mean square and multiplies by the weight."""
@@ -45,7 +54,7 @@ def test_norm_is_the_definition(student, draw, rows, width):
     assert_norm(student.rms_norm(x, weight, 1e-5), x, weight, 1e-5)
 
 
-@task("norm")
+@task("norm", contract=2)
 @pytest.mark.parametrize("shape", [(6,), (4, 3, 7)], ids=str)
 def test_norm_takes_any_number_of_leading_axes(student, draw, shape):
     """rms_norm works along the last axis, whatever comes before it."""
@@ -54,7 +63,7 @@ def test_norm_takes_any_number_of_leading_axes(student, draw, shape):
     assert_norm(student.rms_norm(x, weight, 1e-5), x, weight, 1e-5)
 
 
-@task("norm", weight=2)
+@task("norm", contract=3)
 @pytest.mark.parametrize("scale", [3e-3, 0.3], ids=["small", "medium"])
 def test_eps_is_added_to_the_mean_square(student, draw, scale):
     """eps is added to the mean square, under the root; a row of zeros stays zero."""
@@ -68,7 +77,7 @@ def test_eps_is_added_to_the_mean_square(student, draw, scale):
     assert_norm(student.rms_norm(x, weight, eps), x, weight, eps)
 
 
-@task("norm")
+@task("norm", contract=4)
 @OTHER_DTYPES
 def test_norm_has_the_dtype_of_its_input(student, draw, dtype, other):
     """The result has x's dtype and x's precision, whatever the weight's dtype."""
@@ -77,7 +86,7 @@ def test_norm_has_the_dtype_of_its_input(student, draw, dtype, other):
     assert_norm(student.rms_norm(x, weight, 1e-5), x, weight, 1e-5)
 
 
-@task("norm")
+@task("norm", contract=5)
 @pytest.mark.parametrize(("width", "scale"), [(65_536, 1.0), (65_536, 2e3), (1_031, 1e4)])
 def test_half_precision_does_not_overflow(student, draw, width, scale):
     """Squares and their sum leave the range of float16; the result must not."""
@@ -87,7 +96,7 @@ def test_half_precision_does_not_overflow(student, draw, width, scale):
     assert_norm(student.rms_norm(x, weight, 1e-5), x, weight, 1e-5)
 
 
-@task("norm")
+@task("norm", contract=5)
 def test_half_precision_does_not_underflow(student, draw):
     """Squares of small float16 numbers vanish in float16; the norm must still see them."""
     x, weight = draw.normal(3, 64, scale=1e-4, dtype=FP16), draw.normal(64, dtype=FP16)
@@ -95,7 +104,7 @@ def test_half_precision_does_not_underflow(student, draw):
     assert_norm(student.rms_norm(x, weight, 1e-10), x, weight, 1e-10)
 
 
-@task("norm")
+@task("norm", contract=6)
 def test_norm_reads_views_and_leaves_its_arguments_alone(student, draw):
     """A sliced or transposed x gives the same values, and no argument is modified."""
     x, weight = draw.normal(11, 4)[1:10].T, draw.normal(20)[1::2][:9]
@@ -108,7 +117,7 @@ def test_norm_reads_views_and_leaves_its_arguments_alone(student, draw):
     assert_unmodified(seen_weight, "weight")
 
 
-@task("norm", gate=True)
+@task("norm", contract=1, gate=True)
 def test_norm_is_your_own(student, draw):
     """The norm is written out: torch's own rms_norm is not called."""
     x, weight = draw.normal(3, 7), draw.normal(7)
@@ -129,7 +138,7 @@ def assert_rope(got: Any, x: Tensor, positions: Tensor, theta: float) -> None:
     assert_close(got, want, "elementwise", like=x, trusted=trusted, inner=4096)
 
 
-@task("rope", gate=True)
+@task("rope", contract=7, gate=True)
 @pytest.mark.parametrize(("heads", "tokens", "width"), [(5, 7, 6), (2, 3, 16)])
 def test_rope_turns_pairs_half_a_head_apart(student, draw, heads, tokens, width):
     """Element i pairs with element i + D/2, and turns by position * theta ** (-2i / D)."""
@@ -141,7 +150,7 @@ def test_rope_turns_pairs_half_a_head_apart(student, draw, heads, tokens, width)
     assert_rope(got, x, positions, 10_000.0)
 
 
-@task("rope", weight=2)
+@task("rope", contract=8)
 def test_each_row_has_its_own_positions(student, draw):
     """Positions may start anywhere, repeat, jump back, and differ from row to row."""
     x, positions = draw.normal(3, 2, 5, 8), draw.integers(0, 60, 3, 5)
@@ -150,7 +159,7 @@ def test_each_row_has_its_own_positions(student, draw):
     assert_rope(student.apply_rope(x, positions, 10_000.0), x, positions, 10_000.0)
 
 
-@task("rope")
+@task("rope", contract=9)
 @pytest.mark.parametrize("theta", [37.0, 500_000.0])
 def test_theta_sets_the_frequencies(student, draw, theta):
     """The frequencies follow the theta that is given."""
@@ -159,7 +168,7 @@ def test_theta_sets_the_frequencies(student, draw, theta):
     assert_rope(student.apply_rope(x, positions, theta), x, positions, theta)
 
 
-@task("rope")
+@task("rope", contract=10)
 @pytest.mark.parametrize("shape", [(3, 1, 1, 2), (1, 4, 1, 14)], ids=str)
 def test_one_token_one_head_one_pair(student, draw, shape):
     """T = 1, H = 1 and D = 2 are shapes like any other."""
@@ -168,7 +177,16 @@ def test_one_token_one_head_one_pair(student, draw, shape):
     assert_rope(student.apply_rope(x, positions, 10_000.0), x, positions, 10_000.0)
 
 
-@task("rope")
+@task("rope", contract=11)
+@pytest.mark.parametrize(("low", "high"), [(1_000, 9_000), (60_000, 70_000)])
+def test_positions_may_be_large(student, draw, low, high):
+    """Positions of many thousands are positions like any other."""
+    x, positions = draw.normal(2, 3, 6, 4), draw.integers(low, high, 2, 6)
+
+    assert_rope(student.apply_rope(x, positions, 10_000.0), x, positions, 10_000.0)
+
+
+@task("rope", contract=12)
 @pytest.mark.parametrize("dtype", [BF16, FP16], ids=str)
 @pytest.mark.parametrize(("low", "high"), [(257, 600), (2_049, 9_000)])
 def test_angles_are_more_precise_than_half(student, draw, dtype, low, high):
@@ -178,7 +196,7 @@ def test_angles_are_more_precise_than_half(student, draw, dtype, low, high):
     assert_rope(student.apply_rope(x, positions, 10_000.0), x, positions, 10_000.0)
 
 
-@task("rope")
+@task("rope", contract=13)
 def test_rope_reads_views_and_leaves_its_arguments_alone(student, draw):
     """A [B, T, H, D] tensor seen as [B, H, T, D] gives the same values; nothing is modified."""
     x = draw.normal(3, 5, 2, 11)[..., 1:].transpose(1, 2)
@@ -219,7 +237,7 @@ def assert_attention(got: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
     assert_close(got, want, "attention", like=q, trusted=trusted, inner=k.shape[2])
 
 
-@task("attention", gate=True)
+@task("attention", contract=15, gate=True)
 @pytest.mark.parametrize(("heads", "tokens", "width"), [(2, 5, 6), (3, 7, 4)])
 def test_attention_is_causal_and_scaled(student, draw, heads, tokens, width):
     """Query t mixes the values up to t with softmax(q k / sqrt(D)); here T = S and G = H."""
@@ -228,7 +246,16 @@ def test_attention_is_causal_and_scaled(student, draw, heads, tokens, width):
     assert_attention(student.attention(*qkv), *qkv)
 
 
-@task("attention", weight=2)
+@task("attention", contract=14)
+@pytest.mark.parametrize(("heads", "context", "width"), [(2, 9, 6), (5, 4, 11)])
+def test_weights_are_a_softmax_of_scaled_scores(student, draw, heads, context, width):
+    """One query, which sees all keys, mixes their values with softmax(q k / sqrt(D))."""
+    qkv = Shape(heads, heads, 1, context, width).draw(draw)
+
+    assert_attention(student.attention(*qkv), *qkv)
+
+
+@task("attention", contract=17)
 @pytest.mark.parametrize(("heads", "groups"), [(4, 2), (6, 2), (5, 1)])
 def test_consecutive_query_heads_share_a_key_head(student, draw, heads, groups):
     """Query head h reads key and value head h // (H / G)."""
@@ -237,7 +264,7 @@ def test_consecutive_query_heads_share_a_key_head(student, draw, heads, groups):
     assert_attention(student.attention(*qkv), *qkv)
 
 
-@task("attention", weight=2)
+@task("attention", contract=16)
 @pytest.mark.parametrize(("new", "context"), [(1, 1), (1, 9), (2, 9), (8, 9)])
 def test_the_last_query_sees_the_last_key(student, draw, new, context):
     """With T < S the queries are the last T positions: query t sees the keys up to S - T + t."""
@@ -246,7 +273,7 @@ def test_the_last_query_sees_the_last_key(student, draw, new, context):
     assert_attention(student.attention(*qkv), *qkv)
 
 
-@task("attention")
+@task("attention", contract=18)
 @pytest.mark.parametrize("scale", [12.0, 70.0], ids=["hundreds", "ten thousand"])
 def test_large_scores_are_no_problem(student, draw, scale):
     """Scores of hundreds or of 1e4 neither overflow the softmax nor reach past the mask."""
@@ -255,7 +282,7 @@ def test_large_scores_are_no_problem(student, draw, scale):
     assert_attention(student.attention(*qkv), *qkv)
 
 
-@task("attention")
+@task("attention", contract=19)
 @pytest.mark.parametrize("dtype", [BF16, FP16], ids=str)
 def test_attention_in_half_precision(student, draw, dtype):
     """16-bit inputs give a result in their dtype, with the precision of a float32 softmax."""
@@ -264,7 +291,7 @@ def test_attention_in_half_precision(student, draw, dtype):
     assert_attention(student.attention(*qkv), *qkv)
 
 
-@task("attention")
+@task("attention", contract=22)
 def test_attention_reads_views_and_leaves_its_arguments_alone(student, draw):
     """Tensors seen through a transpose give the same values, and nothing is modified."""
     q = draw.normal(2, 5, 6, 9)[..., :8].transpose(1, 2)
@@ -278,7 +305,7 @@ def test_attention_reads_views_and_leaves_its_arguments_alone(student, draw):
         assert_unmodified(tensor, name)
 
 
-@task("attention")
+@task("attention", contract=20)
 @pytest.mark.parametrize(("new", "context"), [(5, 3), (2, 1)])
 def test_more_queries_than_keys_are_refused(student, draw, new, context):
     """T > S raises ValueError: the first queries would see no key at all."""
@@ -288,7 +315,7 @@ def test_more_queries_than_keys_are_refused(student, draw, new, context):
         student.attention(*qkv)
 
 
-@task("attention")
+@task("attention", contract=21)
 @pytest.mark.parametrize(("heads", "groups"), [(5, 2), (2, 4)])
 def test_heads_that_do_not_divide_are_refused(student, draw, heads, groups):
     """H not a multiple of G raises ValueError."""
@@ -298,7 +325,7 @@ def test_heads_that_do_not_divide_are_refused(student, draw, heads, groups):
         student.attention(*qkv)
 
 
-@task("attention", gate=True)
+@task("attention", contract=14, gate=True)
 def test_attention_is_your_own(student, draw):
     """Attention is written out: no attention of torch is called."""
     qkv = Shape(4, 2, 5, 7).draw(draw)
@@ -322,7 +349,7 @@ def assert_mlp(got: Any, x: Tensor, weights: list[Tensor]) -> None:
     assert_close(got, want, "matmul", like=x, trusted=oracle.swiglu(x, *weights))
 
 
-@task("mlp", gate=True)
+@task("mlp", contract=23, gate=True)
 @pytest.mark.parametrize(("shape", "inner"), [((3, 5), 8), ((2, 3, 14), 9)], ids=str)
 def test_mlp_is_swiglu(student, draw, shape, inner):
     """swiglu is w_down (silu(w_gate x) * (w_up x))."""
@@ -331,7 +358,7 @@ def test_mlp_is_swiglu(student, draw, shape, inner):
     assert_mlp(student.swiglu(x, *weights), x, weights)
 
 
-@task("mlp")
+@task("mlp", contract=24)
 def test_mlp_takes_a_single_vector(student, draw):
     """x may have no leading axis at all."""
     x, weights = draw.normal(6), mlp_weights(draw, 6, 11)
@@ -339,7 +366,7 @@ def test_mlp_takes_a_single_vector(student, draw):
     assert_mlp(student.swiglu(x, *weights), x, weights)
 
 
-@task("mlp")
+@task("mlp", contract=25)
 @OTHER_DTYPES
 def test_mlp_works_in_the_dtype_of_its_input(student, draw, dtype, other):
     """The result has x's dtype and precision, also when the weights have another dtype."""
@@ -348,7 +375,7 @@ def test_mlp_works_in_the_dtype_of_its_input(student, draw, dtype, other):
     assert_mlp(student.swiglu(x, *weights), x, weights)
 
 
-@task("mlp")
+@task("mlp", contract=26)
 def test_mlp_survives_large_numbers(student, draw):
     """Gates near plus and minus 1e4 give a finite result."""
     x, weights = draw.normal(3, 7, scale=1e4), mlp_weights(draw, 7, 10)
@@ -356,7 +383,7 @@ def test_mlp_survives_large_numbers(student, draw):
     assert_mlp(student.swiglu(x, *weights), x, weights)
 
 
-@task("mlp")
+@task("mlp", contract=27)
 def test_mlp_reads_views_and_leaves_its_arguments_alone(student, draw):
     """Transposed weights and a sliced x give the same values, and nothing is modified."""
     x = draw.normal(4, 3, 12)[:, 1:, 2:9]
@@ -386,7 +413,7 @@ def assert_logits(got: Any, model: Model, tokens: Tensor, dtype: torch.dtype = F
     assert_close(got, want, "matmul", dtype=dtype, trusted=trusted, what="the logits")
 
 
-@task("model", gate=True)
+@task("model", contract=28, gate=True)
 def test_logits_of_a_small_model(student, draw):
     """Llama gives the logits of the architecture: embed, layers with residuals, norm, head."""
     model, tokens = random_model(draw.normal), draw.integers(0, 53, 1, 9)
@@ -396,7 +423,36 @@ def test_logits_of_a_small_model(student, draw):
     assert_logits(got, model, tokens)
 
 
-@task("model", weight=2)
+@task("model", contract=29)
+@pytest.mark.parametrize("layers", [0, 1, 4])
+def test_layers_run_in_order(student, draw, layers):
+    """The layers run from number 0 on, config.num_layers of them, also none."""
+    model, tokens = random_model(draw.normal, num_layers=layers), draw.integers(0, 53, 2, 5)
+
+    assert_logits(build(student, model)(tokens), model, tokens)
+
+
+@task("model", contract=30)
+@pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
+def test_the_last_norm_and_the_output_matrix_come_at_the_end(student, draw, tied):
+    """Without layers, logits are the output matrix times the normed embedding of each token."""
+    model = random_model(draw.normal, num_layers=0, tie_word_embeddings=tied)
+    tokens = draw.integers(0, 53, 3, 4)
+
+    assert_logits(build(student, model)(tokens), model, tokens)
+
+
+@task("model", contract=31)
+@pytest.mark.parametrize("theta", [7.0, 10_000.0])
+def test_queries_and_keys_are_rotated_and_values_are_not(student, draw, theta):
+    """Over some dozens of positions q and k turn by their position, and v does not."""
+    model = random_model(draw.normal, num_layers=1, rope_theta=theta)
+    tokens = draw.integers(0, 53, 1, 60)
+
+    assert_logits(build(student, model)(tokens), model, tokens)
+
+
+@task("model", contract=32)
 @pytest.mark.parametrize(("heads", "groups"), [(5, 1), (3, 3), (8, 4)])
 def test_logits_for_any_number_of_key_heads(student, draw, heads, groups):
     """One key/value head for all, one for each query head, and what lies between."""
@@ -406,7 +462,7 @@ def test_logits_for_any_number_of_key_heads(student, draw, heads, groups):
     assert_logits(build(student, model)(tokens), model, tokens)
 
 
-@task("model", weight=2)
+@task("model", contract=33)
 def test_tied_embeddings_serve_as_the_head(student, draw):
     """With tie_word_embeddings there is no lm_head.weight: the embedding is the output matrix."""
     model, tokens = random_model(draw.normal, tie_word_embeddings=True), draw.integers(0, 53, 2, 5)
@@ -414,19 +470,16 @@ def test_tied_embeddings_serve_as_the_head(student, draw):
     assert_logits(build(student, model)(tokens), model, tokens)
 
 
-@task("model")
-@pytest.mark.parametrize(("layers", "batch", "length"), [(1, 4, 3), (3, 3, 11), (2, 5, 1)])
-def test_rows_and_positions_are_independent_of_shape(student, draw, layers, batch, length):
-    """Any number of layers, rows and tokens; each row gets the logits that it would get alone."""
-    model, tokens = (
-        random_model(draw.normal, num_layers=layers),
-        draw.integers(0, 53, batch, length),
-    )
+@task("model", contract=34)
+@pytest.mark.parametrize(("batch", "length"), [(4, 3), (3, 11), (5, 1)])
+def test_rows_and_positions_are_independent_of_shape(student, draw, batch, length):
+    """Any number of rows and tokens; each row gets the logits that it would get alone."""
+    model, tokens = random_model(draw.normal), draw.integers(0, 53, batch, length)
 
     assert_logits(build(student, model)(tokens), model, tokens)
 
 
-@task("model")
+@task("model", contract=35)
 @pytest.mark.parametrize("change", [{"rms_norm_eps": 0.4}, {"rope_theta": 23.0}], ids=str)
 def test_eps_and_theta_come_from_the_configuration(student, draw, change):
     """Every norm uses config.rms_norm_eps, every rotation config.rope_theta."""
@@ -435,46 +488,54 @@ def test_eps_and_theta_come_from_the_configuration(student, draw, change):
     assert_logits(build(student, model)(tokens), model, tokens)
 
 
-@task("model")
+@task("model", contract=36)
 def test_weights_may_be_bfloat16(student, draw):
     """Weights in bfloat16, as checkpoints hold them, give logits in bfloat16 or float32."""
     model, tokens = random_model(draw.normal).in_dtype(BF16), draw.integers(0, 53, 2, 6)
 
     got = expect(build(student, model)(tokens), Tensor, "the logits")
 
-    check(got.dtype in (BF16, FP32), f"the logits have dtype {got.dtype}")
+    message = f"the logits have dtype {got.dtype}, expected torch.bfloat16 or torch.float32"
+    check(got.dtype in (BF16, FP32), message)
     assert_logits(got.to(BF16), model, tokens, BF16)
 
 
-@task("model")
-def test_model_leaves_configuration_and_weights_alone(student, draw):
-    """The configuration, the dictionary and every tensor in it are the caller's: not modified."""
+@task("model", contract=36)
+def test_float32_weights_keep_their_precision(student, draw):
+    """Weights in float32 give logits in float32, as precise as float32 allows."""
+    model, tokens = random_model(draw.normal, num_layers=3), draw.integers(0, 53, 2, 6)
+
+    assert_logits(build(student, model)(tokens), model, tokens)
+
+
+@task("model", contract=37)
+def test_model_leaves_its_arguments_alone(student, draw):
+    """The configuration, the dictionary, every tensor in it and the tokens are not modified."""
     model, tokens = random_model(draw.normal), draw.integers(0, 53, 1, 4)
     config = student.watch(student.record("LlamaConfig", **model.fields))
-    weights = student.watch(dict(model.weights))
+    weights, seen = student.watch(dict(model.weights)), student.watch(tokens)
 
     llama = expect(student.Llama(config, weights), Proxy, "Llama(...)")
+    got = llama(seen)
 
     assert_unmodified(config, "config")
     assert_unmodified(weights, "weights")
-    assert_logits(llama(tokens), model, tokens)
-
-
-@task("model")
-def test_calls_do_not_depend_on_each_other(student, draw):
-    """forward keeps nothing from one call to the next, and does not modify its tokens."""
-    model = random_model(draw.normal)
-    first, second = draw.integers(0, 53, 3, 6), draw.integers(0, 53, 3, 6)
-    llama, seen = build(student, model), student.watch(second)
-
-    llama(first)
-    got = llama(seen)
-
-    assert_logits(got, model, second)
     assert_unmodified(seen, "tokens")
+    assert_logits(got, model, tokens)
 
 
-@task("model", weight=2)
+@task("model", contract=38)
+def test_calls_do_not_depend_on_each_other(student, draw):
+    """forward keeps nothing from one call to the next."""
+    model = random_model(draw.normal)
+    calls = [draw.integers(0, 53, *shape) for shape in ((3, 6), (3, 6), (1, 9), (3, 6))]
+    llama = build(student, model)
+
+    for tokens in calls:
+        assert_logits(llama(tokens), model, tokens)
+
+
+@task("model", contract=39)
 def test_logits_of_the_target_checkpoint(student, draw):
     """The weights of the target checkpoint, in float32, give the logits of that model."""
     model = checkpoint.read(student.checkpoint("target").host).in_dtype(FP32)
@@ -483,7 +544,7 @@ def test_logits_of_the_target_checkpoint(student, draw):
     assert_logits(build(student, model)(tokens), model, tokens)
 
 
-@task("model", gate=True)
+@task("model", contract=28, gate=True)
 def test_the_model_is_your_own(student, draw):
     """The model computes by itself: no attention or norm of torch, no model of transformers."""
     model, tokens = random_model(draw.normal, num_layers=1), draw.integers(0, 53, 1, 4)
@@ -541,6 +602,11 @@ def clear_story(model: Model, draw: Any, steps: int) -> tuple[list[int], list[in
     raise AssertionError("no prompt has a clear continuation")
 
 
+def assert_tokens(got: Any, want: list[int], why: str) -> None:
+    tokens = expect(got, list[int], "the result of generate")
+    check(tokens == want, f"the new tokens are {tokens}, expected {want}: {why}")
+
+
 def spare_ids(model: Model, *used: list[int]) -> list[int]:
     """Ids that no list holds, for EOS where none should come."""
     taken = {token for tokens in used for token in tokens}
@@ -554,21 +620,27 @@ def open_engine(student: Any, folder: Folder) -> Proxy:
 def assert_greedy(got: Any, model: Model, prompt: list[int], limit: int) -> None:
     """Each token must be the best after what precedes it, but for ties within 16-bit rounding."""
     tokens, eos = expect(got, list[int], "the result of generate"), model.fields["eos_token_ids"]
+    vocab = model.fields["vocab_size"]
     check(len(tokens) <= limit, f"{len(tokens)} tokens, more than max_new_tokens = {limit}")
-    check(all(0 <= token < model.fields["vocab_size"] for token in tokens), "no such token id")
-    check(not set(tokens) & set(eos), "an EOS id is in the result")
+    unknown = [token for token in tokens if not 0 <= token < vocab]
+    check(not unknown, f"the result holds {unknown[:3]}, expected ids from 0 to {vocab - 1}")
+    ended = sorted(set(tokens) & set(eos))
+    check(not ended, f"the result holds {ended}, EOS ids, expected none of {list(eos)}")
     ends = [[]] if len(tokens) == limit else [[token] for token in eos]
-    check(bool(ends), f"{len(tokens)} tokens, expected {limit}: there is no EOS")
+    check(bool(ends), f"{len(tokens)} tokens, expected {limit}: the model has no EOS")
     history = torch.tensor([prompt + tokens + ends[0]])
     rounded = oracle.logits(*model.in_dtype(BF16).rounded, history)
     bound = 3 * float((rounded - oracle.logits(*model.exact, history)).abs().max())
     regrets = [oracle.regrets(*model.exact, prompt, tokens + end) for end in ends]
     best = min(regrets, key=lambda gaps: gaps[-1:])
     wrong = [index for index, gap in enumerate(best) if gap > bound]
-    check(not wrong, f"token {wrong[:1]} of the continuation is not the most likely one")
+    for step in wrong[:1]:
+        (want,), _ = oracle.greedy(*model.exact, prompt + tokens[:step], 1)
+        came = tokens[step] if step < len(tokens) else "the end"
+        raise Mismatch(f"new token {step} is {came}, expected {want}, the most likely one")
 
 
-@task("engine", gate=True)
+@task("engine", contract=40, gate=True)
 def test_generate_is_greedy(student, draw):
     """generate returns the most likely token after the prompt, then after that, and so on."""
     model = small_model(student, draw)
@@ -579,7 +651,7 @@ def test_generate_is_greedy(student, draw):
         assert_greedy(engine.generate(prompt, 16), model, prompt, 16)
 
 
-@task("engine", weight=2)
+@task("engine", contract=40)
 def test_generate_continues_the_target_checkpoint(student, draw):
     """On the target checkpoint, generate gives the model's own greedy continuation."""
     folder, tokenizer = student.checkpoint("target"), target_tokenizer(student)
@@ -590,7 +662,7 @@ def test_generate_continues_the_target_checkpoint(student, draw):
         assert_greedy(engine.generate(prompt, 10), model, prompt, 10)
 
 
-@task("engine")
+@task("engine", contract=41)
 def test_generate_reads_a_long_prompt(student, draw):
     """A prompt of some hundred tokens is like any other."""
     model = small_model(student, draw)
@@ -600,7 +672,7 @@ def test_generate_reads_a_long_prompt(student, draw):
     assert_greedy(engine.generate(prompt, 2), model, prompt, 2)
 
 
-@task("engine", weight=2)
+@task("engine", contract=43)
 @pytest.mark.parametrize("where", ["config.json", "generation_config.json", "a list"])
 def test_any_eos_id_ends_the_sequence(student, draw, where):
     """The ids of config.json and of generation_config.json all end it; the EOS is not returned."""
@@ -614,37 +686,36 @@ def test_any_eos_id_ends_the_sequence(student, draw, where):
     }
     engine = open_engine(student, save(student, model, *files[where]))
 
-    got = expect(engine.generate(prompt, 20), list[int], "the result of generate")
+    got = engine.generate(prompt, 20)
 
-    check(got[:3] == tokens[:3], "the tokens before the EOS are not the greedy ones")
-    check(got == tokens[:3], f"{len(got)} tokens, but an EOS comes after 3")
+    assert_tokens(got, tokens[:3], "an EOS comes after these")
 
 
-@task("engine")
+@task("engine", contract=43)
 def test_an_eos_at_once_gives_nothing(student, draw):
     """If the first token is an EOS the result is an empty list."""
     model = small_model(student, draw)
     prompt, tokens = clear_story(model, draw, 1)
     engine = open_engine(student, save(student, model, tokens[0], None))
 
-    got = expect(engine.generate(prompt, 5), list[int], "the result of generate")
+    got = engine.generate(prompt, 5)
 
-    check(got == [], f"{len(got)} tokens, expected none")
+    assert_tokens(got, [], "the first new token is an EOS")
 
 
-@task("engine")
+@task("engine", contract=44)
 def test_an_eos_in_the_prompt_ends_nothing(student, draw):
     """Only a new token can end the sequence, not one that is in the prompt."""
     model = small_model(student, draw)
     prompt, tokens = clear_story(model, draw, 3)
     engine = open_engine(student, save(student, model, prompt[0], [prompt[-1]]))
 
-    got = expect(engine.generate(prompt, 3), list[int], "the result of generate")
+    got = engine.generate(prompt, 3)
 
-    check(got == tokens, f"{len(got)} tokens, or others, where 3 were expected")
+    assert_tokens(got, tokens, "the EOS ids are those of the prompt")
 
 
-@task("engine", weight=2)
+@task("engine", contract=42)
 @pytest.mark.parametrize("limit", [0, 1, 4])
 def test_max_new_tokens_is_the_number_of_tokens(student, draw, limit):
     """Without an EOS the result holds max_new_tokens tokens: none for 0, one for 1."""
@@ -652,13 +723,12 @@ def test_max_new_tokens_is_the_number_of_tokens(student, draw, limit):
     prompt, tokens = clear_story(model, draw, 4)
     engine = open_engine(student, save(student, model))
 
-    got = expect(engine.generate(prompt, limit), list[int], "the result of generate")
+    got = engine.generate(prompt, limit)
 
-    check(len(got) == limit, f"{len(got)} tokens, expected {limit}")
-    check(got == tokens[:limit], "the tokens are not the greedy ones")
+    assert_tokens(got, tokens[:limit], f"max_new_tokens is {limit}")
 
 
-@task("engine")
+@task("engine", contract=45)
 def test_an_empty_prompt_is_refused(student, draw):
     """generate([]) raises ValueError that names the prompt."""
     engine = open_engine(student, student.checkpoint("target"))
@@ -667,7 +737,7 @@ def test_an_empty_prompt_is_refused(student, draw):
         engine.generate([], 3)
 
 
-@task("engine")
+@task("engine", contract=46)
 def test_generate_leaves_the_prompt_alone(student, draw):
     """The list that holds the prompt is not modified."""
     model = small_model(student, draw)
@@ -679,7 +749,7 @@ def test_generate_leaves_the_prompt_alone(student, draw):
     assert_unmodified(prompt, "prompt")
 
 
-@task("engine")
+@task("engine", contract=46)
 def test_calls_of_generate_do_not_depend_on_each_other(student, draw):
     """An engine keeps nothing of one prompt for the next."""
     model = small_model(student, draw)
@@ -687,19 +757,20 @@ def test_calls_of_generate_do_not_depend_on_each_other(student, draw):
     engine = open_engine(student, save(student, model))
 
     for prompt, want in ((first, one), (second, two), (first, one)):
-        got = expect(engine.generate(prompt, 3), list[int], "the result of generate")
-        check(got == want, "the tokens are not those of a fresh engine")
+        got = engine.generate(prompt, 3)
+        assert_tokens(got, want, "as a fresh engine gives")
 
 
 def assert_texts(got: Any, want: list[str]) -> None:
     texts = expect(got, list[str], "the result of execute")
     check(len(texts) == len(want), f"{len(texts)} texts for {len(want)} prompts")
-    wrong = [index for index, text in enumerate(want) if texts[index] != text]
     same = " (the texts are right, their order is not)" * (sorted(texts) == sorted(want))
-    check(not wrong, f"the texts of prompts {wrong} are wrong{same}")
+    for index, (text, right) in enumerate(zip(texts, want, strict=True)):
+        message = f"the text of prompt {index} is {text[:200]!r}, expected {right!r}{same}"
+        check(text == right, message)
 
 
-@task("engine", weight=2)
+@task("engine", contract=47)
 def test_execute_returns_the_new_text_of_each_prompt(student, draw):
     """execute returns a list of str, one per prompt, in order, without the prompt."""
     model, tokenizer = small_model(student, draw), target_tokenizer(student)
@@ -734,24 +805,42 @@ def dice(student: Any, eos: str = "") -> Folder:
     return save(student, model, tokenizer.token_to_id(eos) if eos else None)
 
 
+def assert_best(letters: str) -> None:
+    """Fail unless all letters are the one with the best logit."""
+    others = "".join(sorted(set(letters) - {LETTERS[-1]}))
+    check(not others, f"the texts hold {others!r}, expected the most likely {LETTERS[-1]!r} alone")
+
+
 def rolls(got: Any, prompts: int, length: int) -> str:
     """Return all letters of the reply, after a look at its form."""
     texts = expect(got, list[str], "the result of execute")
     check(len(texts) == prompts, f"{len(texts)} texts for {prompts} prompts")
-    check(all(len(text) == length for text in texts), f"a text has not {length} tokens")
-    check(set("".join(texts)) <= set(LETTERS), "a token of negligible probability was chosen")
+    lengths = [len(text) for text in texts]
+    other = next((found for found in lengths if found != length), length)
+    check(other == length, f"a text has {other} tokens of one letter, expected {length}")
+    strange = "".join(sorted(set("".join(texts)) - set(LETTERS)))
+    check(not strange, f"the texts hold {strange!r}, which have no probability to speak of")
     return "".join(texts)
 
 
-@task("engine")
+@task("engine", contract=48)
 def test_execute_is_greedy_and_makes_128_tokens_by_default(student, draw):
     """Without further arguments execute takes the best token each time, 128 of them."""
     got = open_engine(student, dice(student)).execute(["x"])
 
-    check(set(rolls(got, 1, 128)) == {LETTERS[-1]}, "a token is not the most likely one")
+    assert_best(rolls(got, 1, 128))
 
 
-@task("engine", weight=2)
+@task("engine", contract=48)
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_max_new_tokens_limits_each_text(student, limit):
+    """Without an EOS each text of execute has max_new_tokens tokens."""
+    got = open_engine(student, dice(student)).execute(["x", "yz"], max_new_tokens=limit)
+
+    assert_best(rolls(got, 2, limit))
+
+
+@task("engine", contract=50)
 @pytest.mark.parametrize("temperature", [0.5, 3.0])
 def test_temperature_draws_from_the_softened_distribution(student, draw, temperature):
     """Tokens are drawn from softmax(logits / temperature): sharper below 1, flatter above."""
@@ -767,20 +856,21 @@ def test_temperature_draws_from_the_softened_distribution(student, draw, tempera
     chi2 = sum((n - e) ** 2 / e for n, e in zip(counts, expected, strict=True))
     half = torch.tensor([(len(LETTERS) - 1) / 2, chi2 / 2], dtype=torch.float64)
     p = float(torch.special.gammaincc(half[0], half[1]))
-    check(p > 1e-6, "the draws do not follow softmax(logits / temperature)")
+    drawn = ", ".join(f"{n} for {e:.0f}" for n, e in zip(counts, expected, strict=True))
+    check(p > 1e-6, f"draws do not follow softmax(logits / temperature): {drawn} expected")
 
 
-@task("engine")
+@task("engine", contract=51)
 def test_a_low_temperature_is_nearly_greedy(student, draw):
     """Near zero only the best token is left; dividing by a small number must not overflow."""
     engine = open_engine(student, dice(student))
 
     got = engine.execute(["x", "yz"], max_new_tokens=6, temperature=0.005)
 
-    check(set(rolls(got, 2, 6)) == {LETTERS[-1]}, "a token of negligible probability was chosen")
+    assert_best(rolls(got, 2, 6))
 
 
-@task("engine")
+@task("engine", contract=49)
 @pytest.mark.parametrize("temperature", [0.0, 0.005])
 def test_an_eos_ends_a_text(student, draw, temperature):
     """In execute an EOS ends the text, drawn or not, and leaves no trace in it."""
@@ -791,17 +881,18 @@ def test_an_eos_ends_a_text(student, draw, temperature):
     assert_texts(got, ["", ""])
 
 
-@task("engine")
+@task("engine", contract=52)
 def test_each_call_draws_anew(student, draw):
     """Two calls with a temperature give two texts (equal ones have probability 1e-20)."""
     engine = open_engine(student, dice(student))
 
     first, second = (engine.execute(["x"], max_new_tokens=40, temperature=1.0) for _ in range(2))
 
-    check(rolls(first, 1, 40) != rolls(second, 1, 40), "the same draws came twice")
+    letters = rolls(first, 1, 40)
+    check(letters != rolls(second, 1, 40), f"two calls gave {letters!r}, expected other draws")
 
 
-@task("engine", gate=True)
+@task("engine", contract=40, gate=True)
 def test_the_engine_is_your_own(student, draw):
     """The engine runs your model: no attention or norm of torch, no model of transformers."""
     model = small_model(student, draw)
