@@ -11,6 +11,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -44,6 +45,10 @@ def name_of(value: object) -> str | None:
 
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 each_low_dtype = pytest.mark.parametrize("dtype", LOW, ids=name_of)
+
+
+def wrong_shape(what: str, got: Tensor, want: Sequence[int]) -> str:
+    return f"{what} has shape {list(got.shape)}, expected {list(want)}"
 
 
 def rows_of(logits: Tensor) -> list[list[float]]:
@@ -100,7 +105,7 @@ def assert_penalty(
     assert_unmodified(watched, "history")
 
 
-@task("filters", gate=True)
+@task("filters", contract=1, gate=True)
 @pytest.mark.parametrize("t", [0.6, 2.5, 1.0])
 def test_temperature_divides_the_logits(student, draw, t):
     """temperature returns the logits divided by t."""
@@ -111,34 +116,44 @@ def test_temperature_divides_the_logits(student, draw, t):
     assert_close(got, logits.double() / t, "elementwise", like=logits)
 
 
-@task("filters")
-@each_dtype
-def test_temperature_of_any_logits(student, draw, dtype):
-    """temperature keeps the dtype, what was removed stays removed, and large logits are exact."""
-    size = {"scale": 1e3, "shift": 1e4} if dtype == torch.float32 else {"scale": 2.0}
-    logits = with_gaps(draw, draw.normal(4, 17, dtype=dtype, **size))
+@task("filters", contract=1)
+@pytest.mark.parametrize("removed", [False, True], ids=["all there", "some removed"])
+def test_temperature_of_large_logits(student, draw, removed):
+    """temperature divides large logits too, and what was removed stays removed."""
+    logits = draw.normal(4, 17, scale=1e3, shift=1e4)
+    logits = with_gaps(draw, logits) if removed else logits
 
     got = student.temperature(logits, 0.035)
 
     assert_close(got, logits.double() / 0.035, "elementwise", like=logits)
 
 
-@task("filters", weight=3)
+@task("filters", contract=8)
+@each_low_dtype
+def test_temperature_of_low_precision(student, draw, dtype):
+    """temperature keeps the dtype, and is as exact as the dtype lets it be."""
+    logits = with_gaps(draw, draw.normal(4, 17, dtype=dtype, scale=2.0))
+
+    got = student.temperature(logits, 0.035)
+
+    assert_close(got, logits.double() / 0.035, "elementwise", like=logits)
+
+
+@task("filters", contract=2)
 @pytest.mark.parametrize("k", [1, 3, 12, 13, 40])
 def test_top_k_keeps_the_k_largest(student, draw, k):
     """top_k keeps the k largest logits of each row, in their places, and removes the others."""
     assert_kept(student, "top_k", draw.normal(5, 13), k)
 
 
-@task("filters", weight=2)
-@pytest.mark.parametrize("k", [1, 10, 50])
-@each_dtype
-def test_top_k_of_equal_logits(student, draw, dtype, k):
+@task("filters", contract=3)
+@pytest.mark.parametrize("k", [1, 10, 50, 96])
+def test_top_k_of_equal_logits(student, draw, k):
     """top_k keeps exactly k; of equal logits those with the lower id stay."""
-    assert_kept(student, "top_k", draw.integers(-2, 2, 4, 97).to(dtype) / 4, k)
+    assert_kept(student, "top_k", draw.integers(-2, 2, 4, 97).float() / 4, k)
 
 
-@task("filters", weight=3)
+@task("filters", contract=4)
 @pytest.mark.parametrize(("low", "high"), [(0.02, 0.3), (0.3, 0.7), (0.7, 0.97)])
 def test_top_p_keeps_the_smallest_set(student, draw, low, high):
     """top_p keeps the fewest best tokens that hold p or more, the crossing one included."""
@@ -148,27 +163,26 @@ def test_top_p_keeps_the_smallest_set(student, draw, low, high):
         assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, low, high))
 
 
-@task("filters", weight=2)
-@each_dtype
-def test_top_p_of_equal_logits(student, draw, dtype):
+@task("filters", contract=5)
+def test_top_p_of_equal_logits(student, draw):
     """top_p counts equal logits one by one, the lower id first."""
-    for _ in range(3):
-        logits = draw.integers(-2, 2, 4, 53).to(dtype) / 2
+    for _ in range(5):
+        logits = draw.integers(-2, 2, 4, 53).float() / 2
 
         assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, 0.1, 0.9))
 
 
-@task("filters")
-@each_dtype
-def test_top_p_at_its_ends(student, draw, dtype):
+@task("filters", contract=4)
+def test_top_p_at_its_ends(student, draw):
     """top_p with p = 1 keeps every token; with a tiny p it keeps the best of each row."""
-    logits = draw.normal(6, 9, dtype=dtype)
+    logits = draw.normal(6, 9)
+    logits[:, 4] = -200.0
 
     for p in (1.0, 1, 1e-3):
         assert_kept(student, "top_p", logits, p)
 
 
-@task("filters")
+@task("filters", contract=8)
 @each_low_dtype
 def test_probabilities_are_computed_in_float32(student, draw, dtype):
     """top_p and min_p compute probabilities and sums in float32, whatever the input's dtype."""
@@ -180,25 +194,60 @@ def test_probabilities_are_computed_in_float32(student, draw, dtype):
         assert_kept(student, "min_p", few, clear(draw, "min_p", few, 0.4, 0.8, 3e-5))
 
 
-ROWS = {
-    "far above zero": (torch.ones(4, 1), 300.0),
-    "far below zero": (torch.ones(4, 1), -300.0),
-    "flat and peaked": (torch.tensor([[0.1], [6.0], [1.0], [2.5]]), 0.0),
-}
+@task("filters", contract=8)
+@each_low_dtype
+def test_what_is_kept_has_the_dtype_of_the_logits(student, draw, dtype):
+    """top_k, top_p and min_p give back what they keep in the dtype that it had."""
+    logits = draw.integers(-2, 2, 4, 53).to(dtype) / 2
+
+    assert_kept(student, "top_k", logits, 20)
+    for name in ("top_p", "min_p"):
+        assert_kept(student, name, logits, clear(draw, name, logits, 0.1, 0.9))
+    assert_kept(student, "top_p", logits, 1.0)
+    assert_kept(student, "min_p", logits, 0.0)
 
 
-@task("filters")
-@pytest.mark.parametrize("rows", ROWS)
-def test_each_row_by_its_own_probabilities(student, draw, rows):
-    """top_p and min_p decide for each row by itself, also where exp of a logit is out of range."""
-    scale, shift = ROWS[rows]
-    logits = draw.normal(4, 21) * scale + shift
-
+def assert_kept_by_probability(student: Any, draw: Any, logits: Tensor) -> None:
     assert_kept(student, "top_p", logits, clear(draw, "top_p", logits, 0.5, 0.9))
     assert_kept(student, "min_p", logits, clear(draw, "min_p", logits, 0.05, 0.6))
 
 
-@task("filters", weight=3)
+@task("filters", contract=9)
+def test_each_row_by_its_own_probabilities(student, draw):
+    """top_p and min_p decide for each row by itself, be it flat or peaked."""
+    scales = torch.tensor([[0.1], [6.0], [1.0], [2.5]])
+
+    assert_kept_by_probability(student, draw, draw.normal(4, 21) * scales)
+
+
+@task("filters", contract=9)
+@pytest.mark.parametrize("name", ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"])
+def test_row_of_a_batch_is_as_alone(student, draw, name):
+    """A filter gives each row of a batch what it gives the row alone."""
+    logits = draw.normal(5, 17) * draw.choice([1.0, 2.0]) + draw.normal(5, 1, scale=20)
+    history = [draw.tokens(17, length) for length in (0, 3, 9, 1, 4)]
+    numbers = {"temperature": 1.3, "top_k": 6}
+    if name in BOUNDARIES:
+        numbers[name] = clear(draw, name, logits, 0.3, 0.8)
+
+    def call(some: slice) -> Tensor:
+        extra = [numbers[name]] if name in numbers else [history[some], 1.4]
+        return expect(getattr(student, name)(logits[some], *extra), Tensor)
+
+    together = call(slice(None))
+    check(together.shape == logits.shape, wrong_shape("the result", together, logits.shape))
+    for b in range(5):
+        assert_close(together[b : b + 1], call(slice(b, b + 1)), "elementwise", like=logits)
+
+
+@task("filters", contract=10)
+@pytest.mark.parametrize("shift", [300.0, -300.0], ids=["far above zero", "far below zero"])
+def test_probabilities_of_logits_far_from_zero(student, draw, shift):
+    """top_p and min_p are right also where exp of a logit is out of float32's range."""
+    assert_kept_by_probability(student, draw, draw.normal(4, 21, shift=shift))
+
+
+@task("filters", contract=6)
 @pytest.mark.parametrize(("low", "high"), [(0.01, 0.2), (0.2, 0.6), (0.6, 0.95)])
 def test_min_p_compares_with_the_best(student, draw, low, high):
     """min_p keeps the tokens that are at least p times as probable as the best of their row."""
@@ -208,7 +257,7 @@ def test_min_p_compares_with_the_best(student, draw, low, high):
         assert_kept(student, "min_p", logits, clear(draw, "min_p", logits, low, high))
 
 
-@task("filters")
+@task("filters", contract=6)
 def test_min_p_of_zero_and_one(student, draw):
     """min_p with p = 0 keeps all, even the hopeless; with p = 1 all that equal the best."""
     logits = draw.integers(-2, 2, 5, 23).float()
@@ -221,7 +270,7 @@ def test_min_p_of_zero_and_one(student, draw):
 HISTORY = [[3, 3, 8, 3], [], [0, 14, 6, 6, 9, 1], [14], [2, 5, 2]]
 
 
-@task("filters", weight=3)
+@task("filters", contract=7)
 @pytest.mark.parametrize("penalty", [1.3, 0.7, 2])
 def test_penalty_follows_the_sign(student, draw, penalty):
     """repetition_penalty divides positive logits and multiplies negative ones, once for each id."""
@@ -232,14 +281,14 @@ def test_penalty_follows_the_sign(student, draw, penalty):
     assert_penalty(student, logits, [[]] * 5, penalty, "the result without any history")
 
 
-@task("filters")
+@task("filters", contract=8)
 @each_low_dtype
 def test_penalty_of_low_precision(student, draw, dtype):
     """repetition_penalty keeps the dtype, and what was removed stays removed."""
     assert_penalty(student, with_gaps(draw, draw.normal(5, 15, dtype=dtype)), HISTORY, 1.7)
 
 
-@task("filters")
+@task("filters", contract=14)
 @pytest.mark.parametrize("token", [15, -1, 4000], ids=["V", "below zero", "far above"])
 def test_penalty_refuses_an_unknown_id(student, draw, token):
     """An id outside the vocabulary is a ValueError that names history."""
@@ -249,7 +298,7 @@ def test_penalty_refuses_an_unknown_id(student, draw, token):
         student.repetition_penalty(draw.normal(3, 15), history, 1.2)
 
 
-@task("filters", weight=2)
+@task("filters", contract=11)
 def test_removed_tokens_stay_removed(student, draw):
     """A token that is -inf already stays so, and takes no place from the others."""
     for _ in range(3):
@@ -272,7 +321,7 @@ FILTERS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@task("filters", weight=2)
+@task("filters", contract=12)
 @pytest.mark.parametrize("dtype", DTYPES[:2], ids=name_of)
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_leave_the_logits_alone(student, draw, name, dtype):
@@ -283,7 +332,7 @@ def test_filters_leave_the_logits_alone(student, draw, name, dtype):
     got = expect(getattr(student, name)(watched, *args), Tensor)
 
     assert_unmodified(watched, "logits")
-    assert_equal(got, getattr(student, name)(view.contiguous(), *args), "that of a view")
+    assert_equal(got, getattr(student, name)(view.contiguous(), *args), "the result for a view")
 
 
 NOTHING_TO_DO: dict[str, tuple[Any, ...]] = {
@@ -295,7 +344,7 @@ NOTHING_TO_DO: dict[str, tuple[Any, ...]] = {
 }
 
 
-@task("filters", weight=2)
+@task("filters", contract=12)
 @pytest.mark.parametrize("dtype", DTYPES[:2], ids=name_of)
 @pytest.mark.parametrize("name", [*NOTHING_TO_DO, "repetition_penalty of 1"])
 def test_filters_return_new_logits(student, draw, name, dtype):
@@ -303,9 +352,10 @@ def test_filters_return_new_logits(student, draw, name, dtype):
     logits = draw.normal(3, 9, dtype=dtype)
     watched, args = student.watch(logits), NOTHING_TO_DO.get(name, ([[1], [2, 8], []], 1.0))
 
-    got = student.overwritten(name.partition(" ")[0], watched, *args)
+    got = expect(student.overwritten(name.partition(" ")[0], watched, *args), Tensor)
 
-    assert_equal(got, logits, "what a filter returns that has nothing to do")
+    what = "what a filter returns that has nothing to do"
+    assert_equal(got.float(), logits.float(), what)  # the dtype is another contract
     assert_new(watched, "logits")
 
 
@@ -315,7 +365,7 @@ OUT_OF_RANGE += [("top_p", "p", 0.0), ("top_p", "p", -0.1), ("top_p", "p", 1.01)
 OUT_OF_RANGE += [("min_p", "p", -0.01), ("min_p", "p", 1.2)]
 
 
-@task("filters")
+@task("filters", contract=13)
 @pytest.mark.parametrize(("name", "argument", "number"), OUT_OF_RANGE)
 def test_numbers_out_of_range_are_refused(student, draw, name, argument, number):
     """A number outside the range of its filter is a ValueError that names the argument."""
@@ -323,7 +373,7 @@ def test_numbers_out_of_range_are_refused(student, draw, name, argument, number)
         getattr(student, name)(draw.normal(3, 8), number)
 
 
-@task("filters")
+@task("filters", contract=9)
 def test_one_row_and_many_tokens(student, draw):
     """Filters work for one row and for a vocabulary of thousands."""
     logits = draw.normal(1, 5003, scale=2)
@@ -334,7 +384,7 @@ def test_one_row_and_many_tokens(student, draw):
     assert_penalty(student, logits, [[5002, 0, 77]], 1.1)
 
 
-@task("filters", weight=2)
+@task("filters", contract=11)
 def test_filters_follow_each_other(student, draw):
     """What one filter returns another takes, with filters between them that nobody has seen."""
     logits = draw.normal(6, 16, scale=2)
@@ -375,9 +425,10 @@ def drawn(sampler: Proxy, logits: Any, *args: Any, of: tuple[int, int] | None = 
     rows, vocab = of or logits.shape
     got = expect(sampler(logits, *args), Tensor, "the tokens")
     check(got.dtype == torch.int64, f"the tokens should be int64 [B], not {describe(got)}")
-    check(list(got.shape) == [rows], f"tokens of {rows} rows should not have {list(got.shape)}")
+    check(list(got.shape) == [rows], wrong_shape("the tensor of the tokens", got, [rows]))
     tokens = got.tolist()
-    check(all(0 <= token < vocab for token in tokens), "a token lies outside the vocabulary")
+    outside = [token for token in tokens if not 0 <= token < vocab]
+    check(not outside, f"token {outside[:1]} was drawn, expected one from 0 to {vocab - 1}")
     return tokens
 
 
@@ -386,18 +437,30 @@ Samples = list[tuple[list[int], list[float]]]  # what was drawn, and by which ch
 
 def assert_law(draw: Any, sample: Callable[[int], Samples], what: str = "the tokens") -> None:
     """Fail if one of the samples is beyond belief under two secret seeds."""
-    suspects: set[int] | None = None
-    for _ in range(2):
-        unlikely: set[int] = set()
+    suspects: dict[int, str] = {}
+    for attempt in range(2):
+        unlikely: dict[int, str] = {}
         for i, (drawn_, chances) in enumerate(sample(secret(draw))):
             found = Counter(drawn_)
             counts = [found[x] for x in range(len(chances))]
-            if oracle.chi_square_p(counts, chances) < 1e-6:
-                unlikely.add(i)
-        suspects = unlikely if suspects is None else suspects & unlikely
+            if oracle.chi_square_p(counts, chances) < 1e-6 and (not attempt or i in suspects):
+                unlikely[i] = furthest(counts, chances)
+        suspects = unlikely
         if not suspects:
             return
-    raise Mismatch(f"{what} do not have the probabilities of the softmax of the filtered logits")
+    law = "do not have the probabilities of the softmax of the filtered logits"
+    raise Mismatch(f"{what} {law}: {next(iter(suspects.values()))}")
+
+
+def furthest(counts: Sequence[int], chances: Sequence[float]) -> str:
+    """Say of the outcome that is furthest off how often it came, and how often it should have."""
+    means = [sum(counts) * chance for chance in chances]
+    off = [(n - mean) ** 2 / (mean + 1e-9) for n, mean in zip(counts, means, strict=True)]
+    worst = off.index(max(off))
+    return (
+        f"of {len(counts)} outcomes, number {worst} came {counts[worst]} times in {sum(counts)}, "
+        f"expected about {means[worst]:.0f}"
+    )
 
 
 def laws_of(logits: Tensor) -> list[list[float]]:
@@ -423,9 +486,10 @@ class Filter:
 
     def __call__(self, logits: Any) -> Tensor:
         expect(logits, Tensor, "what a filter is given")
-        check(logits.is_floating_point(), "a filter was given a tensor that holds no logits")
-        check(logits.dim() == 2, "a filter was given a tensor that is not [B, V]")
-        check(len(self.given) < 100, "a filter was called far more often than needed")
+        right = logits.is_floating_point() and logits.dim() == 2
+        check(right, f"a filter was given {describe(logits)}, expected logits [B, V]")
+        many = f"a filter was called {len(self.given)} times, expected once for each call"
+        check(len(self.given) < 100, many)
         self.given.append(logits)
         self.result = self.function(logits)
         return self.result
@@ -435,7 +499,7 @@ def assert_chain(logits: Tensor, filters: Sequence[Filter]) -> None:
     """Compare what each filter was given last with what the one before it returned."""
     before = logits
     for number, each in enumerate(filters, 1):
-        check(bool(each.given), f"filter {number} was not called")
+        check(bool(each.given), f"filter {number} was called 0 times, expected once")
         assert_equal(each.given[-1].double(), before.double(), f"what filter {number} was given")
         before = each.result
 
@@ -452,17 +516,26 @@ def only_best(logits: Tensor) -> Tensor:
     return oracle.keep(logits, [{int(row.argmax())} for row in logits])
 
 
-@task("sampler", gate=True)
-@each_dtype
-def test_draws_follow_the_softmax(student, draw, dtype):
+@task("sampler", contract=15, gate=True)
+def test_draws_follow_the_softmax(student, draw):
     """Each row's token is drawn with the probabilities of the softmax of its own logits."""
+    logits = draw.normal(3, 7, scale=0.8)
+    sampler = make(student)
+
+    assert_law(draw, lambda seed: by_row(sampler, logits, 2000, seeded(seed)))
+
+
+@task("sampler", contract=16)
+@each_low_dtype
+def test_draws_of_low_precision_follow_the_softmax(student, draw, dtype):
+    """Logits of low precision are drawn from like those of float32."""
     logits = draw.normal(3, 7, dtype=dtype, scale=0.8)
     sampler = make(student)
 
     assert_law(draw, lambda seed: by_row(sampler, logits, 2000, seeded(seed)))
 
 
-@task("sampler")
+@task("sampler", contract=15)
 @pytest.mark.parametrize("shift", [0.0, 500.0, -500.0], ids=["zero", "far above", "far below"])
 def test_draws_of_the_global_generator(student, draw, shift):
     """Without a generator draws follow the softmax too, also if exp of a logit is out of range."""
@@ -472,7 +545,7 @@ def test_draws_of_the_global_generator(student, draw, shift):
     assert_law(draw, lambda _: by_row(sampler, logits, 1200))
 
 
-@task("sampler", gate=True)
+@task("sampler", contract=17, gate=True)
 def test_only_token_that_is_left_is_drawn(student, draw):
     """A token of probability 0 is never drawn: where one is left, it is that one."""
     logits = draw.normal(9, 16)
@@ -482,7 +555,7 @@ def test_only_token_that_is_left_is_drawn(student, draw):
     assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
 
 
-@task("sampler", weight=2)
+@task("sampler", contract=18)
 def test_filters_apply_in_order(student, draw):
     """Filters get the logits one after another, in the order in which they were passed."""
     logits = draw.normal(5, 13)
@@ -511,7 +584,7 @@ def own(student: Any, name: str, number: float) -> Filter:
     return Filter(apply)
 
 
-@task("sampler", weight=2)
+@task("sampler", contract=18)
 def test_filters_of_both_sides_compose(student, draw):
     """The submission's filters work with one that it has never seen; what is left is drawn."""
     logits = draw.normal(3, 12, scale=1.5)
@@ -529,7 +602,7 @@ def test_filters_of_both_sides_compose(student, draw):
     assert_law(draw, sample)
 
 
-@task("sampler", weight=3)
+@task("sampler", contract=19)
 def test_rows_draw_independently(student, draw):
     """Equal rows draw each on its own: a pair of rows has the product's probabilities."""
     logits = draw.normal(1, 4, scale=0.4)
@@ -545,7 +618,11 @@ def test_rows_draw_independently(student, draw):
     assert_law(draw, sample, "pairs of rows")
 
 
-@task("sampler", weight=2)
+def same_draws(what: str, tokens: list[int]) -> str:
+    return f"{what} gave {tokens[:5]}... like the one before, expected other tokens"
+
+
+@task("sampler", contract=20)
 def test_one_row_under_many_seeds(student, draw):
     """Each seed gives a draw of its own, and over many seeds they follow the softmax."""
     logits = draw.normal(1, 5, scale=0.7)
@@ -558,22 +635,32 @@ def test_one_row_under_many_seeds(student, draw):
     assert_law(draw, sample, "tokens under 600 seeds")
 
 
-@task("sampler", weight=2)
-@each_dtype
-def test_draws_from_many_tokens(student, draw, dtype):
-    """Among hundreds of tokens each can come: nothing is cut off, sums and draws are fine."""
+def assert_law_of_many(student: Any, draw: Any, dtype: torch.dtype) -> None:
+    """Draw many times for each of many tokens: bfloat16's numbers never reach some of them."""
     logits = draw.normal(1, 401, dtype=dtype, scale=0.25)
     sampler = make(student)
 
     def sample(seed: int) -> Samples:
-        # Many for each token: numbers of the precision of bfloat16 never reach some of them.
         tokens = drawn(sampler, logits.expand(24_000, -1).contiguous(), seeded(seed))
         return [(tokens, laws_of(logits)[0])]
 
     assert_law(draw, sample)
 
 
-@task("sampler", weight=2)
+@task("sampler", contract=17)
+def test_draws_from_many_tokens(student, draw):
+    """Among hundreds of tokens each can come: nothing is cut off."""
+    assert_law_of_many(student, draw, torch.float32)
+
+
+@task("sampler", contract=16)
+@each_low_dtype
+def test_low_precision_reaches_many_tokens(student, draw, dtype):
+    """Among hundreds of tokens of low precision each can come: sums and draws are fine."""
+    assert_law_of_many(student, draw, dtype)
+
+
+@task("sampler", contract=20)
 def test_equal_seeds_give_equal_draws(student, draw):
     """Draws repeat with the seed of the generator, whatever was drawn elsewhere in between."""
     seed, other = secret(draw), secret(draw)
@@ -585,12 +672,12 @@ def test_equal_seeds_give_equal_draws(student, draw):
 
     assert_equal(drawn(sampler, FLAT, seeded(seed)), first, "the list drawn with the same seed")
     assert_equal(drawn(again, FLAT, seeded(seed)), first, "the list drawn by another sampler")
-    check(different != first, "another seed gives the same draws")
+    check(different != first, same_draws("a draw with another seed", different))
     named = expect(sampler(FLAT, generator=seeded(seed)), Tensor, "the tokens")
     assert_equal(named.tolist(), first, "the list drawn with generator= by name")
 
 
-@task("sampler", weight=2)
+@task("sampler", contract=21)
 def test_generator_goes_on_from_draw_to_draw(student, draw):
     """Each draw takes the generator where the last one left it, and leaves it further on."""
     seed, sampler = secret(draw), make(student)
@@ -598,12 +685,13 @@ def test_generator_goes_on_from_draw_to_draw(student, draw):
 
     draws = [drawn(sampler, FLAT, one) for _ in range(3)]
 
-    check(draws[0] != draws[1] != draws[2], "two draws from one generator gave the same tokens")
+    for last, new in pairwise(draws):
+        check(new != last, same_draws("the next draw from one generator", new))
     again = [drawn(make(student), FLAT, another) for _ in range(3)]
     assert_equal(again, draws, "the draws from another generator of that seed")
 
 
-@task("sampler", weight=2)
+@task("sampler", contract=22)
 def test_global_generator_is_left_alone(student, draw):
     """Without a generator each call draws anew, and calls with one do not reset the global one."""
     seed = secret(draw)
@@ -613,12 +701,14 @@ def test_global_generator_is_left_alone(student, draw):
         drawn(sampler, FLAT, seeded(seed))
         return drawn(sampler, FLAT)
 
-    check(drawn(sampler, FLAT) != drawn(sampler, FLAT, None), "two calls drew the same tokens")
-    same = after_a_seed() == after_a_seed()
-    check(not same, "a call with a generator has set the state of the global one")
+    first, second = drawn(sampler, FLAT), drawn(sampler, FLAT, None)
+    check(first != second, same_draws("the next call without a generator", second))
+    first, second = after_a_seed(), after_a_seed()
+    what = "a call without a generator that follows one with a seed"
+    check(first != second, same_draws(what, second))
 
 
-@task("sampler")
+@task("sampler", contract=25)
 def test_samplers_keep_nothing(student, draw):
     """A sampler keeps nothing from call to call, and nothing of another sampler."""
     sampler = make(student, only_best)
@@ -632,7 +722,7 @@ def test_samplers_keep_nothing(student, draw):
         assert_equal(got, logits.flip(-1).argmax(-1).tolist(), "the other sampler's list")
 
 
-@task("sampler")
+@task("sampler", contract=25)
 @pytest.mark.parametrize("kind", ["plain", "filtered", "greedy"])
 def test_sampler_leaves_the_logits_alone(student, draw, kind):
     """The logits, which may be a view, are not modified."""
@@ -651,7 +741,7 @@ RANDOM = set(
 )
 
 
-@task("sampler", weight=2)
+@task("sampler", contract=23)
 @each_dtype
 def test_greedy_takes_the_largest(student, draw, dtype):
     """A greedy sampler takes the id of each row's largest logit and draws no random number."""
@@ -663,10 +753,11 @@ def test_greedy_takes_the_largest(student, draw, dtype):
         with student.operators() as operators:
             got = drawn(sampler, logits, *args)
         assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
-        check(not RANDOM & set(operators.seen), "a greedy sampler drew random numbers")
+        random_ = sorted(RANDOM & set(operators.seen))
+        check(not random_, f"a greedy sampler called {random_}, expected no random number")
 
 
-@task("sampler")
+@task("sampler", contract=24)
 def test_greedy_refuses_filters(student):
     """Greedy with filters is a ValueError when the sampler is made."""
     with student.raises(ValueError):
@@ -691,11 +782,14 @@ class Lent:
         expect(tokens, Tensor, "what the model is given")
         whole = tokens.dtype in (torch.int64, torch.int32) and tokens.dim() == 2 and tokens.numel()
         check(bool(whole), f"the model takes integers [B, T], not {describe(tokens)}")
-        check(tokens.shape[1] < 100, "the model was given sequences far longer than needed")
+        long = f"the model was given {tokens.shape[1]} tokens of a sequence, expected far fewer"
+        check(tokens.shape[1] < 100, long)
         self.rows += tokens.shape[0]
-        check(self.rows < 5000, "the model was given far more sequences than needed")
-        inside = int(tokens.min()) >= 0 and int(tokens.max()) < self.model.vocab
-        check(inside, "the model was given an id outside its vocabulary")
+        many = f"the model was given {self.rows} sequences, expected far fewer"
+        check(self.rows < 5000, many)
+        ids, last = (int(tokens.min()), int(tokens.max())), self.model.vocab - 1
+        inside = ids[0] >= 0 and ids[1] <= last
+        check(inside, f"the model was given ids from {ids[0]} to {ids[1]}, expected 0 to {last}")
         rows = [self.model(row) for row in tokens.tolist()]
         return torch.tensor(rows, dtype=self.model.dtype)
 
@@ -710,13 +804,15 @@ def search(student: Any, puzzle: beams.Puzzle, *args: Any, prompt: Any = None, *
 def assert_beams(got: Any, want: list[beams.Hypothesis], length_penalty: float = 1.0) -> None:
     """Compare beams one by one: their number, tokens, order and scores."""
     found = expect(got, list[tuple[list[int], float]], "the list of beams")
-    check(len({tuple(tokens) for tokens, _ in found}) == len(found), "two of the beams are equal")
-    check(len(found) == len(want), f"{len(found)} beams came back where {len(want)} are kept")
+    different = len({tuple(tokens) for tokens, _ in found})
+    twice = f"of {len(found)} beams {different} are different, expected no two equal ones"
+    check(different == len(found), twice)
+    check(len(found) == len(want), f"{len(found)} beams came back, expected {len(want)}")
     for place, ((tokens, score), (best, right)) in enumerate(zip(found, want, strict=True)):
-        check(tokens == best, f"beam {place} has other tokens than the beam of that rank")
+        check(tokens == best, f"beam {place} is {tokens[:9]}, expected {best[:9]}")
         allowed = 1e-4 * len(best) ** -length_penalty + 1e-5 * abs(right)
         close = abs(score - right) <= allowed
-        check(close, f"the tokens of beam {place} are right, its score is not")
+        check(close, f"the score of beam {place}, {best[:9]}, is {score:.6g}, expected {right:.6g}")
 
 
 def verify(student: Any, puzzle: beams.Puzzle) -> None:
@@ -733,7 +829,7 @@ OFTEN: dict[str, Any] = {"eos_bonus": lambda length: 0.8}
 PENALTIES = [0.0, 0.6, 1.0, 2.0, -0.7]
 
 
-@task("beam", gate=True)
+@task("beam", contract=26, gate=True)
 def test_beams_are_the_best_of_each_step(student, draw):
     """Each step keeps the num_beams best extensions; they come back best first, with scores."""
     puzzle = puzzle_of(
@@ -749,7 +845,7 @@ def test_beams_are_the_best_of_each_step(student, draw):
     verify(student, puzzle)
 
 
-@task("beam", weight=3)
+@task("beam", contract=27)
 @pytest.mark.parametrize("length_penalty", PENALTIES)
 def test_wide_beam_is_exhaustive(student, draw, length_penalty):
     """With room for every sequence beam search finds them all, in the order of their scores."""
@@ -761,7 +857,7 @@ def test_wide_beam_is_exhaustive(student, draw, length_penalty):
     assert_beams(got, puzzle.best(), length_penalty)
 
 
-@task("beam", weight=3)
+@task("beam", contract=29)
 @pytest.mark.parametrize("length_penalty", PENALTIES)
 @pytest.mark.parametrize("num_beams", [2, 3, 5])
 def test_beams_end_at_different_depths(student, draw, num_beams, length_penalty):
@@ -779,7 +875,7 @@ def test_beams_end_at_different_depths(student, draw, num_beams, length_penalty)
         verify(student, puzzle_of(draw, max_new_tokens=6, **options))
 
 
-@task("beam")
+@task("beam", contract=26)
 @pytest.mark.parametrize("num_beams", [1, 2])
 def test_narrow_beam_may_miss_the_best(student, draw, num_beams):
     """What has lost its slot is gone, even if its continuation would have been the best of all."""
@@ -795,7 +891,7 @@ def test_narrow_beam_may_miss_the_best(student, draw, num_beams):
     verify(student, puzzle)
 
 
-@task("beam", weight=2)
+@task("beam", contract=31)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_search_ends_when_all_beams_are_finished(student, draw, length_penalty):
     """When every kept beam has ended the search is over, long before max_new_tokens."""
@@ -805,7 +901,7 @@ def test_search_ends_when_all_beams_are_finished(student, draw, length_penalty):
     verify(student, puzzle_of(draw, num_beams=3, **options))
 
 
-@task("beam", weight=2)
+@task("beam", contract=30)
 @pytest.mark.parametrize("num_beams", [2, 4])
 def test_finished_beam_loses_its_slot_to_better_ones(student, draw, num_beams):
     """A finished beam stays only while its score is among the num_beams best."""
@@ -828,7 +924,7 @@ def test_finished_beam_loses_its_slot_to_better_ones(student, draw, num_beams):
     verify(student, puzzle)
 
 
-@task("beam", weight=2)
+@task("beam", contract=32)
 def test_impossible_tokens_are_never_kept(student, draw):
     """A beam of probability 0 is not kept, even if slots stay free."""
     options = {"num_beams": 30, "max_new_tokens": 3, "vocab": 6, "impossible": 0.6}
@@ -836,7 +932,7 @@ def test_impossible_tokens_are_never_kept(student, draw):
     verify(student, puzzle_of(draw, such_that=lambda _, found: 3 < len(found) < 25, **options))
 
 
-@task("beam")
+@task("beam", contract=34)
 def test_no_new_tokens(student, draw):
     """max_new_tokens = 0 gives one empty beam with score 0.0."""
     puzzle = puzzle_of(draw, num_beams=3, max_new_tokens=0)
@@ -844,7 +940,7 @@ def test_no_new_tokens(student, draw):
     assert_equal(search(student, puzzle), [([], 0.0)], "the list of beams")
 
 
-@task("beam")
+@task("beam", contract=27)
 def test_penalty_is_one_unless_said(student, draw):
     """length_penalty is 1.0 by default, and may be passed by name."""
 
@@ -857,35 +953,74 @@ def test_penalty_is_one_unless_said(student, draw):
     assert_beams(search(student, puzzle, length_penalty=1.0), puzzle.solve().beams)
 
 
-SEARCHES: dict[str, dict[str, Any]] = {
+ANY: dict[str, dict[str, Any]] = {
     "a long prompt": {"num_beams": 4, "max_new_tokens": 4, "length": 17},
     "a prompt of one token": {"num_beams": 4, "max_new_tokens": 5, "length": 1},
-    "EOS in the prompt": {"num_beams": 3, "max_new_tokens": 4, "eos_in_prompt": True},
     "EOS is the first id": {"num_beams": 4, "max_new_tokens": 5, "eos_id": 0},
     "EOS is the last id": {"num_beams": 4, "max_new_tokens": 5, "eos_id": 8},
-    "more beams than tokens": {"num_beams": 11, "max_new_tokens": 3, "vocab": 5},
-    "more beams than sequences": {"num_beams": 7, "max_new_tokens": 1, "vocab": 3},
-    "impossible tokens": {"num_beams": 3, "max_new_tokens": 5, "vocab": 7, "impossible": 0.4},
-    "float16": {"num_beams": 5, "max_new_tokens": 5, "spread": 3.0, "dtype": torch.float16},
-    "bfloat16": {"num_beams": 5, "max_new_tokens": 5, "spread": 3.0, "dtype": torch.bfloat16},
 }
 
 
-@task("beam")
-@pytest.mark.parametrize("kind", SEARCHES)
+@task("beam", contract=26)
+@pytest.mark.parametrize("kind", ANY)
 def test_searches_of_all_kinds(student, draw, kind):
-    """The rules hold for any prompt, vocabulary, EOS id and dtype; sums are taken in float32."""
-    verify(student, puzzle_of(draw, **SEARCHES[kind], **OFTEN))
+    """The best of each step are kept for any prompt and EOS id."""
+    verify(student, puzzle_of(draw, **ANY[kind], **OFTEN))
 
 
-@task("beam", weight=2)
+@task("beam", contract=28)
+@pytest.mark.parametrize(("steps", "vocab"), [(1, 3), (2, 4)])
+def test_fewer_sequences_than_beams(student, draw, steps, vocab):
+    """Where there are fewer sequences than num_beams all of them come back, the best first."""
+    puzzle = puzzle_of(draw, num_beams=29, max_new_tokens=steps, vocab=vocab, **OFTEN)
+
+    got = search(student, puzzle)
+
+    assert_beams(got, puzzle.best())
+
+
+@task("beam", contract=32)
+def test_impossible_tokens_among_the_best(student, draw):
+    """Beams of probability 0 have no slot, in no step."""
+    options = {"num_beams": 3, "max_new_tokens": 5, "vocab": 7, "impossible": 0.4}
+
+    verify(student, puzzle_of(draw, **options, **OFTEN))
+
+
+@task("beam", contract=33)
+@pytest.mark.parametrize(("num_beams", "vocab"), [(3, 9), (11, 5)])
+def test_first_step_gives_different_beams(student, draw, num_beams, vocab):
+    """The first step starts from one beam: no two beams are equal, even with more than V."""
+    puzzle = puzzle_of(draw, num_beams=num_beams, max_new_tokens=3, vocab=vocab, **OFTEN)
+
+    verify(student, puzzle)
+
+
+@task("beam", contract=35)
+def test_eos_in_the_prompt_ends_nothing(student, draw):
+    """A prompt may hold EOS: it ends neither the search nor a beam."""
+    options = {"num_beams": 3, "max_new_tokens": 4, "eos_in_prompt": True}
+
+    verify(student, puzzle_of(draw, **options, **OFTEN))
+
+
+@task("beam", contract=36)
+@each_low_dtype
+def test_sums_are_computed_in_float32(student, draw, dtype):
+    """Log-probabilities and their sums have float32's precision, whatever dtype the logits have."""
+    options = {"num_beams": 5, "max_new_tokens": 5, "spread": 3.0, "dtype": dtype}
+
+    verify(student, puzzle_of(draw, **options, **OFTEN))
+
+
+@task("beam", contract=37)
 @pytest.mark.parametrize("num_beams", [4, 250])
 def test_logits_of_any_size(student, draw, num_beams):
     """Log-probabilities far below 0 are kept apart: neither they nor their sums underflow."""
     verify(student, puzzle_of(draw, num_beams=num_beams, max_new_tokens=3, vocab=6, spread=150.0))
 
 
-@task("beam")
+@task("beam", contract=35)
 def test_beam_search_leaves_the_prompt_alone(student, draw):
     """The list of the prompt is not modified."""
     puzzle = puzzle_of(draw, num_beams=3, max_new_tokens=3)

@@ -2,7 +2,7 @@
 
 Letters: B sequences, T tokens of a sequence so far, V vocabulary. Work from top to bottom. A filter
 takes logits and returns new ones: what it removes becomes -inf, the rest keeps its place. All
-filters leave their arguments alone, compute in float32 and return the dtype that they got.
+filters leave their arguments alone, compute in float32 or better and return the dtype they got.
 """
 
 from collections.abc import Callable
