@@ -98,7 +98,7 @@ def assert_forward(
         )
 
 
-@task("forward", gate=True)
+@task("forward", contract=1, gate=True)
 @pytest.mark.parametrize(("rows", "width"), [(5, 64), (3, 256)])
 def test_rows_are_normalised(student, draw, rows, width):
     """Each row is normalised by its own mean and variance, then scaled and shifted by column."""
@@ -106,7 +106,7 @@ def test_rows_are_normalised(student, draw, rows, width):
 
     got = expect(student.layer_norm_forward(x, weight, bias, EPS), tuple[Tensor, ...])
 
-    check(len(got) == 3, f"three tensors should come back: y, mean and rstd, not {len(got)}")
+    check(len(got) == 3, f"{len(got)} tensors came back, expected 3: y, mean and rstd")
     assert_y(got[0], x, weight, bias)
 
 
@@ -118,7 +118,7 @@ def assert_y(got: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float = EPS
     assert_close(got, want, "elementwise", like=x, **note)
 
 
-@task("forward", weight=2)
+@task("forward", contract=2)
 def test_mean_and_rstd_are_returned(student, draw):
     """mean and rstd are float32 of shape [M], one for each row in order."""
     x, (weight, bias) = rows_of(draw, 7, 64), affine(draw, 64)
@@ -130,7 +130,7 @@ def test_mean_and_rstd_are_returned(student, draw):
     assert_close(rstd, want[2], "elementwise", dtype=FP32, inner=64, what="rstd")
 
 
-@task("forward", weight=3)
+@task("forward", contract=4)
 @pytest.mark.parametrize("width", [1, 2, 3, 17, 100, 129, 1000, 5003])
 def test_any_width(student, draw, width):
     """N is any number from 1 on; the lanes of a block beyond the row do not count."""
@@ -141,7 +141,7 @@ def test_any_width(student, draw, width):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward", weight=2)
+@task("forward", contract=5)
 @pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
 def test_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
@@ -153,7 +153,7 @@ def test_long_rows(student, draw, device, width, dtype):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward")
+@task("forward", contract=6)
 @pytest.mark.parametrize("rows", [1, 2, "many"])
 def test_any_number_of_rows(student, draw, device, rows):
     """M is any number of rows, and each is normalised by itself."""
@@ -165,7 +165,7 @@ def test_any_number_of_rows(student, draw, device, rows):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward", weight=2)
+@task("forward", contract=8)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_low_precision(student, draw, dtype):
     """y has x's dtype; the arithmetic in between, and mean and rstd, are float32."""
@@ -176,7 +176,7 @@ def test_low_precision(student, draw, dtype):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward")
+@task("forward", contract=8)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_weight_and_bias_are_applied_in_float32(student, draw, dtype):
     """Only y is rounded to x's dtype, not the normalised row before weight and bias."""
@@ -197,7 +197,7 @@ def cancelling(draw: Any, dtype: torch.dtype) -> Triple:
     return x, weight, (0.2 * draw.normal(320) - weight * normal[0]).float()
 
 
-@task("forward")
+@task("forward", contract=8)
 def test_large_numbers_in_float16(student, draw):
     """Numbers near 1e4 fit into float16, their squares do not: sums are float32."""
     x, (weight, bias) = draw.normal(5, 700, dtype=FP16, scale=9e3), affine(draw, 700, FP16)
@@ -207,7 +207,7 @@ def test_large_numbers_in_float16(student, draw):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward", weight=3)
+@task("forward", contract=9)
 @pytest.mark.parametrize(("rows", "width"), [(37, 700), (5, 20_011)])
 def test_mean_far_above_the_deviation(student, draw, rows, width):
     """With a mean of 100 deviations the variance keeps its digits: no E[x²] - E[x]²."""
@@ -220,7 +220,7 @@ def test_mean_far_above_the_deviation(student, draw, rows, width):
     assert_forward(got, x, weight, bias, near=", where the mean is 100 deviations,")
 
 
-@task("forward", weight=2)
+@task("forward", contract=3)
 @pytest.mark.parametrize("eps", [1e-6, 1e-3, 0.5, 1])
 def test_eps_is_added_to_the_variance(student, draw, eps):
     """rstd is 1 / sqrt(variance + eps), with the eps that is passed."""
@@ -232,7 +232,7 @@ def test_eps_is_added_to_the_variance(student, draw, eps):
     assert_forward(got, x, weight, bias, eps)
 
 
-@task("forward")
+@task("forward", contract=3)
 def test_rows_of_zeros_give_the_bias(student, draw):
     """A row without any variance is 0 after normalising: eps keeps rstd finite."""
     x, (weight, bias) = rows_of(draw, 4, 24), affine(draw, 24)
@@ -244,7 +244,7 @@ def test_rows_of_zeros_give_the_bias(student, draw):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward", weight=2)
+@task("forward", contract=10)
 @pytest.mark.parametrize(
     ("dtype", "weight_dtype", "bias_dtype"),
     [(BF16, FP32, FP32), (FP32, BF16, FP16), (FP16, FP32, FP16), (BF16, BF16, FP32)],
@@ -259,7 +259,7 @@ def test_parameters_of_other_dtypes(student, draw, dtype, weight_dtype, bias_dty
     assert_forward(got, x, weight, bias)
 
 
-@task("forward", weight=3)
+@task("forward", contract=11)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_strides(student, draw, layout):
     """x may be any view; what lies between its elements, even NaN, does not matter."""
@@ -270,7 +270,7 @@ def test_any_strides(student, draw, layout):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward")
+@task("forward", contract=11)
 def test_one_row_expanded_to_many(student, draw):
     """x may hold the same memory several times: its rows are then 0 elements apart."""
     x, (weight, bias) = rows_of(draw, 1, 45).expand(4, 45), affine(draw, 45)
@@ -280,7 +280,7 @@ def test_one_row_expanded_to_many(student, draw):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward", weight=2)
+@task("forward", contract=7)
 @pytest.mark.parametrize("shape", [(33,), (2, 3, 33), (2, 1, 4, 33)], ids=str)
 def test_leading_axes(student, draw, shape):
     """x has any number of leading axes, y has x's shape, and mean and rstd are flat."""
@@ -292,7 +292,7 @@ def test_leading_axes(student, draw, shape):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward")
+@task("forward", contract=7)
 @pytest.mark.parametrize("swapped", [True, False], ids=["swapped", "sliced"])
 def test_leading_axes_of_any_strides(student, draw, swapped):
     """Rows count in the order of x's axes, whatever their order in memory."""
@@ -304,7 +304,7 @@ def test_leading_axes_of_any_strides(student, draw, swapped):
     assert_forward(got, x, weight, bias)
 
 
-@task("forward")
+@task("forward", contract=12)
 @pytest.mark.parametrize("width", [26, 700])
 def test_weight_and_bias_of_any_strides(student, draw, width):
     """weight and bias may be views: a column of something wider, or one number for all columns."""
@@ -317,7 +317,7 @@ def test_weight_and_bias_of_any_strides(student, draw, width):
     assert_forward(got, x, number, weight)
 
 
-@task("forward")
+@task("forward", contract=6)
 def test_nan_stays_in_its_row(student, draw):
     """A row with NaN in it is lost; the rows beside it are not."""
     x, (weight, bias) = rows_of(draw, 6, 50), affine(draw, 50)
@@ -328,16 +328,19 @@ def test_nan_stays_in_its_row(student, draw):
     kept = [row for row in range(6) if row not in (2, 4)]
     sizes = None, honest.mean_size(x[kept]), None
     wants = oracle.layer_norm_forward(x, weight, bias, EPS)
-    for result, want, scale in zip(got, wants, sizes, strict=True):
-        check(result.shape == want.shape, "a result has the wrong shape")
-        note = {"inner": 50, "scale": scale, "what": "a row without NaN"}
+    for name, result, want, scale in zip(("y", "mean", "rstd"), got, wants, sizes, strict=True):
+        form = f"{name} has shape {list(result.shape)}, expected {list(want.shape)}"
+        check(result.shape == want.shape, form)
+        note = {"inner": 50, "scale": scale, "what": f"{name} of a row without NaN"}
         assert_close(result[kept], want[kept], "elementwise", **note)
     # Not rstd: a floor under the variance may have taken the NaN away.
-    lost = bool(got[0][[2, 4]].isnan().all()) and bool(got[1][[2, 4]].isnan().all())
-    check(lost, "of a row with NaN, y and mean should be NaN")
+    for name, result in zip(("y", "mean"), got[:2], strict=True):
+        lost = result[[2, 4]].isnan()
+        held = f"of rows with NaN, {name} has {int(lost.sum())} NaN, expected {lost.numel()}"
+        check(bool(lost.all()), held)
 
 
-@task("forward")
+@task("forward", contract=13)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole tensors", "slices"])
 def test_forward_leaves_its_arguments_alone(student, draw, whole):
     """x, weight and bias, and the memory beside them, are as before."""
@@ -351,7 +354,7 @@ def test_forward_leaves_its_arguments_alone(student, draw, whole):
         assert_unmodified(item, what)
 
 
-@task("forward")
+@task("forward", contract=6)
 @pytest.mark.parametrize("shape", [(0, 12), (3, 0, 12)], ids=str)
 def test_forward_of_no_rows(student, draw, shape):
     """M = 0 gives an empty y of x's shape, and empty mean and rstd."""
@@ -364,7 +367,7 @@ def test_forward_of_no_rows(student, draw, shape):
     assert_equal(rstd, torch.empty(0), "rstd")
 
 
-@task("forward")
+@task("forward", contract=13)
 def test_forward_again_on_other_shapes(student, draw):
     """A call leaves nothing behind that the next one, of another shape, could trip over."""
     cases = [(x, *affine(draw, x.shape[-1])) for x in (rows_of(draw, m, 55 - m) for m in (9, 2, 5))]
@@ -375,7 +378,7 @@ def test_forward_again_on_other_shapes(student, draw):
         assert_forward(result, *case)
 
 
-@task("forward")
+@task("forward", contract=13)
 def test_results_outlive_the_next_call(student, draw):
     """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
     cases = [(rows_of(draw, 5, 40), *affine(draw, 40), EPS) for _ in range(3)]
@@ -386,7 +389,7 @@ def test_results_outlive_the_next_call(student, draw):
         assert_forward(result, *case, near=", looked at after later calls,")
 
 
-@task("forward")
+@task("forward", contract=1)
 def test_forward_takes_its_arguments_by_name(student, draw):
     """The arguments have the names of the stub."""
     x, (weight, bias) = rows_of(draw, 3, 20), affine(draw, 20)
@@ -440,11 +443,17 @@ def assert_no_arithmetic(seen: dict[str, int], least: int, *allowed: str) -> Non
         for name, elements in seen.items()
         if elements >= least and not any(fnmatch.fnmatchcase(name, pattern) for pattern in free)
     )
-    found = ", ".join(names[:5])
-    check(not names, f"torch did work on large tensors that belongs into your kernels: {found}")
+    found = ", ".join(f"{name} on {seen[name]} elements" for name in names[:5])
+    check(not names, f"torch computed {found}; expected: kernels compute all of {least} or more")
 
 
-@task("forward", gate=True)
+def assert_launched(launches: Any, least: int = 1) -> None:
+    """Fail if fewer Triton kernels were launched."""
+    text = f"{launches.total} Triton kernels were launched, expected {least} or more"
+    check(launches.total >= least, text)
+
+
+@task("forward", contract=14, gate=True)
 def test_y_comes_from_a_kernel(student, draw):
     """y is what a kernel wrote: where none runs, y is not right."""
     x, (weight, bias) = rows_of(draw, 6, 700), affine(draw, 700)
@@ -455,7 +464,7 @@ def test_y_comes_from_a_kernel(student, draw):
     )
 
 
-@task("forward", weight=2)
+@task("forward", contract=14)
 def test_statistics_come_from_kernels(student, draw):
     """mean and rstd are what kernels wrote: where none runs, neither is right."""
     x, (weight, bias) = rows_of(draw, 6, 700), affine(draw, 700)
@@ -466,7 +475,7 @@ def test_statistics_come_from_kernels(student, draw):
     )
 
 
-@task("backward", gate=True)
+@task("backward", contract=26, gate=True)
 def test_dx_comes_from_a_kernel(student, draw):
     """dx is what a kernel wrote: where none runs, dx is not right."""
     case = backward_case(draw, 6, 700)
@@ -475,7 +484,7 @@ def test_dx_comes_from_a_kernel(student, draw):
     assert_from_kernels(student, lambda: student.layer_norm_backward(*case), want, "dx")
 
 
-@task("backward", weight=2)
+@task("backward", contract=26)
 def test_parameter_gradients_come_from_kernels(student, draw):
     """torch may sum what kernels wrote, not dy: where none runs, dweight and dbias are wrong."""
     case = backward_case(draw, 6, 700)
@@ -486,7 +495,7 @@ def test_parameter_gradients_come_from_kernels(student, draw):
     )
 
 
-@task("forward", weight=2)
+@task("forward", contract=14)
 @pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG, ONE], ids=str)
 def test_forward_is_done_in_kernels(student, draw, rows, width, dtype):
     """The work is done in your Triton kernels, not by torch."""
@@ -495,11 +504,11 @@ def test_forward_is_done_in_kernels(student, draw, rows, width, dtype):
     with student.guard(), student.operators() as operators, student.launches() as launches:
         normalised(student, x, weight, bias)
 
-    check(launches.total >= 1, "no Triton kernel was launched")
+    assert_launched(launches)
     assert_no_arithmetic(operators.seen, width)
 
 
-@task("backward", weight=2)
+@task("backward", contract=26)
 @pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG], ids=str)
 def test_backward_is_done_in_kernels(student, draw, rows, width, dtype):
     """The work is done in your Triton kernels; torch may sum partial dweight and dbias."""
@@ -509,11 +518,11 @@ def test_backward_is_done_in_kernels(student, draw, rows, width, dtype):
     with student.guard(), student.operators() as operators, student.launches() as launches:
         differentiated(student, dy, x, weight, *statistics(x))
 
-    check(launches.total >= 1, "no Triton kernel was launched")
+    assert_launched(launches)
     assert_no_arithmetic(operators.seen, rows * width, "sum*")
 
 
-@task("backward")
+@task("backward", contract=26)
 def test_layer_norm_is_done_in_kernels(student, draw):
     """layer_norm launches your kernels, forward and on the way back."""
     x, (weight, bias) = rows_of(draw, 7, 1500), affine(draw, 1500)
@@ -522,7 +531,7 @@ def test_layer_norm_is_done_in_kernels(student, draw):
     with student.guard(), student.operators() as operators, student.launches() as launches:
         expect(student.gradients("layer_norm", (x, weight, bias), dy), tuple[Tensor, ...])
 
-    check(launches.total >= 2, "layer_norm and its backward should each launch a Triton kernel")
+    assert_launched(launches, 2)  # forward, and on the way back
     assert_no_arithmetic(operators.seen, 7 * 1500, "sum*")
 
 
@@ -564,7 +573,7 @@ def backward_case(
     return dy, x, draw.normal(width, dtype=weight_dtype or dtype), *statistics(x)
 
 
-@task("backward", gate=True)
+@task("backward", contract=15, gate=True)
 @pytest.mark.parametrize(("rows", "width"), [(5, 64), (3, 256)])
 def test_gradients_of_a_few_rows(student, draw, rows, width):
     """dx, dweight and dbias are the gradients of sum(y * dy)."""
@@ -575,7 +584,7 @@ def test_gradients_of_a_few_rows(student, draw, rows, width):
     assert_backward(got, *case)
 
 
-@task("backward", weight=3)
+@task("backward", contract=16)
 @pytest.mark.parametrize("width", [1, 2, 3, 17, 100, 129, 1000, 5003])
 def test_gradients_of_any_width(student, draw, width):
     """N is any number from 1 on; the lanes of a block beyond the row do not count."""
@@ -586,7 +595,7 @@ def test_gradients_of_any_width(student, draw, width):
     assert_backward(got, *case)
 
 
-@task("backward", weight=2)
+@task("backward", contract=17)
 @pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
 def test_gradients_of_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
@@ -597,7 +606,7 @@ def test_gradients_of_long_rows(student, draw, device, width, dtype):
     assert_backward(got, *case)
 
 
-@task("backward", weight=3)
+@task("backward", contract=18)
 @pytest.mark.parametrize("rows", [1, 2, 63, "many"])
 def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     """dweight and dbias are sums over every row, however many programs hold them."""
@@ -609,7 +618,7 @@ def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     assert_backward(got, *case)
 
 
-@task("backward", weight=2)
+@task("backward", contract=19)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_gradients_in_low_precision(student, draw, dtype):
     """dx, dweight and dbias have the dtypes of x and weight; the sums behind them are float32."""
@@ -620,7 +629,7 @@ def test_gradients_in_low_precision(student, draw, dtype):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=19)
 @pytest.mark.parametrize("weight_dtype", [None, FP32], ids=["narrow weight", "wide weight"])
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_gradients_are_computed_in_float32(student, draw, dtype, weight_dtype):
@@ -637,7 +646,7 @@ def test_gradients_are_computed_in_float32(student, draw, dtype, weight_dtype):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=19)
 def test_sums_over_many_rows_are_float32(student, draw, device):
     """Each row adds little to dweight and dbias: in bfloat16 that would be lost on the way."""
     rows = 4099 if device == "cuda" else 257
@@ -650,7 +659,7 @@ def test_sums_over_many_rows_are_float32(student, draw, device):
     assert_backward(got, *case)
 
 
-@task("backward", weight=2)
+@task("backward", contract=20)
 @pytest.mark.parametrize(
     ("dtype", "weight_dtype"),
     [(BF16, FP32), (FP32, BF16), (FP16, FP32)],
@@ -665,7 +674,7 @@ def test_parameter_gradients_have_the_dtype_of_weight(student, draw, dtype, weig
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=21)
 def test_gradients_where_the_mean_is_far_above_the_deviation(student, draw):
     """With a mean of 100 deviations x - mean is taken before anything is multiplied."""
     case = backward_case(draw, 37, 700, offset=100)
@@ -675,7 +684,7 @@ def test_gradients_where_the_mean_is_far_above_the_deviation(student, draw):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=21)
 @pytest.mark.parametrize(("eps", "apart"), [(1e-3, 0.0), (0.5, 0.0), (EPS, 0.1)])
 def test_mean_and_rstd_are_taken_as_given(student, draw, eps, apart):
     """rstd holds the forward's eps, which backward cannot know; neither is computed again."""
@@ -688,7 +697,7 @@ def test_mean_and_rstd_are_taken_as_given(student, draw, eps, apart):
     assert_backward(got, *case)
 
 
-@task("backward", weight=2)
+@task("backward", contract=22)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_for_any_strides_of_x(student, draw, layout):
     """x may be any view, also where dy is not."""
@@ -700,7 +709,7 @@ def test_gradients_for_any_strides_of_x(student, draw, layout):
     assert_backward(got, *case)
 
 
-@task("backward", weight=2)
+@task("backward", contract=22)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_for_any_strides_of_dy(student, draw, layout):
     """dy may be any view, also where x is not."""
@@ -712,7 +721,7 @@ def test_gradients_for_any_strides_of_dy(student, draw, layout):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=22)
 @pytest.mark.parametrize("expanded", [True, False], ids=["one number", "a column"])
 def test_gradients_for_a_weight_of_any_strides(student, draw, expanded):
     """weight may be a view: a column of something wider, or one number for all columns."""
@@ -725,7 +734,7 @@ def test_gradients_for_a_weight_of_any_strides(student, draw, expanded):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=23)
 def test_gradients_for_an_expanded_x(student, draw):
     """x may hold one row several times; the rows of dx differ all the same."""
     x, dy, weight = rows_of(draw, 1, 45).expand(4, 45), draw.normal(4, 45), draw.normal(45)
@@ -736,7 +745,7 @@ def test_gradients_for_an_expanded_x(student, draw):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=23)
 @pytest.mark.parametrize("of_one", [True, False], ids=["one number", "one row"])
 def test_gradients_for_an_expanded_dy(student, draw, of_one):
     """dy may be one number or one row, expanded: sum() hands such a gradient down."""
@@ -748,7 +757,7 @@ def test_gradients_for_an_expanded_dy(student, draw, of_one):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=24)
 @pytest.mark.parametrize("shape", [(33,), (2, 3, 33), (2, 1, 4, 33)], ids=str)
 def test_gradients_with_leading_axes(student, draw, shape):
     """x and dy have any number of leading axes, and dx has x's shape."""
@@ -760,7 +769,7 @@ def test_gradients_with_leading_axes(student, draw, shape):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=24)
 def test_leading_axes_that_differ_in_memory(student, draw):
     """dy and x are matched by their axes, whatever the order of these in memory."""
     dy, x, weight, _, _ = backward_case(draw, 20, 26)
@@ -772,7 +781,7 @@ def test_leading_axes_that_differ_in_memory(student, draw):
     assert_backward(got, *case)
 
 
-@task("backward")
+@task("backward", contract=25)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole tensors", "slices"])
 def test_backward_leaves_its_arguments_alone(student, draw, whole):
     """No argument, and no memory beside it, is changed."""
@@ -786,7 +795,7 @@ def test_backward_leaves_its_arguments_alone(student, draw, whole):
         assert_unmodified(item, what)
 
 
-@task("backward")
+@task("backward", contract=18)
 @pytest.mark.parametrize("shape", [(0, 12), (3, 0, 12)], ids=str)
 def test_backward_of_no_rows(student, draw, shape):
     """M = 0 gives an empty dx, and zeros for dweight and dbias in weight's dtype."""
@@ -799,7 +808,7 @@ def test_backward_of_no_rows(student, draw, shape):
     assert_equal(dbias, torch.zeros(12), "dbias")
 
 
-@task("backward", weight=2)
+@task("backward", contract=25)
 def test_backward_again_on_other_shapes(student, draw):
     """Each call starts from nothing: no sum of an earlier call is in dweight or dbias."""
     cases = [backward_case(draw, rows, 60 - rows % 7) for rows in (20, 20, 3, 41)]
@@ -810,7 +819,7 @@ def test_backward_again_on_other_shapes(student, draw):
         assert_backward(result, *case)
 
 
-@task("backward")
+@task("backward", contract=25)
 def test_gradients_outlive_the_next_call(student, draw):
     """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
     cases = [backward_case(draw, 5, 40) for _ in range(3)]
@@ -821,7 +830,7 @@ def test_gradients_outlive_the_next_call(student, draw):
         assert_backward(result, *case)
 
 
-@task("backward")
+@task("backward", contract=15)
 def test_backward_takes_its_arguments_by_name(student, draw):
     """The arguments have the names of the stub."""
     case = backward_case(draw, 4, 20)
@@ -835,7 +844,7 @@ def test_backward_takes_its_arguments_by_name(student, draw):
 # --- layer_norm ------------------------------------------------------------------------------
 
 
-@task("backward")
+@task("backward", contract=27)
 @pytest.mark.parametrize("options", [{}, {"eps": 0.3}], ids=["default eps", "another eps"])
 def test_layer_norm_gives_y(student, draw, options):
     """layer_norm returns y alone; its eps is 1e-5 unless another is passed."""
@@ -846,7 +855,7 @@ def test_layer_norm_gives_y(student, draw, options):
     assert_y(got, x, weight, bias, options.get("eps", 1e-5))
 
 
-@task("backward")
+@task("backward", contract=27)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_layer_norm_gives_y_in_the_dtype_of_x(student, draw, dtype):
     """y of layer_norm has x's dtype, and nothing before y is rounded to it."""
@@ -859,7 +868,7 @@ def test_layer_norm_gives_y_in_the_dtype_of_x(student, draw, dtype):
     assert_close(got, want, "elementwise", like=x, inner=320, what=note)
 
 
-@task("backward", weight=2)
+@task("backward", contract=28)
 def test_two_layers_do_not_share_what_backward_needs(student, draw):
     """Two calls of one shape go forward, then both go back, as in a model of two layers."""
     layers = [(rows_of(draw, 6, 40), *affine(draw, 40)) for _ in range(2)]
@@ -886,7 +895,7 @@ def assert_gradients(
         assert_close(found[index], want[index], "backward", **note, what=f"the gradient of {what}")
 
 
-@task("backward", gate=True)
+@task("backward", contract=28, gate=True)
 def test_autograd_goes_through_layer_norm(student, draw):
     """Gradients flow through layer_norm to x, weight and bias."""
     x, (weight, bias), dy = rows_of(draw, 9, 64), affine(draw, 64), draw.normal(9, 64)
@@ -896,7 +905,7 @@ def test_autograd_goes_through_layer_norm(student, draw):
     assert_gradients(got, x, weight, bias, dy)
 
 
-@task("backward", weight=2)
+@task("backward", contract=28)
 @pytest.mark.parametrize("layout", ["swapped axes", "expanded dy", "another eps"])
 def test_autograd_with_views(student, draw, layout):
     """Gradients are right for views of x and dy, for leading axes and for any eps."""
@@ -911,7 +920,7 @@ def test_autograd_with_views(student, draw, layout):
     assert_gradients(got, x, weight, bias, dy, eps)
 
 
-@task("backward")
+@task("backward", contract=28)
 def test_autograd_with_parameters_of_another_dtype(student, draw):
     """Each gradient has the dtype of what it is the gradient of."""
     x, (weight, bias), dy = rows_of(draw, 9, 80, BF16), affine(draw, 80), draw.normal(9, 80)
