@@ -31,9 +31,9 @@ def contract_lines(report: Report) -> list[str]:
     line = f"{len(holding)} of {len(tried)} contracts tried here hold"
     lines = [f"{line}: {numbers_text(holding)}" if holding else line]
     for label, numbers in (
-        ("broken", [c.number for c in tried if c.state is State.BROKEN]),
         ("not tried yet", [c.number for c in tried if c.state is State.WAITING]),
         ("tried by the hidden tests only", hidden_only(report)),
+        ("broken", [c.number for c in tried if c.state is State.BROKEN]),
     ):
         lines += [f"{label}: {numbers_text(numbers)}"] if numbers else []
     return lines

@@ -3,7 +3,9 @@
 Text of a submission reaches rich only as ``Text``, never as markup, and escaped.
 """
 
+import io
 import os
+import re
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -13,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.labs.lab import PSEUDOCODE
-from grader.labs.results import Report, TestResult
-from grader.report.contracts import contract_lines, hidden_only, numbers_text
+from grader.labs.results import Report, State, TestResult
+from grader.report.contracts import contract_lines, hidden_only, numbers_text, of_state
 from grader.report.measured import speed_cases
 from grader.report.next_step import Guide
 from grader.report.notices import Level, Notice, notices
@@ -42,6 +44,8 @@ BAR = 10
 MESSAGE = 1200  # characters of a message that fit a screen; the HTML report shows more
 PRINTED = 300
 WIDE = 1000  # columns of what is no terminal
+SHOWN_BROKEN = 6  # contracts in words
+_TAIL = re.compile(r" +$", re.MULTILINE)
 
 
 def make_console(stream: TextIO) -> Console:
@@ -50,10 +54,33 @@ def make_console(stream: TextIO) -> Console:
     # escape sequence is written at all.
     colors = None if os.environ.get("NO_COLOR") else "auto"
     # Whoever reads a pipe or a file wraps lines as they like.
-    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
+    piped = not stream.isatty() and "COLUMNS" not in os.environ
     return Console(
-        file=stream, markup=False, emoji=False, highlight=False, color_system=colors, width=width
+        file=_Trimmed(stream) if piped else stream,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        color_system=colors,
+        width=WIDE if piped else None,
     )
+
+
+class _Trimmed(io.TextIOBase):
+    """A stream without the spaces that rich fills lines with."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(_TAIL.sub("", text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._stream.encoding or "utf-8"
 
 
 def render_terminal(report: Report, guide: Guide | None = None) -> Group:
@@ -115,6 +142,8 @@ def _score(report: Report) -> Text:
 
 def _contracts(report: Report) -> list[RenderableType]:
     lines = [] if is_stub(report) else contract_lines(report)
+    broken = of_state(report, State.BROKEN) if lines else []
+    lines += [f"  {contract.number:>3}  {contract.says}" for contract in broken[:SHOWN_BROKEN]]
     return [_block(Text("\n".join(map(visible_line, lines)), style="dim"))] if lines else []
 
 

@@ -8,12 +8,11 @@ from grader.course.config import Course, LateRule
 from grader.labs.lab import Lab
 from grader.text import moment_text, number, visible_line
 
-PLAIN = (
-    "`make submit LAB={number}` commits and pushes the two files of a lab after asking you, and"
-    " says whether they have arrived.\nCollected are `labs/NN_topic/topic.py` and its"
-    " `PSEUDOCODE.md`, {place}. Your work is dated by the last\ncommit that changes one of the two; commits to other"
-    " files change nothing, and handing in again is always possible."
-)
+PLAIN = """\
+`make submit LAB={number}` commits and pushes the two files of a lab after asking you, and says
+whether they have arrived. Collected are `labs/NN_topic/topic.py` and its `PSEUDOCODE.md`, {place}.
+Your work is dated by the last commit that changes one of the two; other commits change nothing, and
+handing in again is always possible."""
 
 
 @dataclass(frozen=True, slots=True)
