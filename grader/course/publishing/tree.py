@@ -88,10 +88,11 @@ def _below(files: Files, folder: str) -> list[str]:
 
 
 def _models(content: bytes) -> list[str]:
-    """Return the checkpoints that a program needs: its constant CHECKPOINTS."""
+    """Return the checkpoints that a program needs: the names in its CHECKPOINTS, a tuple."""
     for node in ast.parse(content).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CHECKPOINTS":
-            return list(ast.literal_eval(node.value))
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            if ast.unparse(node.targets[0]) == "CHECKPOINTS":
+                return list(ast.literal_eval(node.value))
     return []
 
 
