@@ -83,13 +83,13 @@ def right_model(at: Checkpoint) -> Any:
 @torch.inference_mode()
 def greedy(model: Any, prompt: list[int], most: int, ends: Sequence[int]) -> list[int]:
     """Return the greedy continuation, without the token that ends it."""
-    tokens = list(prompt)
-    while len(tokens) < len(prompt) + most:
-        token = int(model(torch.tensor([tokens])).logits[0, -1].argmax())
-        if token in ends:
+    said: list[int] = []
+    while len(said) < most:
+        best = int(model(torch.tensor([prompt + said])).logits[0, -1].argmax())
+        if best in ends:
             break
-        tokens.append(token)
-    return tokens[len(prompt) :]
+        said.append(best)
+    return said
 
 
 @torch.inference_mode()

@@ -36,7 +36,7 @@ def formula(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Triple:
     variance = ((x.double() - mean) ** 2).sum(-1, keepdim=True) / N
     rstd = 1 / torch.sqrt(variance + eps)
     y = (x.double() - mean) * rstd * weight.double() + bias.double()
-    return y, mean.flatten(), rstd.flatten()
+    return y, mean.view(-1), rstd.view(-1)
 
 
 def compare_forward(got: object, x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> None:
@@ -156,7 +156,7 @@ def test_width_that_is_no_power_of_two(student):
 
 @task("forward", contract=4)
 @pytest.mark.parametrize("width", [1, 7, 100, 1030])
-def test_any_width(student, draw, width):
+def test_width_of_any_kind(student, draw, width):
     """N is any number from 1 on."""
     x, weight, bias = draw.normal(3, width) + 0.5, draw.normal(width), draw.normal(width)
 
@@ -214,7 +214,7 @@ def test_nan_stays_in_its_row(student):
 
 @task("forward", contract=7)
 @pytest.mark.parametrize("shape", [(12,), (2, 3, 12), (2, 1, 2, 12)], ids=str)
-def test_leading_axes(student, draw, shape):
+def test_more_axes(student, draw, shape):
     """x may have no leading axis or several; y has x's shape, mean and rstd are flat."""
     x, weight, bias = draw.normal(*shape) + 1, draw.normal(12), draw.normal(12)
 
@@ -399,7 +399,7 @@ def test_example_of_the_backward(student):
 
 @task("backward", contract=16)
 @pytest.mark.parametrize("width", [1, 7, 100, 1030])
-def test_gradients_of_any_width(student, draw, width):
+def test_gradients_for_a_width_of_any_kind(student, draw, width):
     """N is any number from 1 on; the lanes of a block beyond the row do not count."""
     dy, x, weight = draw.normal(3, width), draw.normal(3, width) + 0.5, draw.normal(width)
 
@@ -558,7 +558,7 @@ def test_expanded_dy_and_x(student):
 
 @task("backward", contract=24)
 @pytest.mark.parametrize("shape", [(12,), (2, 3, 12), (2, 1, 2, 12)], ids=str)
-def test_gradients_with_leading_axes(student, draw, shape):
+def test_gradients_have_the_shape_of_x(student, draw, shape):
     """x and dy may have no leading axis or several; dx has x's shape."""
     dy, x, weight = draw.normal(*shape), draw.normal(*shape), draw.normal(12)
 
@@ -566,7 +566,7 @@ def test_gradients_with_leading_axes(student, draw, shape):
 
 
 @task("backward", contract=24)
-def test_leading_axes_that_differ_in_memory(student, draw):
+def test_axes_in_another_order_in_memory(student, draw):
     """dy and x are matched by their axes, whatever the order of these in memory."""
     dy, x, weight = draw.normal(5, 4, 6), draw.normal(4, 5, 6).transpose(0, 1), draw.normal(6)
 

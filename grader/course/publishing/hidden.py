@@ -4,7 +4,8 @@ Lines of hidden suites, answers (right and wrong) and oracles are known by their
 spaces, comment marks and quotes, and functions also by their shape; of wrong answers that are
 edits, those of the whole answer. Public on purpose is:
 
-- the stub, but for the bodies of the functions that a task names, and the prompts of PSEUDOCODE.md;
+- the stub, but for the bodies of the functions that a task names, the prompts of PSEUDOCODE.md, and
+  the contracts of lab.toml;
 - of suites, what the public tests hold too, but for the heads of tests;
 - given code, in answers of labs that are not given it (a Llama gives the first lab away);
 - the lines of ``harmless.txt`` beside this file, each looked at by a person.
@@ -166,6 +167,7 @@ def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> 
     public.everywhere |= _forms(line for number, line in lines_of(stub) if number not in cut)
     public.everywhere |= {shape.digest for shape in shapes(stub) if shape.last not in cut}
     public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
+    public.everywhere |= _forms(_contracts(tasks))
     tests = files.get(f"{folder}/test_{topic}.py", b"")
     lines = (line for _, line in lines_of(tests))
     public.tests |= _forms(line for line in lines if not line.lstrip().startswith("def test_"))
@@ -189,6 +191,13 @@ def _toml(content: bytes) -> dict[str, Any]:
 
 def _forms(lines: Iterable[str]) -> set[str]:
     return {form for line in lines for form in telling(line)}
+
+
+def _contracts(tasks: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Give what the handout promises in numbered lines; a test's first line may say the same."""
+    for task in tasks:
+        for contract in task.get("contracts", ()):
+            yield str(contract.get("says", ""))
 
 
 def _bodies(stub: bytes, functions: set[str]) -> set[int]:
