@@ -1,0 +1,167 @@
+"""What reports say of contracts."""
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from grader.labs.results import ContractResult, Report, State, TaskResult, TestResult, Verdict
+from grader.report.contracts import contract_lines, numbers_text
+from grader.report.html import render_html
+from grader.report.markdown import render_markdown
+from grader.report.next_step import Guide
+from grader.report.terminal import make_console, render_terminal
+
+STATES = [State.HOLDS, State.HOLDS, State.HOLDS, State.BROKEN, State.WAITING, State.UNTRIED]
+CONTRACTS = tuple(
+    ContractResult(number, "norm", f"what {number} says", state, 10.0, 10.0 * (number < 4))
+    for number, state in enumerate(STATES, 1)
+)
+GUIDE = Guide(
+    title="Norm",
+    stub="labs/01_x/x.py",
+    pseudocode="labs/01_x/PSEUDOCODE.md",
+    handout="labs/01_x/README.md",
+    functions={"norm": ("first", "second", "third")},
+)
+
+
+def failed(
+    number: int, function: str, verdict: Verdict = Verdict.FAILED, **more: str
+) -> TestResult:
+    message = more.get("message", "off")
+    suite = more.get("suite", "hidden")
+    return TestResult(
+        f"test_{number}", "norm", suite, verdict, message, contract=number, function=function
+    )
+
+
+def report(*tests: TestResult, suite: str = "public") -> Report:
+    return Report(
+        1,
+        "x",
+        (TaskResult("norm", "Norm", 100.0, 30.0, True),),
+        tests or (TestResult("test_1", "norm", "public", Verdict.PASSED, contract=1),),
+        {"sandbox": "bwrap", "suite": suite, "seed": 7},
+        contracts=CONTRACTS,
+    )
+
+
+def shown(item: Report) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(render_terminal(item, GUIDE))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ([], ""),
+        ([3], "3"),
+        ([1, 2], "1, 2"),
+        ([2, 1, 3], "1-3"),
+        ([1, 2, 3, 5, 7, 8, 9, 10, 12], "1-3, 5, 7-10, 12"),
+    ],
+)
+def test_numbers_in_a_row_are_told_by_their_ends(numbers: list[int], text: str) -> None:
+    assert numbers_text(numbers) == text
+
+
+def test_contracts_are_told_by_number() -> None:
+    tests = [TestResult(f"t{n}", "norm", "public", Verdict.PASSED, contract=n) for n in range(1, 6)]
+
+    assert contract_lines(report(*tests)) == [
+        "3 of 5 contracts tried here hold: 1-3",
+        "not tried yet: 5",
+        "tried by the hidden tests only: 6",
+        "broken: 4",
+    ]
+
+
+def test_whole_grading_leaves_nothing_to_the_hidden_tests() -> None:
+    assert not any("hidden" in line for line in contract_lines(report(suite="")))
+
+
+def test_lab_without_contracts_says_nothing_of_them() -> None:
+    plain = replace(report(), contracts=())
+
+    assert contract_lines(plain) == []
+    told = shown(plain) + render_markdown(plain) + render_html(plain)
+    assert "contracts tried here" not in told
+    assert "<h2>Contracts" not in told
+
+
+def test_every_form_tells_the_same() -> None:
+    item = report(failed(4, "second"))
+    lines = contract_lines(item)
+
+    page = render_html(item)
+    assert all(line in shown(item) for line in lines)
+    assert all(line in page for line in lines)
+    assert "3 of 5 contracts tried here hold" in render_markdown(item).replace("\\", "")
+    assert "what 4 says" in shown(item)
+    assert re.search(r"<td>4</td><td>what 4 says</td><td>broken</td><td>0 / 10</td>", page)
+
+
+def test_next_step_names_the_functions_whose_tests_fail() -> None:
+    text = shown(report(failed(4, "second"), failed(5, "second"), failed(6, "third")))
+
+    assert "next: fix second, third (task norm) in labs/01_x/x.py" in text
+    assert "tests that fail: second 2, third 1; this task alone: make grade LAB=1 TASK=norm" in text
+
+
+def test_exception_is_more_telling_than_a_wrong_value() -> None:
+    text = shown(
+        report(failed(4, "first"), failed(5, "third", Verdict.ERROR, message="KeyError: 'x'"))
+    )
+
+    assert "next: fix third, first" in text
+    assert "KeyError" in text
+
+
+def test_what_is_not_written_yet_comes_last() -> None:
+    unwritten = failed(4, "first", Verdict.ERROR, message="NotImplementedError: norm: first")
+    passed = TestResult("test_3", "norm", "public", Verdict.PASSED, contract=3)
+
+    assert "next: fix second (task norm)" in shown(report(unwritten, failed(5, "second"), passed))
+    assert "next: write first (task norm)" in shown(report(unwritten, passed))
+
+
+def test_readable_test_is_explained_before_a_hidden_one() -> None:
+    text = shown(report(failed(4, "first"), failed(5, "first", suite="public")))
+
+    assert "norm · test_5 · failed" in text
+
+
+def test_seed_is_told_with_the_command_that_repeats_it() -> None:
+    elsewhere = replace(GUIDE, source="mine.py")
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(render_terminal(report(failed(4, "x")), elsewhere))
+
+    assert (
+        "seed 7; the same inputs again: make grade LAB=1 FROM=mine.py SEED=7" in stream.getvalue()
+    )
+
+
+def test_no_line_of_a_pipe_is_wrapped_or_ends_in_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    stream = io.StringIO()
+    long = "word " * 60
+
+    make_console(stream).print(render_terminal(report(failed(4, "first", message=long)), GUIDE))
+
+    lines = stream.getvalue().splitlines()
+    assert long.strip() in stream.getvalue()
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_after_all_public_tests_the_hidden_contracts_are_named() -> None:
+    done = replace(
+        report(TestResult("t", "norm", "public", Verdict.PASSED, contract=1)),
+        tasks=(TaskResult("norm", "Norm", 100.0, 100.0, True),),
+        contracts=CONTRACTS[:2],
+    )
+
+    assert "read in the handout what the hidden tests alone try: 2" in shown(done)
