@@ -1,6 +1,7 @@
 """Draw the pictures of docs/triton.md: ``python docs/pictures/draw.py`` writes them beside itself.
 
-Greys and amber that read on white and on black: nothing is painted behind the pictures.
+Nothing is painted behind them: what stands outside of a cell is a grey that reads on white and on
+black alike.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ TEXT = "#77828e"  # on whatever the page's background is
 EDGE = "#8a949f"
 PLAIN, BRIGHT = "#d5dbe1", "#f0b849"
 DEEP = "#c98a0c"  # amber that stands out from a white page too
-HATCHES = {"grey": EDGE, "amber": DEEP}
+HATCHES = {"grey": ("#f1f4f6", EDGE), "amber": ("#fdf1d8", DEEP)}  # ground and lines
 
 
 def matrix() -> str:
@@ -24,8 +25,7 @@ def matrix() -> str:
         for c in range(8):
             ours, inside = (r // 2, c // 4) == (2, 1), r < 5 and c < 7
             fill = (BRIGHT if ours else PLAIN) if inside else _hatch(ours)
-            ink = INK if inside else DEEP if ours else TEXT
-            parts.append(_cell(left + c * side, top + r * side, side, fill, str(7 * r + c), ink))
+            parts.append(_cell(left + c * side, top + r * side, side, fill, str(7 * r + c)))
     for row in range(3):
         for column in range(2):
             x, y = left + column * 4 * side, top + row * 2 * side
@@ -43,10 +43,10 @@ def matrix() -> str:
     ]
     for index, (line, strong) in enumerate(lines):
         parts.append(_text(right, top + 20 + 25 * index, line, code=True, strong=strong))
-    keys = [(PLAIN, "an element"), (BRIGHT, "one of this program"), (_hatch(False), "masked")]
+    keys = [(PLAIN, "an element"), (BRIGHT, "of this program"), (_hatch(False), "masked")]
     for index, (fill, words) in enumerate(keys):
         y = top + 186 + 32 * index
-        parts.append(_cell(right, y, 22, fill, "", INK))
+        parts.append(_cell(right, y, 22, fill, ""))
         parts.append(_text(right + 32, y + 16, words))
     return _svg(712, top + 6 * side + 14, "A 5 x 7 matrix under blocks of 2 x 4 lanes", parts)
 
@@ -57,24 +57,24 @@ def long_row() -> str:
     parts: list[str] = []
     parts.append(_text(left - 16, 38, "the row in memory", anchor="end"))
     for c in range(12):
-        fill, ink = (PLAIN, INK) if c < 11 else (_hatch(False), TEXT)
-        parts.append(_cell(left + c * side, 12, side, fill, str(c) if c < 11 else "?", ink))
+        fill, words = (PLAIN, str(c)) if c < 11 else (_hatch(False), "?")
+        parts.append(_cell(left + c * side, 12, side, fill, words))
     for turn in range(3):
         y = 84 + turn * 62
         parts.append(_text(left - 16, y + 26, f"first = {4 * turn}", anchor="end", code=True))
         for c in range(4 * turn, 4 * turn + 4):
-            fill, words, ink = (BRIGHT, str(c), INK) if c < 11 else (_hatch(True), "0", DEEP)
-            parts.append(_cell(left + c * side, y, side, fill, words, ink))
+            fill, words = (BRIGHT, str(c)) if c < 11 else (_hatch(True), "0")
+            parts.append(_cell(left + c * side, y, side, fill, words))
         parts.append(_frame(left + 4 * turn * side, y, 4 * side, side, DEEP))
     for x in (left + 4 * side, left + 8 * side):
         parts.append(f'<path d="M{x} 60V266" stroke="{EDGE}" stroke-dasharray="3 5"/>')
     y, wide = 288, 3 * side
     parts.append(_text(left - 16, y + 26, "lanes = [4]", anchor="end", code=True))
     for lane, words in enumerate(["0 + 4 + 8", "1 + 5 + 9", "2 + 6 + 10", "3 + 7 + 0"]):
-        parts.append(_cell(left + lane * wide, y, wide, BRIGHT, words, INK, height=side))
+        parts.append(_cell(left + lane * wide, y, wide, BRIGHT, words, height=side))
     parts.append(_text(left - 16, y + 84, "tl.sum(lanes)", anchor="end", code=True))
     parts.append(f'<path d="M{left + 6 * side} {y + 46}v14" stroke="{EDGE}" stroke-width="2"/>')
-    parts.append(_cell(left, y + 62, 12 * side, BRIGHT, "one number", INK, height=34))
+    parts.append(_cell(left, y + 62, 12 * side, BRIGHT, "one number", height=34))
     return _svg(700, y + 108, "A row of 11 elements in blocks of 4 lanes", parts)
 
 
@@ -83,10 +83,10 @@ PICTURES: dict[str, Callable[[], str]] = {"matrix.svg": matrix, "long_row.svg": 
 
 def _svg(width: int, height: int, title: str, parts: list[str]) -> str:
     hatches = [
-        f'<pattern id="{name}" width="8" height="8" patternUnits="userSpaceOnUse" '
-        f'patternTransform="rotate(45)"><path d="M1 0V8" stroke="{color}" stroke-width="2" '
-        f'stroke-opacity="0.5"/></pattern>'
-        for name, color in HATCHES.items()
+        f'<pattern id="{name}" width="9" height="9" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><rect width="9" height="9" fill="{ground}"/>'
+        f'<path d="M1 0V9" stroke="{lines}" stroke-width="1.5" stroke-opacity="0.55"/></pattern>'
+        for name, (ground, lines) in HATCHES.items()
     ]
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
@@ -100,9 +100,7 @@ def _hatch(ours: bool) -> str:
     return "url(#amber)" if ours else "url(#grey)"
 
 
-def _cell(
-    x: float, y: float, width: float, fill: str, words: str, ink: str, height: float = 0
-) -> str:
+def _cell(x: float, y: float, width: float, fill: str, words: str, height: float = 0) -> str:
     """Draw a filled box, a square unless a height is given, and words in its middle."""
     height = height or width
     box = (
@@ -111,7 +109,7 @@ def _cell(
     )
     if not words:
         return box
-    return box + _text(x + width / 2, y + height / 2 + 6, words, anchor="middle", ink=ink)
+    return box + _text(x + width / 2, y + height / 2 + 6, words, anchor="middle", ink=INK)
 
 
 def _frame(x: float, y: float, width: float, height: float, color: str) -> str:
