@@ -29,6 +29,11 @@ def narrow(values: Any) -> Any:
     return np.where(np.isnan(values), (bits >> 16) | 0x40, rounded).astype(np.uint16)
 
 
+def shown(handle: Any) -> Any:
+    """Return what a handle holds as ``print`` should show it: numbers, not bit patterns."""
+    return widen(handle.data) if handle.dtype.scalar.name == "bf16" else handle.data
+
+
 class Mend:
     """Methods for bf16, put in the place of the interpreter's own."""
 
@@ -42,6 +47,7 @@ class Mend:
         for name in ARITHMETIC:
             setattr(builder, name, self._computing(getattr(builder, name)))
         builder.create_dot = self._dot(builder.create_dot)
+        builder.create_print = self._print(builder.create_print)
         builder.cast_impl = self._cast(builder.cast_impl)
         builder.create_fp_to_fp = self._convert(builder.create_fp_to_fp)
         builder.create_atomic_rmw = self._atomic(builder.create_atomic_rmw)
@@ -89,6 +95,14 @@ class Mend:
             return method(builder, self._wide(a), self._wide(b), *rest)
 
         return dot
+
+    def _print(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def show(builder: Any, prefix: str, hex: bool, values: Any, *rest: Any) -> Any:
+            wide = values if hex else [self._wide(value) for value in values]
+            return method(builder, prefix, hex, wide, *rest)
+
+        return show
 
     def _cast(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)

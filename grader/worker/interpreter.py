@@ -3,24 +3,41 @@
 Mended, so that a kernel that is right on a GPU is right here: bf16 (see ``bf16``); ``autotune``,
 which wants a GPU to time on; a grid given as a list; Python's ``min`` and ``max`` of blocks, which
 took one operand for all lanes; numpy's warnings about lanes that a mask hides; in Triton 3.6 with a
-recent numpy, loops to a bound that is an argument. ``docs/triton-interpreter.md`` lists what is
-still different. What it does again and again is done once, which halves its time.
+recent numpy, loops to a bound that is an argument; functions of libdevice, which did nothing.
+``docs/triton-interpreter.md`` lists what is still different. What it does again and again is done
+once, which halves its time.
 """
 
 import builtins
 import dataclasses
 import functools
 import importlib
+import math
 import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
 from grader.worker import bf16
+
+# Functions of libdevice that numpy has too: those that kernels of a norm or an activation call.
+NUMPYS = (
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log1p", "log2"),
+    *("log10", "sqrt", "cbrt", "rint", "trunc", "floor", "ceil", "abs", "hypot", "copysign"),
+)
+LIBDEVICE: dict[str, Callable[..., Any]] = {
+    **{name: getattr(np, name) for name in NUMPYS},
+    "pow": np.power,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "div_rn": np.divide,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+}
+PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")  # of ``tl.dot``, as on an NVIDIA GPU
 
 
 def prepare(device: str) -> None:
@@ -48,11 +65,19 @@ def mend() -> None:
     once = _Once(interpreter._patch_lang, interpreter._LangPatchScope, (tl, tl.core))
     interpreter._patch_lang = once.patch
     executor.__call__ = _unobserved(once.launching(executor.__call__))
-    interpreter._patch_lang_tensor = _with_index(interpreter._patch_lang_tensor)
+    interpreter._patch_lang_tensor = _for_python(interpreter._patch_lang_tensor)
     interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
     # It would compute every sum of integers thrice, to assert what it asserts in debug mode only.
     builder = interpreter.interpreter_builder
-    builder.options = dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug)
+    builder.options = dataclasses.replace(
+        builder.options,
+        sanitize_overflow=builder.options.debug,
+        allowed_dot_input_precisions=PRECISIONS,
+    )
+    libdevice: Any = importlib.import_module("triton.language.extra.libdevice")
+    for name, empty in [*vars(libdevice).items()]:
+        if callable(empty):
+            setattr(libdevice, name, _of_numpy(name, interpreter.TensorHandle, tl))
     # The interpreter gives the names of its module to the kernels.
     interpreter.min = _lanewise("min", "minimum", tl)
     interpreter.max = _lanewise("max", "maximum", tl)
@@ -181,12 +206,34 @@ def _known_shape(method: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-def _with_index(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+def _for_python(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     def patch_tensor(tensor: Any, scope: Any) -> None:
         patch(tensor, scope)
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+        scope.set_attr(tensor, "__str__", lambda self: str(bf16.shown(self.handle)))
+        scope.set_attr(tensor, "__repr__", lambda self: repr(bf16.shown(self.handle)))
 
     return patch_tensor
+
+
+def _of_numpy(name: str, handle: Any, tl: Any) -> Callable[..., Any]:
+    """Return a function of libdevice as numpy computes it, or one that says it cannot."""
+
+    def call(*args: Any) -> Any:
+        blocks = [arg for arg in args if isinstance(arg, tl.tensor)]
+        if name not in LIBDEVICE:
+            raise NotImplementedError(f"libdevice.{name} runs on a GPU only")
+        if any(block.dtype not in (tl.float32, tl.float64) for block in blocks):
+            raise ValueError(
+                f"libdevice.{name} takes float32 or float64: cast with .to(tl.float32)"
+            )
+        values = [arg.handle.data if isinstance(arg, tl.tensor) else arg for arg in args]
+        kind = max((block.dtype for block in blocks), key=lambda dtype: dtype.primitive_bitwidth)
+        data = LIBDEVICE[name](*values).astype(f"float{kind.primitive_bitwidth}")
+        shape = np.broadcast_shapes(*(tuple(map(int, block.shape)) for block in blocks))
+        return tl.tensor(handle(data, kind), tl.block_type(kind, [*shape]) if shape else kind)
+
+    return call
 
 
 def _lanewise(name: str, operation: str, tl: Any) -> Callable[..., Any]:

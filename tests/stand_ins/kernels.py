@@ -4,6 +4,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -137,6 +138,56 @@ def softmax(x: Tensor) -> Tensor:
     y = torch.empty_like(x)
     softmax_kernel[[x.shape[0]]](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
     return y
+
+
+@triton.jit
+def library_kernel(x, y, WHICH: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    if WHICH == "tanh":
+        c = libdevice.tanh(a)
+    elif WHICH == "rsqrt":
+        c = libdevice.rsqrt(a * a + 1)
+    elif WHICH == "erf":
+        c = libdevice.erf(a)
+    elif WHICH == "pow":
+        c = libdevice.pow(a * a + 1, 1.5)
+    elif WHICH == "scalar":
+        c = libdevice.exp(tl.max(a, 0)) + tl.zeros((BLOCK,), tl.float32)
+    else:
+        c = libdevice.j0(a)
+    tl.store(y + i, c)
+
+
+def library(x: Tensor, which: str) -> Tensor:
+    y = torch.empty_like(x)
+    library_kernel[(1,)](x, y, WHICH=which, BLOCK=x.numel())
+    return y
+
+
+@triton.jit
+def square_kernel(x, y, PRECISION: tl.constexpr):
+    i, k = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    a = tl.load(x + i * 16 + k)
+    tl.store(y + i * 16 + k, tl.dot(a, a, input_precision=PRECISION))
+
+
+def square(x: Tensor, precision: str) -> Tensor:
+    """Return x @ x of 16 x 16."""
+    y = torch.empty_like(x)
+    square_kernel[(1,)](x, y, PRECISION=precision)
+    return y
+
+
+@triton.jit
+def printing_kernel(x, BLOCK: tl.constexpr):
+    value = tl.load(x + tl.arange(0, BLOCK))
+    print("print", value)
+    tl.device_print("device_print", value)
+
+
+def printing(x: Tensor) -> None:
+    printing_kernel[(1,)](x, BLOCK=x.numel())
 
 
 CONFIGS = [triton.Config({"BLOCK": size}, num_warps=2) for size in (32, 64)]

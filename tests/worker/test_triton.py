@@ -154,6 +154,46 @@ def test_descriptors_cut_tiles_at_the_edge(student: Student, kind: torch.dtype) 
     assert same(student.tiles(x), x * 2)
 
 
+LIBRARY = {
+    "tanh": torch.tanh,
+    "rsqrt": lambda x: (x * x + 1).rsqrt(),
+    "erf": torch.erf,
+    "pow": lambda x: (x * x + 1) ** 1.5,
+    "scalar": lambda x: x.max().exp().expand(len(x)),
+}
+
+
+@pytest.mark.parametrize("which", LIBRARY)
+def test_libdevice_computes(student: Student, which: str) -> None:
+    x = normal(64)
+
+    torch.testing.assert_close(student.library(x, which), LIBRARY[which](x))
+
+
+def test_libdevice_says_what_it_cannot(device: str, student: Student) -> None:
+    if device == "cpu":
+        with pytest.raises(StudentError, match=r"libdevice\.j0 runs on a GPU only"):
+            student.library(normal(64), "j0")
+        with pytest.raises(StudentError, match=r"cast with \.to\(tl\.float32\)"):
+            student.library(normal(64, dtype=BF16), "tanh")
+
+
+@pytest.mark.parametrize("precision", ["ieee", "tf32x3", "bf16x3", "bf16x6"])
+def test_dot_takes_every_precision(student: Student, precision: str) -> None:
+    x = normal(16, 16)
+
+    torch.testing.assert_close(student.square(x, precision), x @ x, rtol=1e-3, atol=1e-3)
+
+
+def test_prints_show_numbers(device: str, student: Student) -> None:
+    student.printed_()
+    student.printing(torch.tensor([1.5, -2.0], dtype=BF16))
+
+    if device == "cpu":
+        lines = ["print [ 1.5 -2. ]", "(0, 0, 0)  device_print:  [ 1.5 -2. ]"]
+        assert student.printed_().splitlines() == lines
+
+
 def test_hidden_lanes_warn_of_nothing(student: Student) -> None:
     x = normal(3, 5)
     student.printed_()
