@@ -5,7 +5,7 @@ In a public test as one could type them; of a hidden one only what kind of input
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -26,7 +26,7 @@ _NUMBERS = (bool, int, float, complex, type(None))
 
 
 @contextmanager
-def revealing(revealed: bool) -> Iterator[None]:
+def revealing(revealed: bool) -> Generator[None, None, None]:
     """Show values whole inside, or only where they are wrong."""
     token = _REVEALED.set(revealed)
     try:

@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -56,7 +56,7 @@ def make_console(stream: TextIO) -> Console:
     # Whoever reads a pipe or a file wraps lines as they like.
     piped = not stream.isatty() and "COLUMNS" not in os.environ
     return Console(
-        file=_Trimmed(stream) if piped else stream,
+        file=cast(TextIO, _Trimmed(stream)) if piped else stream,
         markup=False,
         emoji=False,
         highlight=False,
