@@ -68,7 +68,7 @@ def pseudocode_tests(lab: Lab) -> tuple[Expected, ...]:
 
 
 def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
-    """Grade the sections; a submission of one Python file has none and is not graded."""
+    """Grade the sections; one Python file without PSEUDOCODE.md has none and is not graded."""
     if submission.single_file:
         results = [
             TestResult(test.id, PSEUDOCODE, SUITE, Verdict.NOT_GRADED, SINGLE)
@@ -152,13 +152,13 @@ def _problem(task: Task, section: Section, prompt: str, sources: _Sources) -> st
     if not found:
         return f"the section `## {task.id}` is empty: answer below the prompt, one step a line"
     return (
-        _pasted(section.lines, prompts, sources)
+        _pasted(task, section.lines, prompts, sources)
         or _too_little(task, found)
         or _unsaid(task, found, prompt)
     )
 
 
-def _pasted(lines: Sequence[str], prompts: str, sources: _Sources) -> str:
+def _pasted(task: Task, lines: Sequence[str], prompts: str, sources: _Sources) -> str:
     """Say what a section was pasted from, "" if from nothing."""
     if shared(lines, sources.code) > MOST_SHARED:
         return "this is mostly the Python of your submission: say in words what happens"
@@ -168,17 +168,20 @@ def _pasted(lines: Sequence[str], prompts: str, sources: _Sources) -> str:
         return "this is mostly Python: say in words what happens"
     text = "\n".join(map(bare, lines))
     own = quotable(prompts, PROMPT_GRAM)
-    if quoted(text, own, PROMPT_GRAM) > MOST_SHARED or _words_of(text, prompts) > MOST_ASKED:
+    if (
+        quoted(text, own, PROMPT_GRAM) > MOST_SHARED
+        or _asked(text, prompts, task.names) > MOST_ASKED
+    ):
         return "this is mostly the text of the prompt: answer it in your own words"
     if quoted(text, sources.given) > MOST_SHARED:
         return "this is mostly the text of the handout: say it in your own words"
     return ""
 
 
-def _words_of(text: str, prompts: str) -> float:
-    """Give the share, 0 to 1, of a text's vocabulary that the prompt has too."""
-    own = vocabulary([text], ())
-    return len(own & vocabulary([prompts], ())) / len(own) if own else 0.0
+def _asked(text: str, prompts: str, names: Sequence[str]) -> float:
+    """Give the share, 0 to 1, of a text's vocabulary that the prompts have too."""
+    own = vocabulary([text], names)
+    return len(own & vocabulary([prompts], names)) / len(own) if own else 0.0
 
 
 def _too_little(task: Task, found: list[str]) -> str:

@@ -8,28 +8,28 @@ from collections.abc import Iterable, Sequence
 
 from grader.reading.pasted import bare, words
 
-WORDS = 2  # distinct words that a step has on average, beside the names asked for
+WORDS = 1.5  # distinct words that a step has on average, beside the names asked for
 
 _ASKS_INVARIANT = re.compile(r"\binvariant(?:\s+to\s+state)?\s*:", re.IGNORECASE)
 _OPERATOR = re.compile(r"<-|->|=>|[=+*/^<>@≤≥·\u00d7÷√∑Σ\u2212←→]")
 _SILENT = frozenset(
-    "a an and any are argument arguments as at be been by called do does done each following for "
+    "a an and any are argument arguments as at be been by called do does done following for "
     "from get gets has have he her here i if in input inputs into is it its let list mention "
     "mentioned mentions must name named names need needed needs next of on or our out output "
-    "outputs param parameter parameters s scalar she so some step steps take takes tensor tensors "
+    "outputs param parameter parameters s scalar she so some step steps tensor tensors "
     "that the their them then there these they this those to todo too uses use used using variable "
     "variables vector vectors very via was we were which with you your".split()
 )
 _HOLDS = re.compile(
-    r"""\b(?:invariants? | always | never | ever | every\w* | each | all | both | any | anything
-    | no | none | nobody | nothing | neither | not | cannot | without
-    | same | equal(?:s|ly)? | identical\w* | alike | exactly | precisely | constant\w* | one | once
-    | only | alone | still | unchanged | untouched | unaltered | intact | fixed | unaffected
-    | invariably | stays? | stayed | remains? | remained | keeps? | kept | holds? | held
-    | preserve[sd]? | conserve[sd]? | guarantee[sd]? | maintain(?:s|ed)? | must | throughout
-    | forever | whatever | whichever | whenever | wherever | however | regardless | independent\w*
-    | at\s+most | at\s+least | up\s+to | sums?\s+to | adds?\s+up | no\s+matter
-    | at\s+any\s+time | before\s+and\s+after | (?:after|before|between)\s+(?:\w+\s+)?steps? | true
+    r"""\b(?:invariants? | invariably | always | never | ever | forever | throughout | still
+    | constant\w* | every\w* | each | all | both | any\w* | no | none | nobody | nothing
+    | neither | cannot | must | same | equal(?:s|ly)? | identical\w* | alike | shared? | shares
+    | exactly | precisely | only | unchanged | untouched | unaltered | unaffected | intact | fixed
+    | stays? | stayed | remains? | remained | holds? | held
+    | preserve[sd]? | conserve[sd]? | guarantee[sd]? | maintain(?:s|ed)?
+    | whatever | whichever | whenever | wherever | however | regardless | independent\w*
+    | at\s+most | at\s+least | up\s+to | sums?\s+to | adds?\s+up
+    | before\s+and\s+after | (?:after|before|between)\s+(?:\w+\s+)?steps?
     )\b | [∀≡≤≥] | == | <= | >=""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -70,8 +70,9 @@ def vocabulary(lines: Iterable[str], names: Sequence[str]) -> frozenset[str]:
 
 
 def mentions(line: str, name: str) -> bool:
-    """True if a line has a name as a whole word, in capitals or not."""
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line, re.IGNORECASE) is not None
+    """True if a line has a name as a whole word, in capitals or not, in LaTeX with an index."""
+    pattern = rf"(?<!\w){re.escape(name)}(?:_[a-z0-9])?(?!\w)"
+    return re.search(pattern, line.replace("\\_", "_"), re.IGNORECASE) is not None
 
 
 def asks_invariant(prompt: str) -> bool:
