@@ -41,6 +41,7 @@ _MATHS = frozenset(
     "mean median min mod norm prod relu round rsqrt sigmoid sign silu sin softmax sqrt std sum "
     "tan tanh topk trunc var variance".split()
 )
+_SIGNS = frozenset(". : def class return for while import raise with lambda self".split())
 _ONLY_CODE = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Return, ast.Import, ast.ImportFrom),
     *(ast.Attribute, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
@@ -114,8 +115,14 @@ def shared(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
     return max(covered(_TEXT.findall(text), code), covered(python_tokens(text), code))
 
 
+def nameless_grams(source: str) -> frozenset[tuple[str, ...]]:
+    """Give a program's runs of ``NAMELESS_GRAM`` tokens, but for those a formula has too."""
+    runs = grams(nameless(python_tokens(source)), NAMELESS_GRAM)
+    return frozenset(run for run in runs if not _SIGNS.isdisjoint(run))
+
+
 def shared_nameless(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
-    """Give what ``shared`` gives where every name is the same; runs are of ``NAMELESS_GRAM``."""
+    """Give what ``shared`` gives where names do not count; ``code`` is of ``nameless_grams``."""
     text = "\n".join(_MARKER.sub("", line, count=1) for line in lines)
     return covered(nameless(python_tokens(text)), code, NAMELESS_GRAM)
 

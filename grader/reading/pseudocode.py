@@ -17,11 +17,10 @@ from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
 from grader.reading.given import stub_text
 from grader.reading.pasted import (
-    NAMELESS_GRAM,
     PROMPT_GRAM,
     bare,
     grams,
-    nameless,
+    nameless_grams,
     python_share,
     python_tokens,
     quotable,
@@ -136,11 +135,11 @@ class _Sources:
 
 
 def _sources(lab: Lab, submission: Submission, prompts: dict[str, Section]) -> _Sources:
-    tokens = python_tokens(submission.code.decode("utf-8", errors="replace"))
+    code = submission.code.decode("utf-8", errors="replace")
     given = (_read(lab.handout), stub_text(_read(lab.stub)), *(p.prompt for p in prompts.values()))
     return _Sources(
-        grams(tokens),
-        grams(nameless(tokens), NAMELESS_GRAM),
+        grams(python_tokens(code)),
+        nameless_grams(code),
         frozenset[tuple[str, ...]]().union(*map(quotable, given)),
     )
 

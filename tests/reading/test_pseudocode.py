@@ -285,6 +285,48 @@ def test_the_model_code_pasted_into_any_section_fails(lab: Lab) -> None:
         assert messages[f"pseudocode[{task.id}]"].startswith("this is mostly the Python"), task.id
 
 
+class Renamed(ast.NodeTransformer):
+    """Gives the variables of a program other names."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self.names.setdefault(node.id, f"other{len(self.names)}"), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(self.names.setdefault(node.arg, f"other{len(self.names)}"), node.annotation)
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_model_code_with_other_names_fails_in_any_section(lab: Lab) -> None:
+    code = (lab.solutions / lab.code_name).read_text()
+    for task in lab.tasks:
+        if task.id == PSEUDOCODE:
+            continue
+        found = [n for n in ast.parse(code).body if getattr(n, "name", "") in task.functions]
+        pasted = "\n".join(ast.unparse(Renamed().visit(node)) for node in found)
+        named = "\n".join(f"- every {name} counts" for name in task.names)
+
+        for against in (code, CODE):  # the own program, and one that the code is not from
+            results = grade_pseudocode(
+                lab, submit(f"## {task.id}\n{pasted}\n{named}\n", against)
+            ).results
+            messages = {result.id: result.message for result in results}
+            assert "Python" in messages[f"pseudocode[{task.id}]"], task.id
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_words_of_a_lab_are_no_answer_to_its_prompts(lab: Lab) -> None:
+    prompts = lab.pseudocode.read_text().replace("> ", "")
+    handout = lab.handout.read_text().replace("## ", "")
+    given_words = [f"## {task.id}\n{handout}\n" for task in lab.tasks]
+    for text in (prompts, "".join(given_words)):
+        results = grade_pseudocode(lab, submit(text)).results
+        passed = {result.id for result in results if result.verdict == "passed"}
+        assert passed <= {"pseudocode[file]"}
+
+
 @settings(max_examples=100, deadline=None)
 @given(text=st.binary(max_size=300), lines=st.lists(st.sampled_from(answer(NORM).splitlines())))
 def test_any_bytes_get_a_verdict(
@@ -400,6 +442,18 @@ HONEST = {
 @pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
 def test_honest_steps_of_many_kinds_pass(asking: Lab, text: str) -> None:
     assert verdict(asking, text) == ""
+
+
+def test_a_formula_that_the_code_has_too_is_no_copy(asking: Lab) -> None:
+    code = "def turn(a, b, w):\n    u = a * cos(w) - b * sin(w)\n    v = b * cos(w) + a * sin(w)\n"
+    text = (
+        "p = x * cos(eps) - y * sin(eps)\nq = y * cos(eps) + x * sin(eps)\n"
+        "the length of each pair stays\nscale both by weight\n"
+    )
+
+    results = grade_pseudocode(asking, submit(f"## norm\n{text}", code)).results
+
+    assert [result.message for result in results] == ["", ""]
 
 
 OTHERS_PYTHON = {
