@@ -73,6 +73,7 @@ class Task:
     requires: tuple[str, ...] = ()
     steps: int = 1
     names: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()  # of the pseudocode: first mentions come one after another
     ladders: tuple[Ladder, ...] = ()  # of a speed task, which runs on a GPU only
     contracts: tuple[Contract, ...] = ()
 
@@ -291,10 +292,13 @@ def _task(table: Table) -> Task:
         requires=table.texts("requires", ()),
         steps=table.whole("steps", 1),
         names=table.texts("names", ()),
+        order=table.texts("order", ()),
         ladders=tuple(read_ladder(ladder) for ladder in table.tables("tiers", ())),
         contracts=tuple(_contract(entry) for entry in table.tables("contracts", ())),
     )
     table.finish()
+    if len(task.order) == 1:
+        raise table.error("order", "needs two words or more")
     for name in repeated(task.ladders):
         raise table.error("tiers", f"the name {name!r} occurs twice")
     if _TASK_ID.fullmatch(task.id) is None:

@@ -32,7 +32,7 @@ class Submission:
     folder: Path
     code_name: str  # "llama.py"
     source: Path  # the folder or file that it was taken from
-    single_file: bool  # one Python file was given: the pseudocode cannot be graded
+    single_file: bool  # one Python file and no PSEUDOCODE.md beside it: that cannot be graded
 
     @property
     def code(self) -> bytes:
@@ -59,18 +59,17 @@ def collect(lab: Lab, source: Path | None, into: Path) -> Submission:
     """Copy a submission to ``into``, which must be empty or absent.
 
     ``source`` is a lab folder, a tree that holds ``NN_topic/`` (also under ``labs/``), or one
-    Python file of any name; None is the lab's own folder. Raises ``UsageError``.
+    Python file of any name, with the PSEUDOCODE.md that lies beside it, if one does; None is the
+    lab's own folder. Raises ``UsageError``.
     """
     source = lab.folder if source is None else source
     try:
         mode = source.stat().st_mode
     except (OSError, ValueError):
         raise UsageError(f"{shown(source)} does not exist", _wanted(lab)) from None
-    single = not stat.S_ISDIR(mode)
-    if single:
-        taken, files = source, _read_single(lab, source)
-    else:
-        taken, files = _read_tree(lab, source)
+    is_file = not stat.S_ISDIR(mode)
+    taken, files = (source, _read_single(lab, source)) if is_file else _read_tree(lab, source)
+    single = is_file and PSEUDOCODE_NAME not in files
     _write(into, files)
     return Submission(files, fingerprint(files), into, lab.code_name, taken, single)
 
@@ -100,7 +99,9 @@ def _read_single(lab: Lab, source: Path) -> dict[str, bytes]:
     content = _read(None, os.fspath(source), shown(source))
     if content is None:
         raise UsageError(f"{shown(source)} does not exist", _wanted(lab))
-    return {lab.code_name: content}
+    beside = source.parent / PSEUDOCODE_NAME
+    text = _read(None, os.fspath(beside), shown(beside))
+    return {lab.code_name: content} | ({} if text is None else {PSEUDOCODE_NAME: text})
 
 
 def _read_tree(lab: Lab, source: Path) -> tuple[Path, dict[str, bytes]]:

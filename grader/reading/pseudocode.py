@@ -1,39 +1,55 @@
 """Grade PSEUDOCODE.md: one test for each section, by counts that an instructor can overrule.
 
-A section earns its share when it is filled in words of the student's own, has the steps and names
-the lab asks for, and is not the submitted Python pasted in. The text may be anything at all.
+A section earns its share when it is filled in words of the student's own, has the steps, names and
+invariant that the lab asks for, and is not pasted: neither Python nor the lab's own sentences.
+Whether the steps are true is for a person to say. The text may be anything at all.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from grader.labs.lab import PSEUDOCODE, Lab, Task
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
+from grader.reading.given import stub_text
+from grader.reading.pasted import (
+    PROMPT_GRAM,
+    bare,
+    grams,
+    nameless_grams,
+    python_share,
+    python_tokens,
+    quotable,
+    quoted,
+    shared,
+    shared_nameless,
+)
+from grader.reading.steps import (
+    WORDS,
+    asks_invariant,
+    mentions,
+    out_of_order,
+    states_invariant,
+    steps,
+    telling,
+    vocabulary,
+)
 
 SUITE = "pseudocode"
 GATE = "pseudocode[file]"
 SINGLE = "one Python file was given, without PSEUDOCODE.md"
-GRAM = 5  # tokens in a row that the code has too
-MOST_SHARED = 0.5  # share of a section's tokens that may lie in such runs
+MOST_SHARED = 0.5  # share of a section's tokens or words that may be pasted from one place
+MOST_ASKED = 0.85  # share of a section's vocabulary that may be the prompt's
 MISSING = "PSEUDOCODE.md is missing: copy it from the lab's folder and answer its prompts"
 MOST_TEXT = 100_000  # characters; an honest file has a twentieth of it
 KEPT_TEXT = 20_000  # characters of the text in the report
 
 _HEADING = re.compile(r"#{1,6}[ \t]+`?([A-Za-z_]\w*)`?")
-_MARKER = re.compile(r"\A\s*(?:[-*+•]|\(?\d+(?:\.\d+)*[.):]?|[a-z][.)])(?:\s+|$)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_WORD = re.compile(r"\w+")
-# Comments and strings are left out: who writes the pseudocode into the docstring copies no Python.
-_PYTHON = re.compile(
-    r"""(?P<skip>\#[^\n]*|'{3}.*?(?:'{3}|\Z)|"{3}.*?(?:"{3}|\Z)|'(?:\\.|[^'\\\n])*'?|"(?:\\.|[^"\\\n])*"?)"""
-    r"|\w+|[^\w\s]",
-    re.DOTALL,
-)
-_TEXT = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +67,7 @@ def pseudocode_tests(lab: Lab) -> tuple[Expected, ...]:
 
 
 def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
-    """Grade the sections; a submission of one Python file has none and is not graded."""
+    """Grade the sections; one Python file without PSEUDOCODE.md has none and is not graded."""
     if submission.single_file:
         results = [
             TestResult(test.id, PSEUDOCODE, SUITE, Verdict.NOT_GRADED, SINGLE)
@@ -65,11 +81,12 @@ def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
         # Lines are looked for in prompts, runs in code: a million characters would take a minute.
         much = f"PSEUDOCODE.md has more than {MOST_TEXT:,} characters: a step is one short line"
         return PseudocodeGrade(_all_failed(lab, much), _kept(submission.pseudocode, text))
-    prompts = sections(lab, _read_prompts(lab))
+    prompts = sections(lab, _read(lab.pseudocode))
     own = sections(lab, text)
-    code = grams(python_tokens(submission.code.decode("utf-8", errors="replace")))
+    sources = _sources(lab, submission, prompts)
     problems = {
-        task.id: _problem(task, own[task.id], prompts[task.id].prompt, code) for task in _tasks(lab)
+        task.id: _problem(task, own[task.id], prompts[task.id].prompt, sources)
+        for task in _tasks(lab)
     }
     return PseudocodeGrade(_results(lab, own, problems), _kept(submission.pseudocode, text))
 
@@ -108,61 +125,82 @@ def sections(lab: Lab, text: str) -> dict[str, Section]:
     return {id_: Section("\n".join(prompts[id_]), tuple(lines[id_])) for id_ in ids}
 
 
-def steps(lines: Iterable[str], prompt: str) -> list[str]:
-    """Keep the lines that say something: two words at least, once, and not out of the prompt."""
-    asked = f" {' '.join(_words(prompt))} "
-    found: dict[str, str] = {}
-    for line in lines:
-        bare = _MARKER.sub("", line, count=1)
-        words = " ".join(_words(bare))
-        if " " in words and f" {words} " not in asked:
-            found.setdefault(words, bare.strip())
-    return list(found.values())
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Runs of what may have been pasted in, as ``grams`` gives them."""
+
+    code: frozenset[tuple[str, ...]]
+    nameless: frozenset[tuple[str, ...]]
+    given: frozenset[tuple[str, ...]]  # the handout, the stub's docstrings, the prompts
 
 
-def python_tokens(source: str) -> list[str]:
-    """Split Python into tokens, without comments and strings; any text will do."""
-    return [found[0] for found in _PYTHON.finditer(source) if found["skip"] is None]
+def _sources(lab: Lab, submission: Submission, prompts: dict[str, Section]) -> _Sources:
+    code = submission.code.decode("utf-8", errors="replace")
+    given = (_read(lab.handout), stub_text(_read(lab.stub)), *(p.prompt for p in prompts.values()))
+    return _Sources(
+        grams(python_tokens(code)),
+        nameless_grams(code),
+        frozenset[tuple[str, ...]]().union(*map(quotable, given)),
+    )
 
 
-def grams(tokens: list[str]) -> frozenset[tuple[str, ...]]:
-    """Give all runs of ``GRAM`` tokens."""
-    return frozenset(tuple(tokens[at : at + GRAM]) for at in range(len(tokens) - GRAM + 1))
-
-
-def shared(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
-    """Give the share of tokens, 0 to 1, that lie in a run which the code has too.
-
-    Read as words and as Python, the larger counts: comments in pasted code must not dilute it.
-    """
-    text = "\n".join(_MARKER.sub("", line, count=1) for line in lines)
-    return max(_covered(_TEXT.findall(text), code), _covered(python_tokens(text), code))
-
-
-def _covered(tokens: list[str], code: frozenset[tuple[str, ...]]) -> float:
-    covered = [False] * len(tokens)
-    for at in range(len(tokens) - GRAM + 1):
-        if tuple(tokens[at : at + GRAM]) in code:
-            covered[at : at + GRAM] = [True] * GRAM
-    return sum(covered) / len(tokens) if tokens else 0.0
-
-
-def _problem(task: Task, section: Section, prompt: str, code: frozenset[tuple[str, ...]]) -> str:
+def _problem(task: Task, section: Section, prompt: str, sources: _Sources) -> str:
     """Say what is wrong with a section, "" if nothing is."""
-    found = steps(section.lines, f"{prompt} \n {section.prompt}")
+    prompts = f"{prompt} \n {section.prompt}"
+    found = steps(section.lines, prompts)
     if not found:
         return f"the section `## {task.id}` is empty: answer below the prompt, one step a line"
-    if shared(section.lines, code) > MOST_SHARED:
+    return (
+        _pasted(task, section.lines, prompts, sources)
+        or _too_little(task, found)
+        or _unsaid(task, found, prompt)
+    )
+
+
+def _pasted(task: Task, lines: Sequence[str], prompts: str, sources: _Sources) -> str:
+    """Say what a section was pasted from, "" if from nothing."""
+    if shared(lines, sources.code) > MOST_SHARED:
         return "this is mostly the Python of your submission: say in words what happens"
-    if len(found) < task.steps:
-        return f"{len(found)} steps, at least {task.steps} are asked for, one a line"
-    missing = [name for name in task.names if not _mentions(found, name)]
-    return f"does not mention {', '.join(missing)}" if missing else ""
+    if shared_nameless(lines, sources.nameless) > MOST_SHARED:
+        return "this is your submission's Python with other names: say in words what happens"
+    if python_share(lines) > MOST_SHARED:
+        return "this is mostly Python: say in words what happens"
+    text = "\n".join(map(bare, lines))
+    own = quotable(prompts, PROMPT_GRAM)
+    if (
+        quoted(text, own, PROMPT_GRAM) > MOST_SHARED
+        or _asked(text, prompts, task.names) > MOST_ASKED
+    ):
+        return "this is mostly the text of the prompt: answer it in your own words"
+    if quoted(text, sources.given) > MOST_SHARED:
+        return "this is mostly the text of the handout: say it in your own words"
+    return ""
 
 
-def _mentions(lines: list[str], name: str) -> bool:
-    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-    return any(pattern.search(line) for line in lines)
+def _asked(text: str, prompts: str, names: Sequence[str]) -> float:
+    """Give the share, 0 to 1, of a text's vocabulary that the prompts have too."""
+    own = vocabulary([text], names)
+    return len(own & vocabulary([prompts], names)) / len(own) if own else 0.0
+
+
+def _too_little(task: Task, found: list[str]) -> str:
+    count = len(telling(found, task.names))
+    if count < task.steps:
+        more = "" if count == len(found) else "; a list of names is no step: say what happens"
+        said = "1 step" if count == 1 else f"{count} steps"
+        return f"{said}, at least {task.steps} are asked for, one a line{more}"
+    if len(vocabulary(found, task.names)) < WORDS * task.steps:
+        return "the steps say little beside the names asked for: say what happens to each"
+    return ""
+
+
+def _unsaid(task: Task, found: list[str], prompt: str) -> str:
+    missing = [name for name in task.names if not any(mentions(line, name) for line in found)]
+    if missing:
+        return f"does not mention {', '.join(missing)}"
+    if asks_invariant(prompt) and not states_invariant(found):
+        return "states no invariant: the prompt asks for one"
+    return out_of_order(found, task.order)
 
 
 def _results(lab: Lab, own: dict[str, Section], problems: dict[str, str]) -> tuple[TestResult, ...]:
@@ -181,11 +219,11 @@ def _result(test_id: str, problem: str) -> TestResult:
     return TestResult(test_id, PSEUDOCODE, SUITE, verdict, problem)
 
 
-def _read_prompts(lab: Lab) -> str:
+def _read(path: Path) -> str:
     try:
-        return lab.pseudocode.read_bytes().decode("utf-8", errors="replace")
+        return path.read_bytes().decode("utf-8", errors="replace")
     except OSError:
-        return ""  # `lab check` says so; the quotes of the student's own file serve instead
+        return ""  # `lab check` says so; where prompts are absent the student's quotes serve
 
 
 def _tasks(lab: Lab) -> list[Task]:
@@ -194,7 +232,3 @@ def _tasks(lab: Lab) -> list[Task]:
 
 def _id(task: Task) -> str:
     return f"{SUITE}[{task.id}]"
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())

@@ -36,6 +36,7 @@ functions = ["layer_norm"]
 hint = "Think."
 steps = 3
 names = ["eps"]
+order = ["mean", "eps"]
 
 [[tasks]]
 id = "pseudocode"
@@ -72,6 +73,8 @@ def test_every_key_arrives(root: Path) -> None:
     assert (lab.rules[1].package, lab.rules[1].only) == ("transformers", ("from_pretrained",))
     forward = lab.task("forward")
     assert (forward.points, forward.steps, forward.names) == (94.5, 3, ("eps",))
+    assert forward.order == ("mean", "eps")
+    assert lab.task("pseudocode").order == ()
     assert lab.task("pseudocode").requires == ("forward",)
 
 
@@ -146,6 +149,9 @@ def test_two_labs_of_one_number_are_refused(root: Path) -> None:
         ("points = 94.5", "points = true", "tasks[1].points: must be a number, not a boolean"),
         ("points = 94.5", "points = 90", "tasks.points: they add up to 95.5, not 100"),
         ('hint = "Think."', "", "tasks[1].hint: is missing"),
+        ('order = ["mean", "eps"]', 'order = ["mean"]', "tasks[1].order: needs two words or more"),
+        ('order = ["mean", "eps"]', 'order = "mean"', "tasks[1].order: must be a list of strings"),
+        ('order = ["mean", "eps"]', 'order = ["a", "a"]', "tasks[1].order: holds 'a' twice"),
         ("steps = 3", "step = 3", "tasks[1].step: is no key of this table"),
         ('id = "forward"', 'id = "For ward"', "tasks[1].id: 'For ward' is no lower-case"),
         ('id = "forward"', 'id = "pseudocode"', "tasks.id: 'pseudocode' occurs twice"),

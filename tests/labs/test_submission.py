@@ -89,6 +89,63 @@ def test_one_file_of_any_name_stands_for_the_code(lab: Lab, tmp_path: Path) -> N
     assert (got.single_file, got.has_pseudocode, got.pseudocode) == (True, False, None)
 
 
+def test_the_pseudocode_beside_one_file_is_taken_with_it(lab: Lab, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "student")
+    (folder / "second try.py").write_bytes(b"x = 1\n")
+    (folder / "test_llama.py").write_text("raise SystemExit")
+
+    got = take(lab, folder / "second try.py", tmp_path)
+
+    assert got.files == {"llama.py": b"x = 1\n", "PSEUDOCODE.md": TEXT}
+    assert (got.single_file, got.has_pseudocode, got.pseudocode) == (False, True, TEXT)
+    assert got.source == folder / "second try.py"
+    assert got.sha256 == fingerprint(got.files)
+
+
+def test_what_lies_beside_one_file_is_read_with_the_same_care(lab: Lab, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "student")
+    code, text = folder / "llama.py", folder / "PSEUDOCODE.md"
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    text.unlink()
+
+    text.symlink_to(secret)
+    assert refusal(lab, code, tmp_path).endswith("student/PSEUDOCODE.md is a link")
+    text.unlink()
+    text.symlink_to(folder / "dangling")
+    assert refusal(lab, code, tmp_path).endswith("student/PSEUDOCODE.md is a link")
+    text.unlink()
+    os.mkfifo(text)
+    assert refusal(lab, code, tmp_path).endswith("student/PSEUDOCODE.md is not a regular file")
+    text.unlink()
+    text.mkdir()
+    assert refusal(lab, code, tmp_path).endswith("student/PSEUDOCODE.md is a folder")
+    text.rmdir()
+    text.write_bytes(b"#" * (MAX_BYTES + 1))
+    assert refusal(lab, code, tmp_path).endswith("PSEUDOCODE.md is larger than 1024 KiB")
+    assert not (tmp_path / "clean").exists()
+
+
+def test_pseudocode_under_another_name_or_below_is_not_beside(lab: Lab, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "student")
+    (folder / "PSEUDOCODE.md").rename(folder / "pseudocode.txt")
+    fill(folder / "more")
+
+    got = take(lab, folder / "llama.py", tmp_path)
+
+    assert (list(got.files), got.single_file) == (["llama.py"], True)
+
+
+def test_one_file_in_the_working_folder_is_taken_with_what_lies_there(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(fill(tmp_path / "student"))
+
+    got = take(lab, Path("llama.py"), tmp_path)
+
+    assert got.pseudocode == TEXT
+
+
 def test_a_folder_without_pseudocode_is_no_single_file(lab: Lab, tmp_path: Path) -> None:
     folder = fill(tmp_path / "student")
     (folder / "PSEUDOCODE.md").unlink()

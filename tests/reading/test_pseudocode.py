@@ -1,6 +1,8 @@
 """PSEUDOCODE.md: what earns the points, what does not, and that any bytes are survived."""
 
 import ast
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,7 +176,7 @@ def test_missing_names_are_listed(lab: Lab) -> None:
     assert outcome(lab, answer(text)) == {"pseudocode[norm]": "does not mention eps, weight"}
 
 
-@pytest.mark.parametrize("name", ["`eps`", "EPS", "eps,", "(eps)", "x+eps"])
+@pytest.mark.parametrize("name", ["`eps`", "EPS", "eps,", "(eps)", "x+eps", "eps_0"])
 def test_names_are_found_in_any_dress(lab: Lab, name: str) -> None:
     assert outcome(lab, answer(NORM.replace("eps", name))) == {}
 
@@ -283,6 +285,48 @@ def test_the_model_code_pasted_into_any_section_fails(lab: Lab) -> None:
         assert messages[f"pseudocode[{task.id}]"].startswith("this is mostly the Python"), task.id
 
 
+class Renamed(ast.NodeTransformer):
+    """Gives the variables of a program other names."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self.names.setdefault(node.id, f"other{len(self.names)}"), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(self.names.setdefault(node.arg, f"other{len(self.names)}"), node.annotation)
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_model_code_with_other_names_fails_in_any_section(lab: Lab) -> None:
+    code = (lab.solutions / lab.code_name).read_text()
+    for task in lab.tasks:
+        if task.id == PSEUDOCODE:
+            continue
+        found = [n for n in ast.parse(code).body if getattr(n, "name", "") in task.functions]
+        pasted = "\n".join(ast.unparse(Renamed().visit(node)) for node in found)
+        named = "\n".join(f"- every {name} counts" for name in task.names)
+
+        for against in (code, CODE):  # the own program, and one that the code is not from
+            results = grade_pseudocode(
+                lab, submit(f"## {task.id}\n{pasted}\n{named}\n", against)
+            ).results
+            messages = {result.id: result.message for result in results}
+            assert "Python" in messages[f"pseudocode[{task.id}]"], task.id
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_words_of_a_lab_are_no_answer_to_its_prompts(lab: Lab) -> None:
+    prompts = lab.pseudocode.read_text().replace("> ", "")
+    handout = lab.handout.read_text().replace("## ", "")
+    given_words = [f"## {task.id}\n{handout}\n" for task in lab.tasks]
+    for text in (prompts, "".join(given_words)):
+        results = grade_pseudocode(lab, submit(text)).results
+        passed = {result.id for result in results if result.verdict == "passed"}
+        assert passed <= {"pseudocode[file]"}
+
+
 @settings(max_examples=100, deadline=None)
 @given(text=st.binary(max_size=300), lines=st.lists(st.sampled_from(answer(NORM).splitlines())))
 def test_any_bytes_get_a_verdict(
@@ -296,3 +340,340 @@ def test_any_bytes_get_a_verdict(
 
     assert len(graded.results) == 2
     assert {result.verdict for result in graded.results} <= {Verdict.PASSED, Verdict.FAILED}
+
+
+# -- pasted text, lists of names, invariants and orders ------------------------------------------
+
+HANDOUT = """# Lab 01
+
+## Task 1 · norm
+
+y = x / sqrt(mean(x²) + eps) · weight, along the last axis. Nothing is subtracted. Float16 ends at
+65504: the square of 256 is already infinite there. The root mean square of each row is found in
+float32 and every element is divided by it before the weight is applied.
+"""
+STUB = '''"""Lab 01."""
+
+
+def rms_norm(
+    x: Tensor,  # the rows, of any dtype and of any number of leading axes
+    weight: Tensor,
+    eps: float,
+) -> Tensor:
+    """Scale the last axis of x to a root mean square of one, then multiply by weight.
+
+    The small number eps keeps the division finite where a whole row consists of zeros alone.
+    """
+    raise NotImplementedError("norm: rms_norm")
+
+
+def mine(x):
+    """Widen the row to float32 first and take the mean of the squares of its elements."""
+    return x
+'''
+ASKING = """# Pseudocode
+
+## norm
+
+> Inputs: `x`, `weight` and `eps`. Say which quantity is computed from a row, where `eps` enters it,
+> when `weight` comes in, and in which precision each step runs. Invariant to state: what is the
+> root mean square of a row before the weight comes in?
+"""
+
+
+@pytest.fixture
+def asking(lab: Lab) -> Lab:
+    (lab.folder / "PSEUDOCODE.md").write_text(ASKING)
+    (lab.folder / "README.md").write_text(HANDOUT)
+    (lab.folder / "llama.py").write_text(STUB)
+    norm = Task("norm", "t", 95, "h", steps=3, names=("x", "weight", "eps"))
+    return replace(lab, tasks=(norm, Task("pseudocode", "t", 5, "h")))
+
+
+def verdict(lab: Lab, text: str) -> str:
+    """The message of the section, "" if it passed."""
+    return outcome(lab, f"{ASKING}\n{text}\n").get("pseudocode[norm]", "")
+
+
+HONEST = {
+    "terse": "widen x\nsquare, mean, plus eps, root\ndivide, then times weight\nalways float32",
+    "verbose": "First of all the row x is brought to float32, since a square may "
+    "overflow in half.\n"
+    "After that we look at all its entries, square them, and compute what they are on average.\n"
+    "To this average a tiny eps is added so that we never divide by zero for an empty signal.\n"
+    "We then take the square root and divide each entry by it.\n"
+    "As the last thing each entry is multiplied with its own weight and rounded back.",
+    "formulas among words": "work in float32 throughout\nm = sum(x * x) / E, for every row\n"
+    "r = 1 / sqrt(m + eps)\ny = x * r * weight\nround back once to the incoming dtype",
+    "bullet points": "* bring `x` to float32\n* average its squares and add `eps`\n"
+    "* divide by the root, so each row has size one\n* scale with `weight`",
+    "numbered": "1. bring `x` to float32\n2) average its squares, plus eps\n"
+    "3: divide by the root of that\n(4) times `weight`; the row's size never exceeds one before",
+    "LaTeX": "cast $x$ to float32 for every step\n"
+    r"$m = \frac{1}{E}\sum_i x_i^2$ is the average of the squares"
+    "\n"
+    r"$y_i = \frac{x_i}{\sqrt{m + \mathrm{eps}}} \cdot weight_i$ and a cast back",
+    "German decimals": "a row with 0,5 and 1,5 has the average square 1,25, plus eps 0,00001\n"
+    "its root is 1,118 and x gets divided by it, exactly once\nlast comes the weight, e.g. 0,25",
+    "a table": "| step | what happens |\n| --- | --- |\n| 1 | convert x to float32 |\n"
+    "| 2 | average the squares, add eps |\n| 3 | divide each entry by the root |\n"
+    "| 4 | multiply with weight |",
+    "terms of the handout": "- float16 overflows at 256 squared, so x goes to float32 before "
+    "anything\n"
+    "- the root mean square comes from the average of squares with eps under the root\n"
+    "- after the division a row has root mean square one, always (nearly, because of eps)\n"
+    "- weight is applied at the end",
+    "code mentioned": "call `x.float()` so that squares stay finite\n"
+    "average the squares along the last axis (`mean(-1, keepdim=True)`) and add eps\n"
+    "divide by the root, multiply with weight, every time in float32",
+    "one line of Python": "wide = x.float()\n"
+    "the average of its squares plus eps goes under a root\n"
+    "divide the wide row by that root, entry by entry\nweight scales every column at the end",
+    "headings": "### statistics\n- bring x to float32\n- average all squares, plus eps\n"
+    "### scaling\n- divide by the root\n- multiply with weight",
+    "loops": "for each row of x:\n    s <- average of the squares, in float32\n"
+    "    for each element of the row:\n        y = element / sqrt(s + eps)\n        y = y * weight",
+    "shapes": "x [B, T, E] to float32\n"
+    "stat [B, T, 1]: mean square, plus eps, one number for every row\n"
+    "out [B, T, E]: x over the root of stat, times weight [E]",
+}
+
+
+@pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
+def test_honest_steps_of_many_kinds_pass(asking: Lab, text: str) -> None:
+    assert verdict(asking, text) == ""
+
+
+def test_a_formula_that_the_code_has_too_is_no_copy(asking: Lab) -> None:
+    code = "def turn(a, b, w):\n    u = a * cos(w) - b * sin(w)\n    v = b * cos(w) + a * sin(w)\n"
+    text = (
+        "p = x * cos(eps) - y * sin(eps)\nq = y * cos(eps) + x * sin(eps)\n"
+        "the length of each pair stays\nscale both by weight\n"
+    )
+
+    results = grade_pseudocode(asking, submit(f"## norm\n{text}", code)).results
+
+    assert [result.message for result in results] == ["", ""]
+
+
+OTHERS_PYTHON = {
+    "renamed": "def f(a, g, e):\n    b = a.to(torch.float32)\n"
+    "    r = torch.rsqrt((b * b).mean(dim=-1, keepdim=True) + e)\n"
+    "    return (b * r).to(a.dtype) * g\n"
+    "# x, weight and eps",
+    "renamed over several lines": "def f(\n    a: Tensor,  # x\n    g: Tensor,  # weight\n"
+    "    e: float,  # eps\n) -> Tensor:\n    b = a.to(\n        torch.float32\n    )\n"
+    "    r = torch.rsqrt(\n        b.pow(2).mean(-1, keepdim=True) + e\n"
+    "    )\n    return b * r * g",
+    "a list": "- a = x.to(torch.float32)\n- b = a.square().mean(-1, keepdim=True)\n"
+    "- c = torch.sqrt(b + eps)\n- return (a / c).type_as(x) * weight",
+    "numbered in code marks": "1. `a = x.to(torch.float32)`\n"
+    "2. `b = a.square().mean(-1)[..., None]`\n"
+    "3. `c = torch.sqrt(b + eps)`\n4. `return a / c * weight`",
+    "a fence": "```python\na = x.double()\nn = np.linalg.norm(a, axis=-1)\n"
+    "y = a / np.sqrt(n ** 2 / a.shape[-1] + eps)\nout = weight * y.astype(x.dtype)\n```",
+    "loops": "for i in range(len(x)):\n    total = 0\n    for j in range(len(x[i])):\n"
+    "        total += pow(x[i][j], 2)\n    for j in range(len(x[i])):\n"
+    "        out[i][j] = scale(x[i][j], total, eps) * weight[j]",
+    "with words before": "then a = x.to(torch.float32)\n"
+    "next b = a.square().mean(-1, keepdim=True)\n"
+    "root: c = torch.sqrt(b + eps)\nfinally out = (a / c).type_as(x) * weight",
+    "a table": "| 1 | a = x.to(torch.float32) |\n| 2 | b = a.square().mean(-1, keepdim=True) |\n"
+    "| 3 | c = torch.sqrt(b + eps) |\n| 4 | out = weight * (a / c).type_as(x) |",
+    "under a docstring": '"""Always widen the row, find its size, then divide the row by it, and '
+    'weight it,\nand never forget that eps is there for the rows that are nothing but zeros."""\n'
+    "a = x.to(torch.float32)\nb = a.square().mean(-1, keepdim=True)\n"
+    "return a / torch.sqrt(b + eps) * weight",
+    "commented": "# widen the row, as squares of half precision overflow far too early\n"
+    "a = x.to(torch.float32)\n# find the mean of the squares and its root\n"
+    "b = a.square().mean(-1, keepdim=True)\n# divide by it and apply the weight\n"
+    "return a / torch.sqrt(b + eps) * weight",
+    "another program": "import numpy as np\nfrom math import sqrt\nclass Norm(Module):\n"
+    "    def __init__(self, weight, eps):\n        self.weight, self.eps = weight, eps\n"
+    "    def __call__(self, x):\n        return self.weight * x / sqrt(np.mean(x ** 2) + self.eps)",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS_PYTHON.values(), ids=OTHERS_PYTHON)
+def test_python_from_anywhere_earns_nothing(asking: Lab, text: str) -> None:
+    assert "Python" in verdict(asking, text)
+
+
+def test_the_submission_with_other_names_is_found_behind_words_too(asking: Lab) -> None:
+    renamed = body("rms_norm").split('"""')[2]
+    for old, new in (("wide", "a"), ("scale", "b"), ("x", "row"), ("weight", "g"), ("eps", "tiny")):
+        renamed = re.sub(rf"\b{old}\b", new, renamed)
+    text = "".join(f"- we do {line.strip()}\n" for line in renamed.splitlines() if "#" not in line)
+
+    assert verdict(asking, text + "- x weight eps").startswith("this is")
+
+
+LISTS = {
+    "lines": "x\nweight\neps",
+    "all in a line, thrice": "x, weight, eps\nweight, eps, x\neps, x, weight",
+    "and": "x and weight\nweight and eps\neps and x",
+    "uses": "uses x\nuses the weight\nthen it uses eps",
+    "inputs": "input x\ninput weight\nparameter eps",
+    "slashes": "x / weight\nweight / eps\neps / x",
+    "plus": "x + weight\nweight + eps\neps + x",
+    "as asked": "it has x\nit has weight\nit has eps",
+    "a table": "| x | weight |\n| weight | eps |\n| eps | x |",
+    "numbers": "1. x 1\n2. weight 2\n3. eps 3",
+    "one word again and again": "always x\nalways weight\nalways eps",
+    "letters": "x a b\nweight c d\neps e f",
+    "plural": "the weights\nweights and eps\nx weights",
+}
+
+
+@pytest.mark.parametrize("text", LISTS.values(), ids=LISTS)
+def test_a_list_of_names_is_no_step(asking: Lab, text: str) -> None:
+    message = verdict(asking, text)
+
+    empty = "the section `## norm` is empty"
+    little = "the steps say little beside the names"
+    assert message.startswith((empty, little)) or "at least 3 are asked for" in message
+
+
+def test_a_list_of_names_above_honest_steps_does_no_harm(asking: Lab) -> None:
+    assert verdict(asking, f"x, weight, eps\n{HONEST['bullet points']}") == ""
+
+
+OF_THE_LAB = {
+    "the docstring": "Scale the last axis of x to a root mean square of one,\n"
+    "then multiply by weight.\n"
+    "The small number eps keeps the division finite where a whole row consists of zeros alone.",
+    "in other lines": "- scale the last axis of x to a root\n"
+    "- mean square of one, then multiply by weight\n"
+    "- the small number eps keeps the division finite where a whole row consists of zeros alone",
+    "signature": "the rows, of any dtype and of any number\nof leading axes\n"
+    "the small number eps keeps the division finite\nweight x always",
+    "the handout": "Float16 ends at 65504: the square of 256 is already infinite there.\n"
+    "The root mean square of each row is found in float32\n"
+    "every element is divided by it before the weight is applied.\nx and eps always enter",
+    "numbers and signs changed": "float16 ends at 7! the square of 9 is already infinite there\n"
+    "THE ROOT MEAN SQUARE of each row, is found in float32 and\n"
+    "every element is divided by it before the weight is applied, x, eps",
+    "both": "Scale the last axis of x to a root mean square of one\n"
+    "The root mean square of each row is "
+    "found in float32\nThe small number eps keeps the division finite\nweight",
+}
+
+
+@pytest.mark.parametrize("text", OF_THE_LAB.values(), ids=OF_THE_LAB)
+def test_the_text_of_the_lab_earns_nothing(asking: Lab, text: str) -> None:
+    assert verdict(asking, text).startswith("this is mostly the text of the handout")
+
+
+OF_THE_PROMPT = {
+    "other order": "- where eps enters it, and which quantity is computed from a row\n"
+    "- in which precision each step runs, when weight comes in\n"
+    "- what is the root mean square of a row x before the weight comes in",
+    "as statements": "a quantity is computed from a row x\neps enters it\n"
+    "weight comes in, and each step runs in precision\nthe root mean square of a row comes before",
+    "shuffled": "row computed quantity which is a from\nenters eps where it\n"
+    "runs step each precision\n"
+    "comes weight x in when, root square mean before",
+}
+
+
+@pytest.mark.parametrize("text", OF_THE_PROMPT.values(), ids=OF_THE_PROMPT)
+def test_the_prompt_reordered_earns_nothing(asking: Lab, text: str) -> None:
+    assert verdict(asking, text).startswith("this is mostly the text of the prompt")
+
+
+def test_what_the_student_wrote_into_the_stub_is_no_text_of_the_lab(asking: Lab) -> None:
+    text = "widen the row to float32 first and take the mean of the squares of its elements\n"
+
+    assert verdict(asking, text + "add eps, divide x by the root\nevery time weight last") == ""
+
+
+@pytest.mark.parametrize(
+    "stub", ["def (", "\0", "(" * 9999, "x" * 300_000, "class A:\n  def f(s): 1"]
+)
+def test_a_stub_of_any_kind_is_survived(asking: Lab, stub: str) -> None:
+    asking.stub.write_text(stub)
+
+    assert verdict(asking, HONEST["terse"]) == ""
+
+
+STATED = [
+    *("invariant: a row has size one", "the size is always one", "no row ever grows"),
+    *("every row has size one", "each row comes out with size one", "the shape stays the same"),
+    *("the row count is unchanged", "the dtype remains float16", "that holds at any time"),
+    *("sizes are at most one", "rows == size one", "after step 2 rows have size one"),
+]
+UNSTATED = "widen x to float32\naverage the squares and add eps\ndivide by the root\ntimes weight"
+
+
+@pytest.mark.parametrize("line", STATED)
+def test_an_invariant_is_known_by_many_words(asking: Lab, line: str) -> None:
+    assert verdict(asking, UNSTATED) == "states no invariant: the prompt asks for one"
+    assert verdict(asking, f"{UNSTATED}\n{line}") == ""
+
+
+def test_no_invariant_is_wanted_where_the_prompt_asks_for_none(asking: Lab) -> None:
+    (asking.folder / "PSEUDOCODE.md").write_text("## norm\n\n> Say what happens to x.\n")
+
+    assert outcome(asking, f"## norm\n{UNSTATED}\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("take each row's max\nexp of x less the max\nadd eps and weight", ""),
+        ("TAKE the Maxes of every row\nexps of x minus those\nadd eps and weight", ""),
+        ("max first, every exp after\nadd eps to x\nmultiply with weight", ""),
+        ("shift x somehow\nadd eps to every entry\nmultiply with weight", ""),
+        ("maximise x expertly\nexp of every entry plus eps\nmultiply with weight", ""),
+        (
+            "exp of every x\nsubtract their max\nadd eps and weight",
+            "max comes before exp, but your first steps about them are "
+            '"subtract their max" and, before it, "exp of every x"',
+        ),
+    ],
+)
+def test_first_mentions_come_in_the_order_that_the_lab_gives(
+    asking: Lab, text: str, said: str
+) -> None:
+    norm = replace(asking.tasks[0], order=("max", "exp"))
+
+    assert verdict(replace(asking, tasks=(norm, asking.tasks[1])), text) == said
+
+
+HOSTILE = {
+    "brackets": "x = " + "(" * 390 + "\n",
+    "closed brackets": "x = " + "(" * 190 + ")" * 190 + "\n",
+    "minus signs": "x = " + "-" * 390 + "1\n",
+    "not": "x = " + "not " * 95 + "1\n",
+    "attributes": "x" + ".a" * 190 + "\n",
+    "calls": "f" + "()" * 190 + "\n",
+    "lambda": "x = " + "lambda: " * 45 + "1\n",
+    "open for ever": "f(\n",
+    "big number": "x = " + "9" * 390 + "\n",
+    "escapes": "x = '\\d'.a\n",
+    "nulls": "x = \0.a\n",
+    "surrogates": "x = \ud800.a\n",
+    "spaces": "a" + " " * 390 + "(\n",
+    "hashes": "a" + "  # " * 95 + "(\n",
+    "labels": "a " * 190 + "= f(x)\n",
+    "many short ones": "a.b\n",
+    "quotes": '"""\n',
+    "tables": "|" * 390 + "\n",
+    "invariants": "after " * 60 + "(\n",
+    "operators": "<-" * 190 + "\n",
+}
+
+
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_lines_get_a_verdict_soon(asking: Lab, line: str) -> None:
+    text = "## norm\n" + line * (99_000 // len(line))
+    started = time.monotonic()
+
+    graded = grade(asking, text.encode("utf-8", "surrogatepass"))
+
+    assert len(graded.results) == 2
+    assert time.monotonic() - started < 10
+
+
+def test_a_million_characters_fail_before_any_is_read(asking: Lab) -> None:
+    assert "more than 100,000 characters" in verdict(asking, "x = f(" * 170_000)
