@@ -20,6 +20,7 @@ import torch
 
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
+from grader.proxy.calls import Calls
 from grader.proxy.conversation import Proxy, Watched
 from grader.proxy.lent import Lent, Refusal
 from grader.proxy.readings import Count, Operators
@@ -123,6 +124,10 @@ class DirectStudent:
     def asked_(self) -> set[str]:
         """Return nothing: only ``lab check`` wants to know."""
         return set()
+
+    def calls_(self) -> Calls:
+        """Return no calls: nobody reads a message here."""
+        return Calls()
 
     def retire_(self) -> None:
         """Do nothing."""

@@ -30,6 +30,7 @@ import torch
 from grader.sandbox import gpu
 from grader.errors import CannotGrade, Mismatch, NotGraded
 from grader.labs.lab import load_lab
+from grader.proxy.calls import Calls
 from grader.judge.session import run_pytest
 
 class Student:
@@ -37,6 +38,7 @@ class Student:
     def begin_(self, *args): pass
     def printed_(self): return ""
     def asked_(self): return set()
+    def calls_(self): return Calls()
     def retire_(self): pass
     def close_(self): pass
 
@@ -103,7 +105,7 @@ def _graded(
         for event, data in events
         if event == "test"
     ]
-    scores = {task.id: task.score for task in score(LAB, expected, results) if task.graded}
+    scores = {task.id: task.score for task in score(LAB, expected, results).tasks if task.graded}
     return scores, {test.id: test.verdict.value for test in results}, expected
 
 
