@@ -22,6 +22,7 @@ from grader.suite import (
     assert_equal,
     assert_unmodified,
     check,
+    describe,
     expect,
     task,
 )
@@ -45,7 +46,7 @@ def padded(student: Any, prompts: list[list[int]], pad_id: int) -> Triple:
     return expect(student.left_pad(prompts, pad_id), Triple)
 
 
-@task("pad", gate=True)
+@task("pad", contract=1, gate=True)
 def test_prompts_end_in_the_last_column(student, draw):
     """left_pad puts pad_id on the left, each prompt at the right end; T is the longest prompt."""
     prompts = prompts_of(draw, (4, 1, 6, 3))
@@ -55,7 +56,7 @@ def test_prompts_end_in_the_last_column(student, draw):
     assert_equal(tokens, oracle.left_pad(prompts, 2)[0], "tokens")
 
 
-@task("pad", weight=2)
+@task("pad", contract=2)
 def test_positions_count_from_the_first_real_token(student, draw):
     """Positions are 0 at a row's first real token, grow by one from there, and are 0 in padding."""
     prompts = prompts_of(draw, (3, 7, 1, 5))
@@ -65,7 +66,7 @@ def test_positions_count_from_the_first_real_token(student, draw):
     assert_equal(positions, oracle.left_pad(prompts, 1)[1], "positions")
 
 
-@task("pad", weight=2)
+@task("pad", contract=3)
 def test_valid_marks_the_real_tokens(student, draw):
     """valid is a bool tensor, True exactly at the tokens of the prompts."""
     prompts = prompts_of(draw, (2, 5, 1, 8))
@@ -75,7 +76,7 @@ def test_valid_marks_the_real_tokens(student, draw):
     assert_equal(valid, oracle.left_pad(prompts, 1)[2], "valid")
 
 
-@task("pad", weight=2)
+@task("pad", contract=4)
 @pytest.mark.parametrize("pad_id", [0, 17], ids=["id zero", "another id"])
 def test_pad_id_inside_a_prompt_is_a_real_token(student, pad_id):
     """What is real follows from the lengths: pad_id may occur anywhere in a prompt."""
@@ -89,7 +90,7 @@ def test_pad_id_inside_a_prompt_is_a_real_token(student, pad_id):
         assert_equal(grid, want, f"{name}, with pad_id in the prompts,")
 
 
-@task("pad")
+@task("pad", contract=5)
 @pytest.mark.parametrize("lengths", [(1,), (5,), (4, 4, 4), (60, 1, 31, 2, 1)], ids=str)
 def test_batches_of_all_shapes(student, draw, lengths):
     """left_pad works for one prompt, for equal lengths and for lengths far apart."""
@@ -100,15 +101,15 @@ def test_batches_of_all_shapes(student, draw, lengths):
     assert_equal(got, oracle.left_pad(prompts, 2), "the triple (tokens, positions, valid)")
 
 
-@task("pad")
+@task("pad", contract=6)
 @pytest.mark.parametrize("prompts", [[[4, 8], [], [6]], [[]]], ids=["among others", "alone"])
 def test_left_pad_refuses_an_empty_prompt(student, prompts):
     """An empty prompt is a ValueError that names prompts."""
-    with student.raises(ValueError, naming="prompt"):
+    with student.raises(ValueError, naming="prompts"):
         student.left_pad(prompts, 2)
 
 
-@task("pad")
+@task("pad", contract=7)
 def test_left_pad_leaves_the_prompts_alone(student, draw):
     """The lists of the prompts are not modified."""
     prompts = student.watch(prompts_of(draw, (4, 1, 3)))
@@ -130,16 +131,16 @@ def masked(student: Any, valid: Tensor) -> Tensor:
     """Ask for the mask and check its form."""
     mask = expect(student.causal_mask(valid), Tensor, "the mask")
     batch, width = valid.shape
-    check(mask.dtype is torch.bool, "the mask should be bool")
     wanted = [batch, 1, width, width]
-    check(list(mask.shape) == wanted, f"the mask has shape {list(mask.shape)}, expected {wanted}")
+    right = mask.dtype is torch.bool and list(mask.shape) == wanted
+    check(right, f"the mask is {describe(mask)}, expected a bool tensor of shape {wanted}")
     return mask
 
 
 LEFT = grid("..xxxxx", "xxxxxxx", "......x", "....xxx")
 
 
-@task("mask", gate=True)
+@task("mask", contract=8, gate=True)
 def test_real_query_sees_the_real_keys_up_to_itself(student):
     """A real query may attend to the real keys at or before its own column, and to no others."""
     got = masked(student, LEFT)
@@ -148,7 +149,7 @@ def test_real_query_sees_the_real_keys_up_to_itself(student):
     assert_equal(got[:, 0][LEFT], want[:, 0][LEFT], "the mask of the real queries")
 
 
-@task("mask", weight=2)
+@task("mask", contract=9)
 def test_padding_query_attends_to_itself_alone(student):
     """A padding query may attend to itself and to nothing else, so that its softmax is defined."""
     got = masked(student, LEFT)
@@ -157,7 +158,7 @@ def test_padding_query_attends_to_itself_alone(student):
     assert_equal(got[:, 0][~LEFT], want[:, 0][~LEFT], "the mask of the padding queries")
 
 
-@task("mask", weight=2)
+@task("mask", contract=11)
 @pytest.mark.parametrize(
     "valid",
     [
@@ -176,9 +177,9 @@ def test_any_pattern_of_valid(student, valid):
     assert_equal(got, oracle.causal_mask(valid), "the mask")
 
 
-@task("mask")
+@task("mask", contract=10)
 def test_random_patterns(student, draw):
-    """The rule holds for every pattern of valid, and each row of the batch has its own."""
+    """The mask is bool [B, 1, T, T], and each row of the batch has its own pattern."""
     valid = torch.rand(5, 23, generator=draw.generator) < 0.6
 
     got = masked(student, valid)
@@ -186,7 +187,7 @@ def test_random_patterns(student, draw):
     assert_equal(got, oracle.causal_mask(valid), "the mask")
 
 
-@task("mask")
+@task("mask", contract=12)
 def test_causal_mask_leaves_valid_alone(student, draw):
     """causal_mask changes nothing in valid, which may be a view of something larger."""
     base = torch.rand(4, 19, generator=draw.generator) < 0.5
@@ -203,11 +204,14 @@ def test_causal_mask_leaves_valid_alone(student, draw):
 # --- waste -----------------------------------------------------------------------------------
 
 
-def wasted(student: Any, lengths: list[int]) -> float:
-    return expect(student.padding_waste(lengths), float, "the share")
+def assert_waste(student: Any, lengths: list[int]) -> None:
+    """Compare with the oracle; a share of 0 may be an int: whether it is a float comes below."""
+    got = expect(student.padding_waste(lengths), float | int, "the share")
+    want = oracle.padding_waste(lengths)
+    check(abs(got - want) < 1e-9, f"the share is {got}, expected {want:.6f}")
 
 
-@task("waste", gate=True)
+@task("waste", contract=13, gate=True)
 @pytest.mark.parametrize(
     "lengths",
     [[3, 5, 2], [4, 4, 4], [9], [0, 6, 1, 6, 2]],
@@ -215,31 +219,32 @@ def wasted(student: Any, lengths: list[int]) -> float:
 )
 def test_share_of_padding(student, lengths):
     """The waste is the padding cells over all cells, which are B times the longest length."""
-    got = wasted(student, lengths)
-
-    check(abs(got - oracle.padding_waste(lengths)) < 1e-9, "the share is wrong")
+    assert_waste(student, lengths)
 
 
-@task("waste")
+@task("waste", contract=13)
 def test_share_of_padding_in_a_long_batch(student, draw):
     """The waste is the padding cells over all cells, which are B times the longest length."""
     lengths = [len(draw.tokens(7, n)) for n in draw.integers(1, 300, 37).tolist()]
 
-    got = wasted(student, lengths)
-
-    check(abs(got - oracle.padding_waste(lengths)) < 1e-9, "the share is wrong")
+    assert_waste(student, lengths)
 
 
-@task("waste")
+@task("waste", contract=14)
 @pytest.mark.parametrize("lengths", [[], [0], [0, 0, 0]], ids=["no lengths", "one zero", "zeros"])
 def test_nothing_to_pad_wastes_nothing(student, lengths):
     """Without any token there is no padding: the share is 0.0."""
-    got = wasted(student, lengths)
-
-    check(got == 0.0, "the share of nothing should be 0.0")
+    assert_waste(student, lengths)
 
 
-@task("waste")
+@task("waste", contract=16)
+@pytest.mark.parametrize("lengths", [[], [0, 0], [4, 4, 4], [9], [1, 2]], ids=str)
+def test_share_is_a_float(student, lengths):
+    """The share is a float, 0.0 too."""
+    expect(student.padding_waste(lengths), float, "the share")
+
+
+@task("waste", contract=15)
 @pytest.mark.parametrize(
     "lengths",
     [[5, -1, 2], [-3], [0, -2], [-4, 4]],
@@ -247,16 +252,16 @@ def test_nothing_to_pad_wastes_nothing(student, lengths):
 )
 def test_negative_length_is_refused(student, lengths):
     """A negative length is a ValueError that names lengths, whatever stands beside it."""
-    with student.raises(ValueError, naming="length"):
+    with student.raises(ValueError, naming="lengths"):
         student.padding_waste(lengths)
 
 
-@task("waste")
+@task("waste", contract=17)
 def test_padding_waste_leaves_the_lengths_alone(student):
     """The list of the lengths is not modified."""
     lengths = student.watch([4, 9, 2])
 
-    expect(student.padding_waste(lengths), float, "the share")
+    expect(student.padding_waste(lengths), float | int, "the share")
 
     assert_unmodified(lengths, "lengths")
 
@@ -327,7 +332,7 @@ def run(
 
 def assert_rows(got: list[list[int]], want: list[list[int]], batch: Batch) -> None:
     """Fail with the first row that differs from its solo run, and where."""
-    check(len(got) == len(want), f"{len(got)} rows came back for {len(want)} prompts")
+    check(len(got) == len(want), f"{len(got)} rows came back, expected {len(want)}")
     for row, (mine, theirs) in enumerate(zip(got, want, strict=True)):
         if mine == theirs:
             continue
@@ -336,17 +341,18 @@ def assert_rows(got: list[list[int]], want: list[list[int]], batch: Batch) -> No
         size = f"row {row} (a prompt of {len(batch.prompts[row])} tokens)"
         hint = f"; {batch.model.notes[0]}" if batch.model.notes else ""
         if step is not None:
-            raise Mismatch(f"{size} leaves its solo run at new token {step}{hint}")
-        few_or_many = "too few" if len(mine) < len(theirs) else "too many"
-        raise Mismatch(f"{size} has {few_or_many} new tokens: {len(mine)}{hint}")
+            apart = f"new token {step} is {mine[step]}, expected {theirs[step]} as in its solo run"
+            raise Mismatch(f"{size}: {apart}{hint}")
+        count = f"{len(mine)} new tokens, expected {len(theirs)} as in its solo run"
+        raise Mismatch(f"{size}: {count}{hint}")
 
 
 def assert_calls(batch: Batch, wanted: int) -> None:
     calls = len(batch.model.calls)
-    check(calls == wanted, f"the model was called {calls} times where {wanted} steps are needed")
+    check(calls == wanted, f"the model was called {calls} times, expected {wanted}, one a step")
 
 
-@task("generate", gate=True)
+@task("generate", contract=18, gate=True)
 def test_each_row_equals_its_solo_run(student, draw):
     """A row gets the tokens that its prompt gets alone, in the order of the prompts."""
     batch = batch_of(draw, (5, 2, 7, 4))
@@ -356,7 +362,7 @@ def test_each_row_equals_its_solo_run(student, draw):
     assert_rows(got, batch.alone(6), batch)
 
 
-@task("generate", gate=True)
+@task("generate", contract=19, gate=True)
 def test_one_call_per_step_for_all_rows(student, draw):
     """Each step calls the model once, with all rows that still need an answer."""
     batch = batch_of(draw, (3, 8, 5))
@@ -367,7 +373,7 @@ def test_one_call_per_step_for_all_rows(student, draw):
     assert_rows(got, batch.alone(5), batch)
 
 
-@task("generate", weight=3)
+@task("generate", contract=20)
 def test_rows_end_at_different_steps(student, draw):
     """A row ends at its own EOS, which is not returned; the others go on as if alone."""
     batch = batch_of(draw, (4, 6, 1, 3, 5, 2), ends=(2, None, 0, 5, 1, 6))
@@ -377,7 +383,7 @@ def test_rows_end_at_different_steps(student, draw):
     assert_rows(got, batch.alone(6), batch)
 
 
-@task("generate", weight=2)
+@task("generate", contract=21)
 def test_each_of_the_eos_ids_ends_a_row(student, draw):
     """Any of eos_ids ends a row, and none of them is returned."""
     batch = batch_of(draw, (2, 5, 3, 4), ends=(1, 2, 3, 1), num_eos=3)
@@ -387,7 +393,7 @@ def test_each_of_the_eos_ids_ends_a_row(student, draw):
     assert_rows(got, batch.alone(5), batch)
 
 
-@task("generate", weight=2)
+@task("generate", contract=24)
 @pytest.mark.parametrize("ends", [(1, 3, 2), (0, 0, 0)], ids=str)
 def test_no_call_after_the_last_row_has_ended(student, draw, ends):
     """The model is not called again once every row has said EOS."""
@@ -400,7 +406,7 @@ def test_no_call_after_the_last_row_has_ended(student, draw, ends):
     assert_calls(batch, oracle.calls_needed(want, 9))
 
 
-@task("generate")
+@task("generate", contract=22)
 def test_eos_inside_a_prompt_does_not_end_its_row(student, draw):
     """Only a generated EOS ends a row; in a prompt it is a token like any other."""
     batch = batch_of(draw, (4, 5, 3), ends=(3, None, 1), num_eos=2)
@@ -413,7 +419,7 @@ def test_eos_inside_a_prompt_does_not_end_its_row(student, draw):
     assert_rows(got, batch.alone(5), batch)
 
 
-@task("generate", weight=2)
+@task("generate", contract=23)
 def test_pad_id_is_an_ordinary_token_elsewhere(student, draw):
     """pad_id may occur in prompts and be generated; neither makes a token padding."""
     batch = batch_of(draw, (5, 2, 6))
@@ -425,7 +431,7 @@ def test_pad_id_is_an_ordinary_token_elsewhere(student, draw):
     assert_rows(got, batch.alone(6), batch)
 
 
-@task("generate")
+@task("generate", contract=23)
 def test_pad_id_may_be_an_eos_id(student, draw):
     """Many tokenizers pad with EOS: padding on the left ends no row."""
     batch = batch_of(draw, (3, 6, 1, 4), ends=(2, None, 4, 0), num_eos=2)
@@ -435,7 +441,7 @@ def test_pad_id_may_be_an_eos_id(student, draw):
     assert_rows(got, batch.alone(5), batch)
 
 
-@task("generate")
+@task("generate", contract=26)
 def test_equal_prompts_get_equal_answers(student, draw):
     """A prompt's answer depends neither on its place in the batch nor on its neighbours."""
     batch = batch_of(draw, (6, 2, 4), ends=(None, 3, 1))
@@ -447,7 +453,7 @@ def test_equal_prompts_get_equal_answers(student, draw):
     assert_rows(got, batch.alone(5), batch)
 
 
-@task("generate")
+@task("generate", contract=27)
 @pytest.mark.parametrize("lengths", [(1,), (4,), (60, 1, 33, 1, 2), (9, 8, 7, 6, 5, 4, 3)], ids=str)
 def test_batches_of_all_sizes(student, draw, lengths):
     """One row, many rows, equal or very different lengths: each row is as alone."""
@@ -460,7 +466,7 @@ def test_batches_of_all_sizes(student, draw, lengths):
     assert_calls(batch, 4)
 
 
-@task("generate")
+@task("generate", contract=25)
 @pytest.mark.parametrize("max_new_tokens", [0, 1])
 def test_few_tokens(student, draw, max_new_tokens):
     """max_new_tokens bounds every row: 0 gives empty rows without any call, 1 takes one call."""
@@ -472,7 +478,7 @@ def test_few_tokens(student, draw, max_new_tokens):
     assert_calls(batch, max_new_tokens)
 
 
-@task("generate")
+@task("generate", contract=21)
 def test_no_eos_ids(student, draw):
     """Without any EOS id every row runs to max_new_tokens."""
     batch = batch_of(draw, (2, 4, 3), num_eos=0)
@@ -482,7 +488,7 @@ def test_no_eos_ids(student, draw):
     assert_rows(got, batch.alone(3), batch)
 
 
-@task("generate")
+@task("generate", contract=28)
 def test_empty_batch_gives_an_empty_list(student, draw):
     """No prompts, no answers, no call of the model."""
     batch = batch_of(draw, ())
@@ -493,7 +499,7 @@ def test_empty_batch_gives_an_empty_list(student, draw):
     assert_calls(batch, 0)
 
 
-@task("generate")
+@task("generate", contract=30)
 def test_generate_leaves_the_prompts_alone(student, draw):
     """The lists of the prompts and of the EOS ids are not modified."""
     batch = batch_of(draw, (3, 5, 1), ends=(2, 1, 3), num_eos=2)
@@ -505,13 +511,13 @@ def test_generate_leaves_the_prompts_alone(student, draw):
     assert_unmodified(eos_ids, "eos_ids")
 
 
-@task("generate")
+@task("generate", contract=29)
 def test_generate_refuses_an_empty_prompt(student, draw):
     """An empty prompt is a ValueError that names prompts."""
     batch = batch_of(draw, (3, 1, 2))
     batch.prompts[1].clear()
 
-    with student.raises(ValueError, naming="prompt"):
+    with student.raises(ValueError, naming="prompts"):
         run(student, batch, 4)
 
 
@@ -659,12 +665,13 @@ def open_engine(student: Any, folder: Folder) -> Proxy:
 
 def assert_texts(got: Any, want: list[str]) -> None:
     expect(got, list[str])
-    check(len(got) == len(want), f"{len(got)} answers came back for {len(want)} prompts")
+    check(len(got) == len(want), f"{len(got)} answers came back, expected {len(want)}")
     for index, (mine, theirs) in enumerate(zip(got, want, strict=True)):
-        check(mine == theirs, f"answer {index} is not what its prompt gives alone")
+        alone = f"answer {index} is {mine[:60]!r}, expected {theirs[:60]!r}"
+        check(mine == theirs, f"{alone}, which its prompt gives alone")
 
 
-@task("engine", gate=True)
+@task("engine", contract=31, gate=True)
 def test_answers_are_those_of_each_prompt_alone(student, draw):
     """execute returns the text that each prompt gets alone, in order, without the prompt."""
     folder, truth = small_checkpoint(student, draw)
@@ -676,7 +683,7 @@ def test_answers_are_those_of_each_prompt_alone(student, draw):
     assert_texts(got, [truth.decode(tokens) for tokens in texts.values()])
 
 
-@task("engine")
+@task("engine", contract=31)
 def test_padding_does_not_show_in_a_trained_model(student, draw):
     """On the target checkpoint too, each answer is the one that its prompt gets alone."""
     folder = student.checkpoint("target")
@@ -691,7 +698,7 @@ def test_padding_does_not_show_in_a_trained_model(student, draw):
     assert_texts(got, [truth.decode(tokens) for tokens in ends])
 
 
-@task("engine")
+@task("engine", contract=33)
 def test_every_eos_id_of_the_checkpoint_ends_its_row(student, draw):
     """The EOS ids are all that the checkpoint's files name; an answer stops before any of them."""
     folder, truth = small_checkpoint(student, draw)
@@ -707,7 +714,7 @@ def test_every_eos_id_of_the_checkpoint_ends_its_row(student, draw):
     assert_texts(got, [truth.decode(before(path, eos)) for path in paths])
 
 
-@task("engine")
+@task("engine", contract=34)
 def test_default_is_128_new_tokens(student, draw):
     """Without max_new_tokens an answer has at most 128 new tokens."""
     folder, truth = small_checkpoint(student, draw)
@@ -720,22 +727,42 @@ def test_default_is_128_new_tokens(student, draw):
     )
 
     assert_equal(got, asked, "the answer without max_new_tokens, beside the one with 128,")
-    check(got != fewer, "the answer without max_new_tokens is that with 127")
+    size = len(got[0])
+    check(got != fewer, f"the answer has {size} characters as with 127 tokens, expected 128 tokens")
 
 
-@task("engine")
-def test_no_prompts_and_no_tokens(student, draw):
-    """No prompts give no answers; max_new_tokens=0 gives an empty text for each prompt."""
+@task("engine", contract=34)
+def test_no_tokens_give_empty_texts(student, draw):
+    """max_new_tokens=0 gives an empty text for each prompt."""
     folder, _ = small_checkpoint(student, draw)
-    engine = open_engine(student, folder)
 
-    assert_equal(engine.execute([]), [], "the answer to no prompts")
-    got = engine.execute(["def f(", "x"], max_new_tokens=0)
+    got = open_engine(student, folder).execute(["def f(", "x"], max_new_tokens=0)
 
-    assert_equal(got, ["", ""], "the answer of no tokens")
+    assert_texts(got, ["", ""])
 
 
-@task("engine")
+@task("engine", contract=36)
+def test_no_prompts_give_no_answers(student, draw):
+    """execute of an empty list is an empty list."""
+    folder, _ = small_checkpoint(student, draw)
+
+    assert_equal(open_engine(student, folder).execute([]), [], "the answer to no prompts")
+
+
+@task("engine", contract=32)
+@pytest.mark.parametrize("others", [0, 2], ids=["alone", "among others"])
+def test_empty_text_is_a_prompt(student, draw, others):
+    """An empty text is what the tokenizer makes of it: the token that stands before any text."""
+    folder, truth = small_checkpoint(student, draw)
+    texts = {"": truth.greedy("", 4)} | (clear_texts(draw, truth, others, 4) if others else {})
+    steps = min(map(len, texts.values()))
+
+    got = open_engine(student, folder).execute([*texts], max_new_tokens=steps)
+
+    assert_texts(got, [truth.decode(tokens[:steps]) for tokens in texts.values()])
+
+
+@task("engine", contract=35)
 def test_prompts_share_each_forward_pass(student, draw):
     """execute puts its prompts through the model together, not one after the other."""
     folder, truth = small_checkpoint(student, draw)
@@ -747,4 +774,5 @@ def test_prompts_share_each_forward_pass(student, draw):
 
     # One row's logits, the largest tensor that a lone prompt needs; ours has a row for each text.
     alone = longest * truth.raw["vocab_size"]
-    check(largest.elements > 2 * alone, "no tensor has room for more than one prompt at a time")
+    most = f"the largest tensor has {largest.elements} elements, expected more than {2 * alone}"
+    check(largest.elements > 2 * alone, f"{most}: room for more than one prompt")

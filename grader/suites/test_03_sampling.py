@@ -165,7 +165,7 @@ def test_top_p_keeps_the_smallest_set(student, draw, low, high):
 
 @task("filters", contract=5)
 def test_top_p_of_equal_logits(student, draw):
-    """top_p counts equal logits one by one, the lower id first."""
+    """top_p takes equal logits one at a time, those with the lower id first."""
     for _ in range(5):
         logits = draw.integers(-2, 2, 4, 53).float() / 2
 
@@ -679,7 +679,7 @@ def test_equal_seeds_give_equal_draws(student, draw):
 
 @task("sampler", contract=21)
 def test_generator_goes_on_from_draw_to_draw(student, draw):
-    """Each draw takes the generator where the last one left it, and leaves it further on."""
+    """The generator goes on: a draw takes it where the one before has left it."""
     seed, sampler = secret(draw), make(student)
     one, another = student.generator(seed), student.generator(seed)
 

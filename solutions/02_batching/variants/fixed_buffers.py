@@ -13,7 +13,7 @@ Model = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 def left_pad(prompts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor, Tensor]:
     if min(map(len, prompts), default=1) == 0:
-        raise ValueError("empty prompt")
+        raise ValueError("prompts holds an empty one")
     batch, width = len(prompts), max(map(len, prompts), default=0)
     tokens = torch.empty(batch, width, dtype=torch.long).fill_(pad_id)
     positions = torch.zeros_like(tokens)

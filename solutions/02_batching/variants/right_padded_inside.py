@@ -65,7 +65,7 @@ def generate(
     pad_id: int,
 ) -> list[list[int]]:
     if any(len(prompt) == 0 for prompt in prompts):
-        raise ValueError("a prompt is empty")
+        raise ValueError("prompts: one is empty")
     rows = [Row(prompt) for prompt in prompts]
     for _ in range(max_new_tokens):
         batch = sorted((row for row in rows if not row.ended), key=lambda row: len(row.prompt))
