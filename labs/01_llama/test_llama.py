@@ -132,7 +132,7 @@ def test_rope_of_the_handout(student, position, want):
 
 
 @task("rope", contract=8)
-def test_each_row_has_its_own_positions(student, draw):
+def test_rows_turn_by_their_own_positions(student, draw):
     """Three rows together give what each gives alone with its own positions."""
     x, positions = (
         draw.normal(3, 2, 4, 6),
@@ -252,7 +252,7 @@ def test_scores_are_divided_by_the_root_of_the_head_width(student, heads, width)
 
 
 @task("attention", contract=14)
-def test_attention_is_your_own(student, draw):
+def test_attention_calls_none_of_torchs(student, draw):
     """No attention of torch is called, under whatever name."""
     q, k, v = draw.normal(1, 2, 3, 4), draw.normal(1, 2, 3, 4), draw.normal(1, 2, 3, 4)
 
@@ -658,7 +658,7 @@ def test_weights_may_be_bfloat16(student):
 
 
 @task("model", contract=36)
-def test_float32_weights_keep_their_precision(student, draw):
+def test_float32_weights_stay_float32(student, draw):
     """Without layers and tied, a token's own logit is sqrt(6) times its embedding's length."""
     x = draw.normal(5, 6)
     weights = {"model.embed_tokens.weight": x, "model.norm.weight": torch.ones(6)}
