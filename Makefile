@@ -66,8 +66,8 @@ doctor: $(READY) ## tell a broken environment from a wrong answer
 test: $(READY) ## run the test-suite of the project, as many files at a time as cores: [ARGS="-k name"]
 	@$(RUN) -m pytest $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
 
-fuzz: $(READY) ## attack the judge at random: [EXAMPLES=2000] [ARGS="-k wire"]
-	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py
+fuzz: $(READY) ## attack the judge, and the rule of marks, at random: [EXAMPLES=2000] [ARGS="-k wire"]
+	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py tests/course/grading/test_rule.py
 
 check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)

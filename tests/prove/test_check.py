@@ -402,7 +402,7 @@ BROKEN = {
         "double",
         "double\n" * 201,
         "labs/01_numbers/README.md: handout names every function in a page or two: "
-        "has 202 lines, more than 200",
+        "has 202 lines beside its contracts, more than 200",
     ),
     "no prompt": (
         "labs/01_numbers/PSEUDOCODE.md",

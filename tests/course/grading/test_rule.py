@@ -13,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("sqlalchemy", reason='needs the extra "course"')
 
 from stand_ins.class_of import LAB, report
+from stand_ins.fuzzing import fuzz
 from stand_ins.remotes import Remote
 
 from grader.course.config import Course, LateRule, MarkRule
@@ -276,7 +277,7 @@ def term(*commits: Commit, commands: str, rule: MarkRule = MarkRule.BEST) -> Ter
         rule=MarkRule.LAST,
     )
 )
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@fuzz(60)
 @given(terms())
 def test_mark_is_what_the_rule_says_of_the_history(term: Term) -> None:
     found, wanted = observed(term), expected(term)
