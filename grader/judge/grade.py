@@ -158,6 +158,7 @@ def _judge_files(
     progress.extras |= {
         "pseudocode": notes.extras,
         "code": {"logical_lines": static.logical_lines, "annotated": static.annotated},
+        "builds_on": static.builds_on,
     }
     closed: dict[str, str] = {}
     for result in (*rules.rule_results(lab, submission, static), *notes.results):

@@ -9,7 +9,8 @@ exception, ``subprocess`` and ``ctypes`` too: the sandbox, not a word list, conf
 import fnmatch
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from grader.labs.lab import PSEUDOCODE, Lab, Rule, Task
 from grader.labs.results import Expected, TestResult, Verdict
@@ -60,6 +61,7 @@ class StaticReport:
     signatures: dict[str, str] | None = None
     logical_lines: int = 0
     annotated: float | None = None  # share of arguments with an annotation, None without any
+    builds_on: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 def static_check(lab: Lab, submission: Submission, read: Reader = read_code) -> StaticReport:
@@ -69,7 +71,8 @@ def static_check(lab: Lab, submission: Submission, read: Reader = read_code) -> 
         return StaticReport(facts.fault)
     share = facts.annotated / facts.arguments if facts.arguments else None
     return StaticReport(
-        None, find_violations(lab, facts), facts.signatures, facts.logical_lines, share
+        *(None, find_violations(lab, facts), facts.signatures, facts.logical_lines, share),
+        builds_on=find_foundations(lab, facts),
     )
 
 
@@ -126,6 +129,22 @@ def _costs(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
         for unit in reached:
             costs[unit] = (*costs.get(unit, ()), task.id)
     return costs
+
+
+def find_foundations(lab: Lab, facts: Facts) -> dict[str, list[str]]:
+    """Map each task to the others whose functions its code reaches, in the order of the lab."""
+    costs = _costs(lab, facts)
+    own = {task.id: {name.partition(".")[0] for name in task.functions} for task in lab.tasks}
+    below = {
+        task.id: [
+            other.id
+            for other in lab.tasks
+            if not own[task.id] & own[other.id]
+            if any(task.id in costs.get(name, ()) for name in own[other.id])
+        ]
+        for task in lab.tasks
+    }
+    return {task: others for task, others in below.items() if others}
 
 
 Found = tuple[Reference, str, str]  # the use, the name to show, the reason

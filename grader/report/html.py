@@ -10,6 +10,7 @@ from grader.report.chart import speed_figures
 from grader.report.contracts import contract_lines, head_and_rows
 from grader.report.measured import listed, speed_cases, table_of, text_of
 from grader.report.notices import notices
+from grader.report.origins import BUILDS_ON, origin_line
 from grader.report.plots import plots_of
 from grader.report.speed import (
     HEAD,
@@ -23,7 +24,8 @@ from grader.report.summary import AT_FAULT, SHOWN_AS, TaskSummary, ahead, score_
 from grader.report.web import escaped, facts_list, figures, page
 from grader.text import number, visible
 
-DRAWN = ("figures", "speed", "gpu", "plots", PSEUDOCODE)  # extras with a place of their own
+# Extras with a place of their own.
+DRAWN = ("figures", "speed", "gpu", "plots", PSEUDOCODE, BUILDS_ON)
 
 
 def render_html(report: Report, above: Sequence[str] = ()) -> str:
@@ -128,9 +130,11 @@ def _failure(report: Report, part: TaskSummary) -> str:
     test = part.first
     assert test is not None
     command = f"make hint LAB={report.lab} TASK={part.task.id}"
+    origin = origin_line(report, part)
+    told = f"<p>{escaped(origin)}</p>" if origin else ""
     return (
         f'<section class="failure"><h3>{escaped(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
-        f"<p><code>{escaped(test.id)}</code></p>{_texts(test)}"
+        f"<p><code>{escaped(test.id)}</code></p>{told}{_texts(test)}"
         f"<p><small>hint: <code>{escaped(command)}</code></small></p></section>"
     )
 

@@ -20,6 +20,7 @@ from grader.report.contracts import contract_lines, hidden_only, numbers_text, o
 from grader.report.measured import speed_cases
 from grader.report.next_step import Guide
 from grader.report.notices import Level, Notice, notices
+from grader.report.origins import origin_line, origins
 from grader.report.plots import plots_of
 from grader.report.speed import (
     SHORT_HEAD,
@@ -185,6 +186,9 @@ def _failure(report: Report, part: TaskSummary) -> Padding:
     assert test is not None
     shown = Text(visible_line(part.task.id), style="bold red")
     shown.append(f" · {visible_line(test.id)} · {SHOWN_AS[test.verdict]}", style="not bold dim")
+    origin = origin_line(report, part)
+    if origin:
+        shown.append(f"\n  {visible_line(origin)}", style="not bold")
     body = Padding(Text(visible(test.message.strip() or "no message", MESSAGE)), (0, 0, 0, 2))
     hint = Text(f"  hint: {_hint_command(report, part)}", style="dim")
     return _block(Group(shown, body, *_printed(test), hint))
@@ -217,7 +221,8 @@ def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None)
     elif not lost:
         shown.append(_after_success(report, guide))
     else:
-        goal = next((part for part in lost if not part.waiting), lost[0])
+        ready = [part for part in lost if not part.waiting]
+        goal = next((part for part in ready if not origins(report, part)), (ready or lost)[0])
         shown.append(f"{_verb(goal)} {_names(goal, guide)} ")
         shown.append(f"in {_place(goal, guide)}, then {_grade(report, guide)}")
         lines = [*_by_function(report, goal, guide), *ahead(lost)]

@@ -164,6 +164,21 @@ def test_an_import_in_a_function_costs_what_reaches_the_function() -> None:
     assert costs("import importlib\ndef rms_norm(x): importlib.import_module('tqdm')") == "norm"
 
 
+def test_tasks_whose_functions_another_calls_are_its_foundations() -> None:
+    code = """
+def rms_norm(x): return x
+def helper(x): return rms_norm(x)
+def attention(q): return helper(q)
+class Llama:
+    def forward(self, x): return attention(x)
+"""
+
+    assert check(HEAD + code, read_here).builds_on == {
+        "attention": ["norm"],
+        "model": ["norm", "attention"],
+    }
+
+
 def test_a_violation_that_no_task_reaches_costs_nothing_but_is_reported() -> None:
     report = check(HEAD + "def my_check(q): return F.scaled_dot_product_attention(q)")
 

@@ -165,3 +165,33 @@ def test_after_all_public_tests_the_hidden_contracts_are_named() -> None:
     )
 
     assert "read in the handout what the hidden tests alone try: 2" in shown(done)
+
+
+def test_failure_names_the_broken_task_that_it_builds_on() -> None:
+    above = TestResult("test_all", "model", "public", Verdict.FAILED, "off", function="Llama")
+    tasks = (*report().tasks, TaskResult("model", "Model", 50.0, 0.0, True))
+    item = replace(
+        report(failed(4, "second"), above),
+        tasks=tasks[::-1],  # whatever the order, what others build on comes first
+        extras={"builds_on": {"model": ["norm"], "engine": "anything"}},
+    )
+    line = "it builds on norm (contract 4), which is broken too: mend that first"
+
+    assert shown(item).count(line) == 1
+    assert "next: fix second (task norm)" in shown(item)
+    assert line in render_html(item)
+    assert line in render_markdown(item).replace("\\", "")
+    assert "builds on" not in shown(replace(item, extras={}))
+
+
+def test_task_that_holds_is_no_origin() -> None:
+    above = TestResult("test_all", "model", "public", Verdict.FAILED, "off")
+    passed = TestResult("test_1", "norm", "public", Verdict.PASSED, contract=1)
+    whole = TaskResult("norm", "Norm", 100.0, 100.0, True)
+    item = replace(
+        report(passed, above),
+        tasks=(whole, TaskResult("model", "Model", 50.0, 0.0, True)),
+        extras={"builds_on": {"model": ["norm"]}},
+    )
+
+    assert "builds on" not in shown(item)
