@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from grader.errors import InferlabError
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report
+from grader.prove.contracts import check_contracts
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import check_files
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
@@ -117,7 +118,7 @@ def check_labs(
         return CheckReport((*broken, *shares), catches=tuple(catches))
     findings: list[Finding] = []
     for lab in labs:
-        findings += [] if only else check_files(lab)
+        findings += [] if only else [*check_files(lab), *check_contracts(lab)]
         for place, item in enumerate(graded):
             findings += judge(item) if item.lab is lab else ()
             if item.lab is lab and place in again:

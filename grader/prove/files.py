@@ -46,6 +46,12 @@ def shown(lab: Lab, file: Path) -> str:
     return str(file.relative_to(lab.root)) if file.is_relative_to(lab.root) else str(file)
 
 
+def contract_rows(lab: Lab) -> list[str]:
+    """Return the rows of the handout's tables of contracts, in their order."""
+    contracts = [contract for task in lab.tasks for contract in task.contracts]
+    return [f"| {contract.number} | {contract.says} |" for contract in contracts]
+
+
 def solution(lab: Lab) -> Path:
     """Return the code of the model answer."""
     return lab.solutions / lab.code_name
@@ -141,11 +147,7 @@ def _handout(lab: Lab) -> Finding:
     wanted = {function for task in lab.tasks for function in task.functions}
     problems = [f"does not name {item}" for item in sorted(wanted) if item not in text]
     # What holds is listed contract by contract: the page or two are what is read around it.
-    listed = {
-        f"| {contract.number} | {contract.says} |"
-        for task in lab.tasks
-        for contract in task.contracts
-    }
+    listed = contract_rows(lab)
     lines = sum(line not in listed for line in text.splitlines())
     if lines > HANDOUT_LINES:
         problems.append(f"has {lines} lines beside its contracts, more than {HANDOUT_LINES}")
