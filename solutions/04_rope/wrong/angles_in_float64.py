@@ -1,7 +1,7 @@
 """Angles are products in float64, as no model was trained.
 
 From: variants/plain.py
-Fails: rotate, caches
+Fails: rotate, caches, attend
 """
 
 LINES = {

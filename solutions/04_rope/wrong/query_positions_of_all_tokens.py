@@ -1,7 +1,7 @@
 """query_positions are the positions of all keys.
 
 From: variants/plain.py
-Fails: caches
+Fails: caches, attend
 """
 
 LINES = {

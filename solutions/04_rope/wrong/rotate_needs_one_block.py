@@ -1,7 +1,7 @@
 """Sees x as [B * H, T, D], which a transposed tensor cannot be.
 
 From: variants/plain.py
-Fails: rotate, caches, attend, sink
+Fails: rotate, caches, attend
 """
 
 LINES = {
