@@ -27,7 +27,9 @@ EXAMPLE = [[5, 6, 7], [8], [9, 4]]  # the prompts of the handout
 # --- Task 1: left_pad ------------------------------------------------------------------------
 
 
-def assert_grids(got: object, tokens: list, positions: list, valid: list) -> None:
+def assert_grids(
+    got: object, tokens: list[list[int]], positions: list[list[int]], valid: list[list[int]]
+) -> None:
     """Compare what left_pad returns with its three tensors, written row by row."""
     grids = expect(got, tuple[Tensor, Tensor, Tensor])
     assert_equal(grids[0], torch.tensor(tokens), "tokens")
@@ -553,11 +555,11 @@ def test_three_texts_go_on(student):
 
 @task("engine", contract=31)
 def test_texts_in_another_order(student):
-    """Each text has the answer that it has alone, wherever it stands, and as often."""
-    texts = [*ANSWERS][::-1] + [*ANSWERS][:1]
+    """Each text has the answer that it has alone, wherever it stands."""
+    texts = [*ANSWERS][::-1]
     model = engine(student)
 
-    assert_equal(model.execute(texts, 7), [ANSWERS[text] for text in texts], "the four answers")
+    assert_equal(model.execute(texts, 7), [ANSWERS[text] for text in texts], "the answers")
     for text in ANSWERS:
         assert_equal(model.execute([text], max_new_tokens=7), [ANSWERS[text]], "the one answer")
 
@@ -576,9 +578,9 @@ def test_nothing_but_a_start(student):
 @pytest.mark.parametrize(
     ("eos", "generation_eos", "want"),
     [
-        ([317, 1], 595, [' "__main', "Error:\n   ", "()\n\n    def __repr__(self"]),
-        (27, [317, 507], [' "__main', "Error", "()\n\n    def"]),
-        (1, 265, [*[*ANSWERS.values()][:2], "()\n\n    def __repr__("]),
+        ([915, 1], 595, [' "__main__', "Error:\n   ", "()\n\n    def __repr__(self"]),
+        (595, [782, 322], [' "__', "Error:\n   ", "()"]),
+        (1, 894, [' "__main__":\n   ', *[*ANSWERS.values()][1:]]),
     ],
     ids=["two of config", "two of generation_config", "the other one"],
 )
@@ -621,11 +623,11 @@ def test_unless_said_128_tokens(student):
 
 @task("engine", contract=35)
 def test_texts_go_through_the_model_together(student):
-    """Of ten texts of T tokens each the logits of one forward pass are [10, T, 2048]."""
+    """Of ten texts of 6 tokens each the logits of one forward pass are [10, 6, 2048]."""
     model = engine(student)
 
     with student.largest_tensor() as largest:
-        model.execute(["if __name__ =="] * 10, 1)
+        model.execute([f"def f{n}(x" for n in range(10)], 1)
 
     alone = 6 * 2048  # the logits of one of them
     say = f"the largest tensor of the call has {largest.elements} elements"
@@ -636,3 +638,13 @@ def test_texts_go_through_the_model_together(student):
 def test_no_texts_no_answers(student):
     """The answer to an empty list is one."""
     assert_equal(engine(student).execute([]), [], "the result of execute")
+
+
+@task("engine", contract=37)
+def test_texts_are_only_read(student):
+    """The list of the texts holds what it held, in its order."""
+    model, texts = engine(student), student.watch(["class Error(", "x", "import os\n"])
+
+    model.execute(texts, 1)
+
+    assert_unmodified(texts, "prompts")
