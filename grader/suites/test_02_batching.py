@@ -776,3 +776,14 @@ def test_prompts_share_each_forward_pass(student, draw):
     alone = longest * truth.raw["vocab_size"]
     most = f"the largest tensor has {largest.elements} elements, expected more than {2 * alone}"
     check(largest.elements > 2 * alone, f"{most}: room for more than one prompt")
+
+
+@task("engine", contract=37)
+def test_execute_leaves_the_texts_alone(student, draw):
+    """The list of the texts is not modified, whatever order the rows have inside."""
+    folder, _ = small_checkpoint(student, draw)
+    texts = student.watch([*draw.shuffled(TEXTS)[:6], ""])
+
+    expect(open_engine(student, folder).execute(texts, max_new_tokens=2), list[str], "the answers")
+
+    assert_unmodified(texts, "prompts")

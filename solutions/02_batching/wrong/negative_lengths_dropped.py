@@ -1,0 +1,13 @@
+"""A negative length is left out in place of refused.
+
+From: variants/plain.py
+Fails: waste
+"""
+
+LINES = {
+    "padding_waste": r"""
+-     if min(lengths, default=0) < 0:
+-         raise ValueError("lengths must not be negative")
++     lengths = [length for length in lengths if length >= 0]
+""",
+}
