@@ -489,6 +489,18 @@ def test_memory_is_made_once(student, draw, device):
         assert_in_place(name, operators.seen, filled * PER_TOKEN // 2)
 
 
+@task("static", contract=20)
+def test_memory_does_not_grow(student, draw, device):
+    """All room is there from the first update on, however few tokens have come."""
+    cache = static(student, device, 40)
+    expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
+
+    for token in range(2, 20):
+        with student.operators() as operators:
+            expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
+        assert_in_place(f"the update of token {token}", operators.seen, 3 * PER_TOKEN)
+
+
 def assert_in_place(step: str, seen: dict[str, int], limit: int) -> None:
     """Fail if an operator made, or copied, more than ``limit`` elements, or moved a storage."""
     for name, size in seen.items():
@@ -519,6 +531,7 @@ def test_static_cache_leaves_its_arguments_alone(student, draw, device):
     assert_leaves_alone(student, static(student, device, 6, BF16), draw)
     assert_copies(student, static(student, device, 6), draw)
     assert_copies(student, static(student, device, 1), draw)
+    assert_lets_go(student, static(student, device, 3), draw)
 
 
 # --- attend ----------------------------------------------------------------------------------
