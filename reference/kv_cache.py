@@ -98,6 +98,7 @@ class CachedModel:
         self.num_layers = num_layers
         self.calls: list[int] = []  # T of each call, in order
         self.entered: list[int] = []  # all tokens, in order
+        self.places: list[int] = []  # the position of each
         self.attends: list[Any] = []  # of each call
         self._script = script
 
@@ -121,6 +122,7 @@ class CachedModel:
         layers = _checked_caches(caches, self.num_layers)
         self.calls.append(ids.shape[1])
         self.entered += ids[0].tolist()
+        self.places += places[0].tolist()
         self.attends.append(attend)
         seen = [_through(cache, i, ids, places) for i, cache in enumerate(layers)]
         if not bool(((seen[0][0] >= 0) & (seen[0][0] < self._script.vocab)).all()):

@@ -31,6 +31,7 @@ from reference import kv_cache as oracle
 from reference.scripted import INTEGERS, MaskedModel, Misuse
 
 BATCH, GROUPS, WIDTH = 3, 2, 5  # of the caches under test
+BF16 = torch.bfloat16
 PER_TOKEN = BATCH * GROUPS * WIDTH
 VOCAB = 61
 EVERY = 8  # positions between steps whose FLOPs are counted
@@ -92,24 +93,20 @@ class Followed:
         want = self._ours.update(k.to(self._dtype or dtype), v.to(self._dtype or dtype))
         for x, y, name in zip(got, want, ("keys", "values"), strict=True):
             assert_equal(x, y, f"the {name} after step {self._steps} ({new} new tokens)")
-        self.assert_length()
 
     def rewind(self, n: int) -> None:
         self._steps += 1
         self.cache.rewind(n)
         self._ours.rewind(n)
-        self.assert_length()
 
     def reset(self) -> None:
         self._steps += 1
         self.cache.reset()
         self._ours.rewind(self._ours.length)
-        self.assert_length()
 
     def assert_length(self) -> None:
-        length = expect(self.cache.length, int, "length")
-        what = f"length is {length} after step {self._steps}, for {self._ours.length} tokens"
-        check(length == self._ours.length, what)
+        length, held = expect(self.cache.length, int, "length"), self._ours.length
+        check(length == held, f"length is {length} after step {self._steps}, expected {held}")
 
 
 def new_memory(operators: Any) -> int:
@@ -153,17 +150,16 @@ def assert_leaves_alone(student: Any, cache: Proxy, draw: Any) -> None:
 # --- growing ---------------------------------------------------------------------------------
 
 
-@task("growing", gate=True)
+@task("growing", contract=1, gate=True)
 def test_update_returns_all_tokens_so_far(student, draw):
-    """update returns all keys and all values so far, oldest first, and length counts the tokens."""
+    """update returns all keys and all values so far, oldest first."""
     followed = Followed(growing(student), draw)
 
-    followed.assert_length()
     for new in (4, 1, 3, 1):
         followed.add(new)
 
 
-@task("growing", weight=2)
+@task("growing", contract=1)
 def test_any_split_of_a_sequence(student, draw):
     """Tokens may come one by one or many at a time."""
     for _ in range(2):
@@ -172,7 +168,34 @@ def test_any_split_of_a_sequence(student, draw):
             followed.add(draw.choice([1, 1, 2, 5, 11]))
 
 
-@task("growing", weight=2)
+@task("growing", contract=1)
+def test_growing_caches_of_a_llama(student, draw):
+    """In a Llama with growing caches every split gives the logits of a full recompute."""
+    model = small(student, draw)
+    tokens = draw.integers(0, VOCAB, BATCH, sum(SPLITS[0]))
+
+    for chunks in SPLITS:
+        caches = [growing(student) for _ in range(model.fields["num_layers"])]
+        model.assert_logits(by_chunks(model.inside, tokens, chunks, caches, None), tokens)
+
+
+@task("growing", contract=2)
+def test_length_counts_the_tokens(student, draw):
+    """length is the number of tokens held, after every step."""
+    followed = Followed(growing(student), draw)
+
+    followed.assert_length()
+    for new in (4, 1, 7):
+        followed.add(new)
+        followed.assert_length()
+    for n in (2, 0, 6, 4):
+        followed.rewind(n)
+        followed.assert_length()
+    followed.add(5)
+    followed.assert_length()
+
+
+@task("growing", contract=3)
 def test_rewind_drops_the_last_tokens(student, draw):
     """rewind(n) drops the last n tokens, and what comes next takes their place."""
     followed = Followed(growing(student), draw)
@@ -180,27 +203,40 @@ def test_rewind_drops_the_last_tokens(student, draw):
     followed.add(6)
     followed.rewind(2)
     followed.add(1)
-    followed.rewind(0)
     followed.add(4)
     followed.rewind(7)  # into an earlier chunk
     followed.rewind(1)
     followed.add(3)
 
 
-@task("growing")
-def test_rewind_to_nothing(student, draw):
-    """After all its tokens were dropped a cache has length 0 and can be filled again."""
+@task("growing", contract=4)
+def test_rewind_by_nothing(student, draw):
+    """rewind(0) is no change, whatever the cache holds."""
     followed = Followed(growing(student), draw)
 
     followed.rewind(0)
     followed.add(2)
+    followed.rewind(0)
+    followed.add(3)
+    followed.rewind(1)
+    followed.rewind(0)
+    followed.add(2)
+
+
+@task("growing", contract=4)
+def test_rewind_to_nothing(student, draw):
+    """After all its tokens were dropped a cache can be filled again."""
+    followed = Followed(growing(student), draw)
+
+    followed.add(2)
     followed.add(3)
     followed.rewind(5)
+    followed.rewind(0)
     followed.add(4)
     followed.add(1)
 
 
-@task("growing", weight=2)
+@task("growing", contract=5)
 @pytest.mark.parametrize("tokens", [0, 3])
 def test_rewind_refuses_more_than_there_is(student, draw, tokens):
     """To drop more tokens than there are is a ValueError that names n and changes nothing."""
@@ -215,7 +251,7 @@ def test_rewind_refuses_more_than_there_is(student, draw, tokens):
     followed.add(2)
 
 
-@task("growing")
+@task("growing", contract=6)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64], ids=str)
 def test_dtype_is_kept(student, draw, dtype):
     """A growing cache returns the dtype that it is given."""
@@ -223,9 +259,11 @@ def test_dtype_is_kept(student, draw, dtype):
 
     followed.add(3, dtype)
     followed.add(1, dtype)
+    followed.rewind(2)
+    followed.add(5, dtype)
 
 
-@task("growing")
+@task("growing", contract=9)
 def test_each_cache_has_tokens_of_its_own(student, draw):
     """Caches that are filled in turn do not see each other's tokens."""
     caches = [Followed(growing(student), draw) for _ in range(3)]
@@ -238,14 +276,14 @@ def test_each_cache_has_tokens_of_its_own(student, draw):
         followed.add(1, batch=index + 1)
 
 
-@task("growing", weight=2)
+@task("growing", contract=7)
 def test_growing_cache_keeps_a_copy(student, draw):
     """k and v remain the caller's: what becomes of them later does not change the cache."""
     assert_copies(student, growing(student), draw)
     assert_lets_go(student, growing(student), draw)
 
 
-@task("growing")
+@task("growing", contract=8)
 def test_growing_cache_leaves_its_arguments_alone(student, draw):
     """update changes nothing in k and v."""
     assert_leaves_alone(student, growing(student), draw)
@@ -254,17 +292,50 @@ def test_growing_cache_leaves_its_arguments_alone(student, draw):
 # --- static ----------------------------------------------------------------------------------
 
 
-@task("static", gate=True)
+@task("static", contract=10, gate=True)
 def test_static_update_returns_the_filled_part(student, draw, device):
     """update returns the filled part alone: all tokens so far, oldest first."""
     followed = Followed(static(student, device, 14), draw)
 
-    followed.assert_length()
     for new in (4, 1, 3, 1):
         followed.add(new)
 
 
-@task("static", weight=2)
+@task("static", contract=10)
+def test_static_caches_of_a_llama(student, draw, device):
+    """In a Llama with static caches every split gives the logits of a full recompute."""
+    model = small(student, draw)
+    tokens = draw.integers(0, VOCAB, BATCH, sum(SPLITS[0]))
+    sizes = model.fields["num_kv_heads"], tokens.shape[1] + 3, model.fields["head_dim"]
+
+    for chunks in SPLITS:
+        made = [
+            student.StaticCache(BATCH, *sizes, torch.float32, torch.device(device))
+            for _ in range(model.fields["num_layers"])
+        ]
+        caches = [expect(cache, Proxy, "StaticCache(...)") for cache in made]
+        model.assert_logits(by_chunks(model.inside, tokens, chunks, caches, None), tokens)
+
+
+@task("static", contract=11)
+def test_static_length_counts_the_tokens(student, draw, device):
+    """length is the number of tokens held, after every step."""
+    followed = Followed(static(student, device, 12), draw)
+
+    followed.assert_length()
+    for new in (4, 1, 7):
+        followed.add(new)
+        followed.assert_length()
+    for n in (2, 0, 6):
+        followed.rewind(n)
+        followed.assert_length()
+    followed.reset()
+    followed.assert_length()
+    followed.add(5)
+    followed.assert_length()
+
+
+@task("static", contract=12)
 def test_exact_fit(student, draw, device):
     """A cache takes max_len tokens, however they come."""
     for chunks in ([7], [6, 1], [1] * 7, [2, 5], [1, 4, 2]):
@@ -273,7 +344,7 @@ def test_exact_fit(student, draw, device):
             followed.add(new)
 
 
-@task("static", weight=2)
+@task("static", contract=13)
 @pytest.mark.parametrize(("filled", "new"), [(0, 8), (7, 1), (5, 3), (3, 40)], ids=str)
 def test_more_than_max_len_is_refused(student, draw, device, filled, new):
     """Tokens beyond max_len are a ValueError that names max_len and leaves all as it was."""
@@ -291,8 +362,8 @@ def test_more_than_max_len_is_refused(student, draw, device, filled, new):
     followed.add(1)
 
 
-@task("static", weight=2)
-@pytest.mark.parametrize("batch", [1, 2, 4])
+@task("static", contract=14)
+@pytest.mark.parametrize("batch", [1, 2, 4, 6])
 def test_another_batch_size_is_refused(student, draw, device, batch):
     """Another number of sequences is a ValueError that names batch and leaves all as it was."""
     for filled in (0, 4):
@@ -307,11 +378,12 @@ def test_another_batch_size_is_refused(student, draw, device, batch):
         followed.add(3)
 
 
-@task("static", weight=2)
+@task("static", contract=15)
 def test_static_rewind_drops_the_last_tokens(student, draw, device):
     """rewind(n) drops the last n tokens; they are seen no more, and others take their place."""
     followed = Followed(static(student, device, 9), draw)
 
+    followed.rewind(0)
     followed.add(6)
     followed.rewind(3)
     followed.add(1)
@@ -322,7 +394,7 @@ def test_static_rewind_drops_the_last_tokens(student, draw, device):
     followed.add(9)
 
 
-@task("static")
+@task("static", contract=16)
 @pytest.mark.parametrize("tokens", [0, 3, 5])
 def test_static_rewind_refuses_more_than_there_is(student, draw, device, tokens):
     """To drop more tokens than there are is a ValueError that names n and changes nothing."""
@@ -338,7 +410,7 @@ def test_static_rewind_refuses_more_than_there_is(student, draw, device, tokens)
         followed.add(5 - tokens)
 
 
-@task("static", weight=2)
+@task("static", contract=17)
 def test_reset_gives_all_room_back(student, draw, device):
     """After reset a cache is empty, and there is room for max_len tokens again."""
     followed = Followed(static(student, device, 8), draw)
@@ -352,7 +424,7 @@ def test_reset_gives_all_room_back(student, draw, device):
     followed.add(8)
 
 
-@task("static")
+@task("static", contract=18)
 @pytest.mark.parametrize(
     ("kept", "given"),
     [
@@ -372,7 +444,7 @@ def test_other_dtypes_are_cast(student, draw, device, kept, given):
     followed.add(2, given)
 
 
-@task("static")
+@task("static", contract=22)
 def test_each_static_cache_has_memory_of_its_own(student, draw, device):
     """Caches that are filled in turn do not see each other's tokens."""
     caches = [Followed(static(student, device, 9, batch=b), draw) for b in (3, 3, 2)]
@@ -386,7 +458,7 @@ def test_each_static_cache_has_memory_of_its_own(student, draw, device):
         followed.add(3, batch=batch)
 
 
-@task("static")
+@task("static", contract=19)
 def test_device_may_be_a_string(student, draw, device):
     """device is a torch.device or its name."""
     cache = student.StaticCache(BATCH, GROUPS, 6, WIDTH, torch.float32, device)
@@ -394,7 +466,7 @@ def test_device_may_be_a_string(student, draw, device):
     Followed(expect(cache, Proxy, "StaticCache(...)"), draw).add(4)
 
 
-@task("static", weight=4)
+@task("static", contract=20)
 def test_memory_is_made_once(student, draw, device):
     """No step copies what is there or makes memory anew: update returns views of the filled part.
 
@@ -417,16 +489,29 @@ def test_memory_is_made_once(student, draw, device):
         assert_in_place(name, operators.seen, filled * PER_TOKEN // 2)
 
 
+@task("static", contract=20)
+def test_memory_does_not_grow(student, draw, device):
+    """All room is there from the first update on, however few tokens have come."""
+    cache = static(student, device, 40)
+    expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
+
+    for token in range(2, 20):
+        with student.operators() as operators:
+            expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
+        assert_in_place(f"the update of token {token}", operators.seen, 3 * PER_TOKEN)
+
+
 def assert_in_place(step: str, seen: dict[str, int], limit: int) -> None:
     """Fail if an operator made, or copied, more than ``limit`` elements, or moved a storage."""
     for name, size in seen.items():
         moves = name in ("resize_", "set_")
         check(not moves, f"{step} gives a tensor another storage ({name})")
         in_place = name in VIEWS or (name.endswith("_") and not name.endswith("__"))
-        check(in_place or size < limit, f"{step} makes or copies a large tensor ({name})")
+        text = f"{step} makes or copies {size} numbers at once ({name})"
+        check(in_place or size < limit, f"{text}, which more than its own tokens have")
 
 
-@task("static")
+@task("static", contract=20)
 def test_memory_has_the_size_that_was_asked_for(student, draw, device):
     """A cache takes room for max_len tokens, not more."""
     max_len = 300
@@ -435,15 +520,18 @@ def test_memory_has_the_size_that_was_asked_for(student, draw, device):
         expect(cache.update(*pair_of(draw, 2)), Pair, "what update returns")
 
     # Keys and values may share one storage.
-    check(largest.elements <= 2 * max_len * PER_TOKEN, "the cache is larger than max_len asks for")
+    most, made = 2 * max_len * PER_TOKEN, largest.elements
+    check(made <= most, f"memory for {made} numbers was made, expected {most} at most")
 
 
-@task("static")
+@task("static", contract=21)
 def test_static_cache_leaves_its_arguments_alone(student, draw, device):
     """update changes nothing in k and v, and keeps a copy of them."""
     assert_leaves_alone(student, static(student, device, 6), draw)
+    assert_leaves_alone(student, static(student, device, 6, BF16), draw)
     assert_copies(student, static(student, device, 6), draw)
     assert_copies(student, static(student, device, 1), draw)
+    assert_lets_go(student, static(student, device, 3), draw)
 
 
 # --- attend ----------------------------------------------------------------------------------
@@ -477,27 +565,34 @@ def queries_of(
     return q, k, v
 
 
-@task("attend", gate=True)
+@task("attend", contract=23, gate=True)
 def test_last_query_sees_the_last_key(student, draw):
     """Query i of T is token S - T + i: it sees the keys up to that one, weighed by softmax."""
     attended(student, *queries_of(draw, 3, 6, 2, 4, 11, 10))
 
 
-@task("attend", weight=2)
+@task("attend", contract=25)
+def test_weights_of_one_query(student, draw):
+    """The values are weighed by softmax(q · k / √D), whatever their number and the heads'."""
+    for heads, context, width in ((1, 12, 3), (3, 7, 18), (2, 31, 11)):
+        attended(student, *queries_of(draw, 2, heads, heads, 1, context, width))
+
+
+@task("attend", contract=24)
 @pytest.mark.parametrize(("new", "context"), [(1, 1), (1, 23), (9, 9), (7, 8), (2, 29)], ids=str)
 def test_chunks_of_all_sizes(student, draw, new, context):
     """One token or many, with or without tokens before them: each sees what precedes it."""
     attended(student, *queries_of(draw, 3, 4, 2, new, context, 6))
 
 
-@task("attend")
+@task("attend", contract=26)
 @pytest.mark.parametrize(("heads", "groups"), [(1, 1), (5, 5), (5, 1), (12, 4), (9, 3)], ids=str)
 def test_query_heads_share_key_heads(student, draw, heads, groups):
     """Query head h reads key/value head h // (H / G)."""
     attended(student, *queries_of(draw, 2, heads, groups, 3, 7, 8))
 
 
-@task("attend")
+@task("attend", contract=28)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_attend_in_other_dtypes(student, draw, dtype):
     """The result has the dtype of q, and is as good as that dtype allows."""
@@ -506,7 +601,27 @@ def test_attend_in_other_dtypes(student, draw, dtype):
     attended(student, q.to(dtype), k.to(dtype), v.to(dtype))
 
 
-@task("attend")
+@task("attend", contract=28)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_scores_keep_float32_precision(student, draw, dtype):
+    """Scores that are large and near each other are told apart: 16 bits would round them."""
+    # Small integers and a power of four as width: exact in float32 in every order of adding.
+    q = draw.integers(-2, 3, 3, 4, 6, 64).to(dtype)
+    k = draw.integers(-2, 3, 3, 2, 19, 64).to(dtype)
+    q[..., 5], k[..., 5] = 20.0, 20.0
+    v = draw.normal(3, 2, 19, 64, dtype=dtype)
+
+    assert_float32_scores(student.attend(q, k, v), q, k, v)
+
+
+def assert_float32_scores(got: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Compare with float64; scores in 16 bits widen no limit."""
+    want = llama.attention(q.double(), k.double(), v.double())
+    trusted = llama.attention(q.float(), k.float(), v.float())
+    assert_close(got, want, "attention", like=q, trusted=trusted)
+
+
+@task("attend", contract=27)
 def test_large_scores(student, draw):
     """Scores in the hundreds neither overflow nor turn into NaN."""
     q = draw.integers(-8, 9, 3, 4, 5, 16).float()
@@ -517,7 +632,7 @@ def test_large_scores(student, draw):
     attended(student, q, k, v)
 
 
-@task("attend")
+@task("attend", contract=29)
 def test_scores_beyond_float16(student, draw):
     """Float16 ends at 65504: products of queries and keys beyond it are summed up in float32."""
     # Small integers and a power of four as width: exact in float32 in every order of adding.
@@ -526,25 +641,22 @@ def test_scores_beyond_float16(student, draw):
     q[..., 7], k[..., 7] = 256.0, 300.0
     v = draw.normal(2, 2, 13, 64, dtype=torch.float16)
 
-    got = student.attend(q, k, v)
-
-    want = llama.attention(q.double(), k.double(), v.double())
-    trusted = llama.attention(q.float(), k.float(), v.float())
-    assert_close(got, want, "attention", like=q, trusted=trusted)
+    assert_float32_scores(student.attend(q, k, v), q, k, v)
 
 
-@task("attend")
+@task("attend", contract=30)
 def test_attend_leaves_its_arguments_alone(student, draw):
     """attend changes nothing in q, k and v."""
-    watched = [student.watch(x) for x in queries_of(draw, 2, 6, 3, 4, 9, 8)]
+    tensors = queries_of(draw, 2, 6, 3, 4, 9, 8)
+    watched = [student.watch(x) for x in tensors]
 
-    expect(student.attend(*watched), Tensor)
+    assert_attended(student.attend(*watched), *tensors)
 
     for item, name in zip(watched, "qkv", strict=True):
         assert_unmodified(item, name)
 
 
-@task("attend", weight=2)
+@task("attend", contract=31)
 @pytest.mark.parametrize("new", [1, 6])
 def test_cost_of_attention(student, draw, new):
     """attend works for its T queries alone: 4·B·H·T·S·D FLOPs, however many tokens precede them."""
@@ -556,7 +668,7 @@ def test_cost_of_attention(student, draw, new):
 
     needed = oracle.attention_flops(batch, heads, new, context, width)
     text = f"attention of {new} new among {context} tokens took {flops.total / needed:.1f} times"
-    check(flops.total <= 2 * needed, f"{text} the FLOPs that it needs")
+    check(flops.total <= 2 * needed, f"{text} the FLOPs that it needs, expected less than 2")
 
 
 # --- a small model ---------------------------------------------------------------------------
@@ -651,7 +763,7 @@ def lent_history(student: Any, kind: type[oracle.History] = oracle.History) -> A
     return student.lend(kind(), methods=methods, attributes=attributes, keep=True)
 
 
-@task("attend")
+@task("attend", contract=32)
 def test_every_split_through_attend(student, draw):
     """In a Llama with caches, attend gives the logits of a full recompute for every split."""
     model = small(student, draw)
@@ -679,12 +791,17 @@ class Desk:
         endings = {} if ends is None else {self.prompt[0]: (length + ends, eos)}
         self.script = MaskedModel(VOCAB, draw.seed, self.eos_ids, endings)
         self.made = 0
+        self._methods: tuple[str, ...] = ()
         self._student = student
 
     def run(
-        self, max_new_tokens: int, num_layers: int = 3, **changes: Any
+        self, max_new_tokens: int, num_layers: int = 3, *, bare: bool = False, **changes: Any
     ) -> tuple[list[int], oracle.CachedModel]:
-        """Generate with our model and our caches; return the tokens and the model."""
+        """Generate with our model and our caches, ``bare`` ones with update alone.
+
+        Returns the tokens and the model.
+        """
+        self._methods = ("update",) if bare else ("update", "rewind")
         model = oracle.CachedModel(self.script, num_layers)
         prompt: Any = changes.get("prompt", self.prompt)
         eos_ids: Any = changes.get("eos_ids", self.eos_ids)
@@ -697,7 +814,8 @@ class Desk:
     def _make(self) -> Any:
         self.made += 1
         check(self.made <= 100, "make_cache was called more than 100 times")
-        return lent_history(self._student)
+        names = ("length",) if len(self._methods) > 1 else ()
+        return self._student.lend(oracle.History(), self._methods, names, keep=True)
 
     def want(self, max_new_tokens: int) -> list[int]:
         return batching.solo_run(self.script.logits, self.prompt, max_new_tokens, self.eos_ids)
@@ -734,7 +852,9 @@ def assert_tokens(got: list[int], want: list[int]) -> None:
     """Fail with the first new token that differs."""
     same = (a == b for a, b in zip(got, want, strict=False))
     step = next((i for i, equal in enumerate(same) if not equal), None)
-    check(step is None, f"new token {step} is not the one that a full recompute gives")
+    if step is not None:
+        text = f"new token {step} is {got[step]}, but a full recompute gives {want[step]}"
+        raise Mismatch(text)
     check(len(got) == len(want), f"{len(got)} new tokens came back, expected {len(want)}")
 
 
@@ -746,7 +866,7 @@ def assert_entered(model: oracle.CachedModel, prompt: list[int], output: list[in
     check(entered == whole[: len(entered)], "other tokens entered the model than those so far")
 
 
-@task("generate", gate=True)
+@task("generate", contract=33, gate=True)
 def test_tokens_are_those_of_a_full_recompute(student, draw):
     """generate returns the greedy tokens, which depend on all before them and their positions."""
     desk = Desk(student, draw, 6)
@@ -756,7 +876,7 @@ def test_tokens_are_those_of_a_full_recompute(student, draw):
     assert_tokens(got, desk.want(9))
 
 
-@task("generate", gate=True)
+@task("generate", contract=36, gate=True)
 def test_each_token_enters_the_model_once(student, draw):
     """The prompt enters once, then each new token does: no step goes over the prefix again."""
     desk = Desk(student, draw, 11)
@@ -767,56 +887,97 @@ def test_each_token_enters_the_model_once(student, draw):
     assert_tokens(got, desk.want(8))
 
 
-@task("generate", weight=2)
-@pytest.mark.parametrize(("length", "new", "layers"), [(1, 7, 2), (2, 30, 1), (40, 3, 4)], ids=str)
+@task("generate", contract=34)
+@pytest.mark.parametrize(
+    ("length", "new", "layers"), [(1, 7, 2), (2, 30, 1), (40, 3, 4), (230, 2, 1)], ids=str
+)
 def test_prompts_and_models_of_all_sizes(student, draw, length, new, layers):
-    """Short and long prompts, few and many layers: each layer has a cache of its own."""
+    """Short and long prompts, few and many layers."""
     desk = Desk(student, draw, length)
 
-    got, model = desk.run(new, layers)
+    got, _ = desk.run(new, layers)
 
     assert_tokens(got, desk.want(new))
-    assert_entered(model, desk.prompt, got)
 
 
-@task("generate", weight=2)
+@task("generate", contract=35)
+def test_positions_go_on(student, draw):
+    """Positions count on from the prompt through the answer, in every call of the model."""
+    desk = Desk(student, draw, 5)
+
+    _, model = desk.run(6)
+
+    for i, place in enumerate(model.places):
+        check(place == i, f"token {i} entered at position {place}, expected {i}")
+
+
+@task("generate", contract=37)
+@pytest.mark.parametrize("layers", [2, 5])
+def test_layers_do_not_share_a_cache(student, draw, layers):
+    """Each layer gets its own keys and values back, and no other's."""
+    desk = Desk(student, draw, 4)
+
+    got, _ = desk.run(3, layers)
+
+    assert_tokens(got, desk.want(3))
+
+
+@task("generate", contract=39)
+def test_cache_may_have_nothing_but_update(student, draw):
+    """A cache need not have a length, a rewind or anything else beside update."""
+    desk = Desk(student, draw, 5)
+
+    got, _ = desk.run(4, bare=True)
+
+    assert_tokens(got, desk.want(4))
+
+
+@task("generate", contract=40)
 @pytest.mark.parametrize(("ends", "num_eos"), [(0, 1), (4, 3), (8, 2)], ids=str)
 def test_eos_ends_the_sequence(student, draw, ends, num_eos):
-    """Any of eos_ids ends the sequence; it is not returned, and nothing enters after it."""
+    """Any of eos_ids ends the sequence, and it is not returned."""
     desk = Desk(student, draw, 5, ends=ends, num_eos=num_eos)
 
-    got, model = desk.run(9)
+    got, _ = desk.run(9)
 
     assert_tokens(got, desk.want(9))
-    assert_entered(model, desk.prompt, got)
 
 
-@task("generate")
+@task("generate", contract=41)
+@pytest.mark.parametrize(("ends", "num_eos"), [(0, 2), (3, 1), (5, 3)], ids=str)
+def test_eos_does_not_enter(student, draw, ends, num_eos):
+    """The tokens before an EOS have entered, and then no other does."""
+    desk = Desk(student, draw, 5, ends=ends, num_eos=num_eos)
+
+    _, model = desk.run(9)
+
+    assert_entered(model, desk.prompt, desk.want(9))
+
+
+@task("generate", contract=42)
 def test_eos_inside_the_prompt_ends_nothing(student, draw):
     """Only a generated EOS ends the sequence; in a prompt it is a token like any other."""
     desk = Desk(student, draw, 6, ends=5, num_eos=2)
     desk.prompt[2], desk.prompt[-1] = desk.eos_ids
 
-    got, model = desk.run(9)
+    got, _ = desk.run(9)
 
     assert_tokens(got, desk.want(9))
-    assert_entered(model, desk.prompt, got)
 
 
-@task("generate")
+@task("generate", contract=44)
 @pytest.mark.parametrize("max_new_tokens", [0, 1, 2])
 def test_few_tokens(student, draw, max_new_tokens):
     """max_new_tokens bounds the answer; 0 gives an empty list."""
     desk = Desk(student, draw, 4)
 
-    got, model = desk.run(max_new_tokens)
+    got, _ = desk.run(max_new_tokens)
 
     assert_tokens(got, desk.want(max_new_tokens))
-    assert_entered(model, desk.prompt, got)
 
 
-@task("generate")
-@pytest.mark.parametrize("eos_ids", [[], (7, 9)], ids=["none", "a tuple"])
+@task("generate", contract=43)
+@pytest.mark.parametrize("eos_ids", [[], (), (7, 9)], ids=["none", "no tuple", "a tuple"])
 def test_eos_ids_may_be_any_collection(student, draw, eos_ids):
     """eos_ids may be empty, and need not be a list."""
     desk = Desk(student, draw, 3, num_eos=0)
@@ -827,7 +988,7 @@ def test_eos_ids_may_be_any_collection(student, draw, eos_ids):
     assert_tokens(got, desk.want(6))
 
 
-@task("generate")
+@task("generate", contract=38)
 def test_two_sequences_share_nothing(student, draw):
     """Each call of generate starts with caches of its own: one sequence leaves nothing behind."""
     desk, other = (Desk(student, draw, length) for length in (7, 4))
@@ -839,11 +1000,12 @@ def test_two_sequences_share_nothing(student, draw):
         assert_tokens(got, which.want(5))
 
 
-@task("generate")
+@task("generate", contract=46)
 def test_generate_leaves_the_prompt_alone(student, draw):
     """The lists of the prompt and of the EOS ids are not modified."""
-    desk = Desk(student, draw, 5)
-    prompt, eos_ids = student.watch([*desk.prompt]), student.watch([*desk.eos_ids])
+    desk = Desk(student, draw, 5, ends=3, num_eos=4)
+    prompt = student.watch([*desk.prompt])
+    eos_ids = student.watch(sorted(desk.eos_ids, reverse=True))
 
     desk.run(4, prompt=prompt, eos_ids=eos_ids)
 
@@ -908,7 +1070,7 @@ def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float)
     check(worst is None, f"new token {worst} is not the greedy one")
 
 
-@task("generate", weight=2)
+@task("generate", contract=47)
 def test_cost_of_a_step(student, draw, plot):
     """A step costs one token's share of the weights, and attention over the tokens so far."""
     model = small(student, draw, num_layers=2)
@@ -954,7 +1116,7 @@ def step_attention(model: Small, new: int, context: int) -> int:
     return 2 * model.config.num_layers * oracle.attention_flops(1, *sizes)
 
 
-@task("generate")
+@task("generate", contract=45)
 def test_generate_passes_its_attention(student, draw):
     """The model gets attend: the function of the same file."""
     model = small(student, draw, num_layers=1)
@@ -973,7 +1135,7 @@ def test_generate_passes_its_attention(student, draw):
         assert_attended(got, q, k, v, "the result of the attend passed")
 
 
-@task("generate")
+@task("generate", contract=48)
 def test_trained_model_continues_as_by_full_recompute(student, draw):
     """On the target checkpoint each new token is the best one, given all before it."""
     folder = student.checkpoint("target").host
@@ -1008,10 +1170,10 @@ def assert_bytes(student: Any, batch: int, length: int, dtype: torch.dtype, **ch
     got = student.cache_bytes(student.record("LlamaConfig", **fields), batch, length, dtype)
 
     want = oracle.cache_bytes(SimpleNamespace(**fields), batch, length, dtype.itemsize)
-    check(expect(got, int) == want, "the bytes are not those of all keys and values")
+    check(expect(got, int) == want, f"the result is {got}, expected {want}")
 
 
-@task("bytes", gate=True)
+@task("bytes", contract=49, gate=True)
 def test_bytes_of_all_keys_and_values(student, draw):
     """A token costs keys and values of all key/value heads, in every layer, for each sequence."""
     for _ in range(4):
@@ -1020,10 +1182,17 @@ def test_bytes_of_all_keys_and_values(student, draw):
         assert_bytes(student, batch, length, torch.float32, num_layers=layers, **sizes)
 
 
-@task("bytes", weight=2)
+@task("bytes", contract=50)
+def test_bytes_follow_the_kept_heads(student):
+    """Neither the heads of the queries nor the width of the model change what is kept."""
+    for heads, width in ((2, 12), (8, 12), (6, 48), (4, 8)):
+        assert_bytes(student, 2, 9, torch.float32, num_heads=heads, hidden_size=width)
+
+
+@task("bytes", contract=51)
 @pytest.mark.parametrize(
     "dtype",
-    [torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.float8_e4m3fn],
+    [torch.float64, torch.float32, BF16, torch.float16, torch.int8, torch.float8_e4m3fn],
     ids=str,
 )
 def test_bytes_of_other_dtypes(student, dtype):
@@ -1031,10 +1200,12 @@ def test_bytes_of_other_dtypes(student, dtype):
     assert_bytes(student, 3, 17, dtype)
 
 
-@task("bytes")
-@pytest.mark.parametrize(("batch", "length"), [(1, 1), (5, 0), (64, 131_072)], ids=str)
+@task("bytes", contract=52)
+@pytest.mark.parametrize(
+    ("batch", "length"), [(1, 1), (5, 0), (64, 131_072), (9_999_991, 999_983)], ids=str
+)
 def test_bytes_of_few_and_many_tokens(student, batch, length):
     """No token costs nothing, and the bytes of a large model are exact."""
-    large = {"num_layers": 80, "num_heads": 64, "num_kv_heads": 8, "head_dim": 128}
+    large = {"num_layers": 79, "num_heads": 35, "num_kv_heads": 7, "head_dim": 127}
 
-    assert_bytes(student, batch, length, torch.bfloat16, **large)
+    assert_bytes(student, batch, length, BF16, **large)

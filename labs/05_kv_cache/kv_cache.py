@@ -83,7 +83,7 @@ def attend(
 ) -> Tensor:  # [B, H, T, D]
     """Causal attention: the last query sees the last key; head h reads key head h // (H / G).
 
-    Scores and softmax are float32 for every dtype; the result has the dtype of q.
+    Scores, softmax and sums are float32 for every dtype; the result has the dtype of q.
     """
     raise NotImplementedError("attend: attend")
 

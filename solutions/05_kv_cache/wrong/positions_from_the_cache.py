@@ -1,0 +1,18 @@
+"""Asks the cache of the first layer for its length.
+
+Fails: generate
+"""
+
+LINES = {
+    "generate": r"""
+-     entering, seen = prompt, 0
++     entering = prompt
+...
+-         positions = torch.arange(seen, seen + len(entering))[None]
++         seen = caches[0].length
++         positions = torch.arange(seen, seen + len(entering))[None]
+...
+-         entering, seen = [token], seen + len(entering)
++         entering = [token]
+""",
+}
