@@ -1087,7 +1087,7 @@ def test_packed_arguments_in_order_and_left_out(student, draw):
 @task("varlen", contract=47)
 def test_packed_results_outlive_the_next_call(student, draw):
     """A call leaves earlier results as they are, and remembers no lengths of an earlier one."""
-    several = ([4, 9, 2], [6, 3, 2]), ([2, 3, 10], [1, 9, 1]), ([15, 0, 0], [0, 4, 7])
+    several = ([40, 50, 50], [6, 3, 2]), ([2, 3, 135], [1, 9, 1]), ([140, 0, 0], [7, 4, 0])
     packed = [pack(draw, lengths) for lengths in several]
     cases = [(*qkv, *map(starts, n)) for qkv, n in zip(packed, several, strict=True)]
 

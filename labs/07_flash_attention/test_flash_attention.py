@@ -31,7 +31,11 @@ LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["ha
 
 
 def plain(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    causal: bool = False,
+    scale: float | None = None,
 ) -> Pair:
     """Attention from its definition in float64, with all scores at once."""
     k, v = (x.double().repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
@@ -929,8 +933,8 @@ def test_packed_arguments_stay_as_they_were(student, draw):
 
 @task("varlen", contract=47)
 def test_packed_calls_share_nothing(student, draw):
-    """Six queries in two sequences, then in three, then in one: each result is right at the end."""
-    several = ([4, 2], [3, 5]), ([1, 2, 3], [4, 0, 4]), ([6], [8])
+    """140 queries in two sequences, in two others, then in one: each result is right at the end."""
+    several = ([70, 70], [3, 5]), ([139, 1], [4, 4]), ([140], [8])
     packs = [packed(draw, lengths) for lengths in several]
     cases = [(*qkv, *map(starts, n)) for qkv, n in zip(packs, several, strict=True)]
 
