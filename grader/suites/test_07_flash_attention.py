@@ -321,10 +321,12 @@ def assert_left_alone(student: Any, name: str, *cases: Qkv) -> None:
     """Look at every byte of the arguments' storages after a call, and after its result is gone."""
     for qkv in cases:
         watched = [student.watch(x) for x in qkv]
-        for call in (getattr(student, name), functools.partial(student.overwritten, name)):
-            expect(call(*watched), Pair)
-            for argument, letter in zip(watched, "qkv", strict=True):
-                assert_unmodified(argument, letter)
+        expect(getattr(student, name)(*watched), Pair)
+        for argument, letter in zip(watched, "qkv", strict=True):
+            assert_unmodified(argument, letter)
+        expect(student.overwritten(name, *watched), Pair)
+        for argument, letter in zip(watched, "qkv", strict=True):
+            assert_new(argument, letter)
 
 
 def around(draw: Any, level: float, T: int, S: int, D: int = 16) -> Qkv:
@@ -522,6 +524,19 @@ def test_tiled_arguments_in_order_and_left_out(student, draw):
 
     assert_result(got, qkv, False)
     assert_result(plain, qkv, False)
+
+
+@task("tiled", contract=12)
+def test_default_block_has_64_keys(student, draw):
+    """A tile holds 64 keys for each row if block is left out, not more."""
+    qkv = make(draw, 70, 260, 2, B=1)
+
+    with student.largest_tensor() as largest:
+        got = expect(student.flash_attention_torch(*qkv), Pair)
+
+    say = f"a tensor of {largest.elements} elements was made for T = 70, S = 260, H = 1"
+    check(largest.elements <= 70 * 96, f"{say}, expected tiles of at most {70 * 64}")
+    assert_result(got, qkv, False)
 
 
 @task("tiled", contract=20)
@@ -1021,12 +1036,14 @@ def test_packed_arguments_are_left_alone(student, draw):
     """No argument is modified, nor memory beside it; the result shares none with them."""
     lengths = [7, 0, 10, 1]
     watched = [student.watch(x) for x in (*slices(draw, lengths), starts(lengths), starts(lengths))]
-
-    expect(student.overwritten("flash_attention_varlen", *watched), Tensor)
-
     names = "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"
+
+    expect(student.flash_attention_varlen(*watched), Tensor)
     for argument, name in zip(watched, names, strict=True):
         assert_unmodified(argument, name)
+    expect(student.overwritten("flash_attention_varlen", *watched), Tensor)
+    for argument, name in zip(watched, names, strict=True):
+        assert_new(argument, name)
 
 
 @task("varlen", contract=46)

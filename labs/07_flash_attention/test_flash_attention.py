@@ -82,6 +82,19 @@ def among_nan(x: Tensor, step: int = 1) -> Tensor:
     return view.copy_(x)
 
 
+def assert_left_as_they_were(
+    student: Any, name: str, values: tuple[Tensor, ...], names: tuple[str, ...] = ("q", "k", "v")
+) -> None:
+    """Call a function, and once more with its results destroyed: its arguments must not notice."""
+    watched = [student.watch(x) for x in values]
+    getattr(student, name)(*watched)
+    for value, argument in zip(watched, names, strict=True):
+        assert_unmodified(value, argument)
+    student.overwritten(name, *watched)
+    for value, argument in zip(watched, names, strict=True):
+        assert_new(value, argument)
+
+
 # --- Task 1: merge ---------------------------------------------------------------------------
 
 
@@ -222,15 +235,14 @@ NONE = side([[0, 0], [0, 0], [0, 0]], [-INF, -INF, -INF])
 
 
 @task("merge", contract=9)
-@pytest.mark.parametrize("sides", [(ONE, TWO), (NONE, TWO), (ONE, NONE)], ids=["", "one", "two"])
+@pytest.mark.parametrize(
+    "sides", [(ONE, TWO), (NONE, TWO), (ONE, NONE)], ids=["two sides", "no first", "no second"]
+)
 def test_sides_stay_as_they_were(student, sides):
     """No argument is changed, and none is handed back, also where the other side is empty."""
-    values = [student.watch(x) for part in sides for x in part]
+    values, names = (*sides[0], *sides[1]), ("o1", "lse1", "o2", "lse2")
 
-    for call in (student.merge, functools.partial(student.overwritten, "merge")):
-        call(*values)
-        for value, name in zip(values, ("o1", "lse1", "o2", "lse2"), strict=True):
-            assert_unmodified(value, name) if call == student.merge else assert_new(value, name)
+    assert_left_as_they_were(student, "merge", values, names)
 
 
 @task("merge", contract=9)
@@ -255,11 +267,12 @@ def powers(T: int, S: int) -> Qkv:
     return column(*[0.0] * T), column(*[0.0] * S), column(*[2.0**s for s in range(S)])
 
 
-def by_head(H: int, G: int) -> tuple[Qkv, Tensor]:
-    """Queries of 0, and key heads of the value 1, 2, ...; then the o that each head should get."""
+def by_head(H: int, G: int) -> tuple[Qkv, Pair]:
+    """Queries of 0, and key heads of the value 1, 2, ...; then what each head should get."""
     values = torch.arange(1.0, G + 1).reshape(1, G, 1, 1).expand(1, G, 3, 1)
     want = torch.tensor([1.0 + h // (H // G) for h in range(H)]).reshape(1, H, 1, 1)
-    return (torch.zeros(1, H, 1, 1), values * 0, values), want.double()
+    lse = torch.full((1, H, 1), math.log(3), dtype=torch.float64)
+    return (torch.zeros(1, H, 1, 1), values * 0, values), (want.double(), lse)
 
 
 def lifted(level: float) -> tuple[Qkv, Pair]:
@@ -280,17 +293,6 @@ def slope(step: float, S: int) -> Qkv:
     return column(1.0), column(*scores), column(*values)
 
 
-def assert_left_as_they_were(student: Any, name: str, qkv: Qkv) -> None:
-    """Call a function, and once more with its results destroyed: q, k and v must not notice."""
-    watched = [student.watch(x) for x in qkv]
-    getattr(student, name)(*watched)
-    for value, letter in zip(watched, "qkv", strict=True):
-        assert_unmodified(value, letter)
-    student.overwritten(name, *watched)
-    for value, letter in zip(watched, "qkv", strict=True):
-        assert_new(value, letter)
-
-
 def assert_small(student: Any, call: Callable[[], Any], limit: int, case: str) -> Any:
     """Return what a call returns, which must make no tensor of more elements than a limit."""
     with student.largest_tensor() as largest:
@@ -306,13 +308,12 @@ def assert_small(student: Any, call: Callable[[], Any], limit: int, case: str) -
 @task("tiled", contract=10)
 def test_example_of_the_tiles(student):
     """Scores 1, 3, 2 and values 10, 20, 40: the table of the handout, with its last row."""
-    for block in (1, 2, 64):
-        got = student.flash_attention_torch(
-            column(1), column(1, 3, 2), column(10, 20, 40), block=block
-        )
+    q, k, v = column(1), column(1, 3, 2), column(10, 20, 40)
+    total = 1 + math.exp(-2) + math.exp(-1)
+    o = (10 * math.exp(-2) + 20 + 40 * math.exp(-1)) / total
 
-        total = 1 + math.exp(-2) + math.exp(-1)
-        o = (10 * math.exp(-2) + 20 + 40 * math.exp(-1)) / total
+    for block in (1, 2, 64):
+        got = student.flash_attention_torch(q, k, v, block=block)
         compare(got, attended([o], [3 + math.log(total)]))
 
 
@@ -321,10 +322,9 @@ def test_scale_is_the_root_of_the_width(student):
     """q and k of four ones each: the score is 4 / sqrt(4) = 2."""
     ones = torch.ones(1, 1, 1, 4)
 
-    compare(
-        student.flash_attention_torch(ones, ones, column(5).expand(1, 1, 1, 4)),
-        (ones.double() * 5, torch.full((1, 1, 1), 2.0).double()),
-    )
+    got = student.flash_attention_torch(ones, ones, 5 * ones)
+
+    compare(got, (5 * ones.double(), torch.tensor([[[2.0]]]).double()))
 
 
 @task("tiled", contract=11)
@@ -353,10 +353,20 @@ def test_block_does_not_matter(student, draw, block):
     qkv = drawn(draw, 4, 7, H=2)
 
     for causal in (False, True):
-        compare(
-            student.flash_attention_torch(*qkv, causal=causal, block=block), plain(*qkv, causal)
-        )
+        got = student.flash_attention_torch(*qkv, causal=causal, block=block)
+        compare(got, plain(*qkv, causal))
     compare(student.flash_attention_torch(*qkv, False, block), plain(*qkv))
+
+
+@task("tiled", contract=12)
+def test_tiles_of_64_keys_unless_told(student, draw):
+    """Without block a tile has 64 keys for each of 100 rows, and may have half as much again."""
+    qkv = drawn(draw, 100, 300, D=2)
+
+    attend = functools.partial(student.flash_attention_torch, *qkv)
+    got = assert_small(student, attend, 100 * 96, "T = 100, S = 300, H = 1, no block")
+
+    compare(got, plain(*qkv))
 
 
 @task("tiled", contract=13)
@@ -374,10 +384,9 @@ def test_tiled_last_query_sees_the_last_key(student, T, counts):
 @task("tiled", contract=14)
 def test_tiled_rows_that_see_nothing(student):
     """Four queries and two keys, causal; three queries and no keys."""
-    compare(student.flash_attention_torch(*powers(4, 2), causal=True), same_values(0, 0, 1, 2))
-    compare(
-        student.flash_attention_torch(*powers(4, 2), causal=True, block=1), same_values(0, 0, 1, 2)
-    )
+    for block in (1, 64):
+        got = student.flash_attention_torch(*powers(4, 2), causal=True, block=block)
+        compare(got, same_values(0, 0, 1, 2))
     for causal in (False, True):
         compare(student.flash_attention_torch(*powers(3, 0), causal=causal), same_values(0, 0, 0))
 
@@ -388,9 +397,7 @@ def test_tiled_neighbours_share_a_key_head(student, H, G):
     """Head h gets the value of key head h // (H / G): for H = 6, G = 2 it is 1 1 1 2 2 2."""
     qkv, want = by_head(H, G)
 
-    compare(
-        student.flash_attention_torch(*qkv), (want, torch.full((1, H, 1), math.log(3)).double())
-    )
+    compare(student.flash_attention_torch(*qkv), want)
 
 
 @task("tiled", contract=16)
@@ -580,7 +587,7 @@ def test_kernel_neighbours_share_a_key_head(student, draw, H, G):
     """Head h gets the value of key head h // (H / G); then two sequences of random heads."""
     qkv, want = by_head(H, G)
 
-    compare(student.flash_attention(*qkv), (want, torch.full((1, H, 1), math.log(3)).double()))
+    compare(student.flash_attention(*qkv), want)
     qkv = drawn(draw, 2, 3, 4, H, G, B=2)
     compare(student.flash_attention(*qkv), plain(*qkv))
 
@@ -920,15 +927,9 @@ def test_packed_views(student, draw, causal):
 def test_packed_arguments_stay_as_they_were(student, draw):
     """q, k, v and the starts are as before, and o is none of them."""
     values = (*packed(draw, ([3, 1], [3, 1])), starts([3, 1]), starts([3, 1]))
-    watched = [student.watch(x) for x in values]
     names = "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"
 
-    student.flash_attention_varlen(*watched)
-    for value, name in zip(watched, names, strict=True):
-        assert_unmodified(value, name)
-    student.overwritten("flash_attention_varlen", *watched)
-    for value, name in zip(watched, names, strict=True):
-        assert_new(value, name)
+    assert_left_as_they_were(student, "flash_attention_varlen", values, names)
 
 
 @task("varlen", contract=47)
