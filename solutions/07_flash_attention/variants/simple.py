@@ -43,8 +43,8 @@ def flash_attention_torch(
             acc = acc * shrink + p @ values[..., j : j + block, :].float()
             total = total * shrink + p.sum(-1, keepdim=True)
             top = new
-        o[:, :, i : i + block] = (acc / total.clamp(min=1e-30)).reshape(B, H, -1, D)
-        lse[:, :, i : i + block] = (top + total.log()).reshape(B, H, -1)
+        o[:, :, i : i + block] = (acc / total.clamp(min=1e-30)).reshape(B, H, len(last), D)
+        lse[:, :, i : i + block] = (top + total.log()).reshape(B, H, len(last))
     return o, lse
 
 

@@ -1,4 +1,4 @@
-"""Few rows and many keys: the keys are dealt to several programs, whose parts merge joins."""
+"""Few rows and many keys: the keys are dealt to several programs, whose parts a softmax joins."""
 
 import math
 
@@ -183,10 +183,11 @@ def flash_attention(
         D, BLOCK_M, BLOCK_N, max(16, triton.next_power_of_2(D)), causal, False, "ieee",
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    whole = o[0], lse[0]
-    for part in range(1, splits):
-        whole = merge(*whole, o[part], lse[part])
-    return whole[0].to(q.dtype), whole[1]
+    if splits == 1:
+        return o[0], lse[0]
+    # A row that saw no key in any part has no softmax over its parts.
+    weights = torch.softmax(lse, 0).nan_to_num(0.0)
+    return (weights[..., None] * o).sum(0).to(q.dtype), torch.logsumexp(lse, 0)
 
 
 def flash_attention_varlen(

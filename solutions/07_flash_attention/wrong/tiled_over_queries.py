@@ -20,6 +20,6 @@ def flash_attention_torch(
             scores = scores.masked_fill(torch.arange(S, device=q.device) > last, -math.inf)
         level = torch.logsumexp(scores, -1, keepdim=True)
         p = torch.exp(scores - level.masked_fill(level == -math.inf, 0.0))
-        o[:, :, i : i + block] = (p @ values.float()).reshape(B, H, -1, D)
-        lse[:, :, i : i + block] = level.reshape(B, H, -1)
+        o[:, :, i : i + block] = (p @ values.float()).reshape(B, H, rows.shape[-2], D)
+        lse[:, :, i : i + block] = level.reshape(B, H, rows.shape[-2])
     return o, lse

@@ -17,9 +17,9 @@ LINES = {
 +             new_acc = acc * shrink + p @ values[..., j : j + block, :].float()
 +             acc, total = new_acc.to(q.dtype), (total * shrink + p.sum(-1, keepdim=True)).to(q.dtype)
               top = new
--         o[:, :, i : i + block] = (acc / total.clamp(min=1e-30)).reshape(B, H, -1, D)
--         lse[:, :, i : i + block] = (top + total.log()).reshape(B, H, -1)
-+         o[:, :, i : i + block] = (acc.float() / total.float().clamp(min=1e-30)).reshape(B, H, -1, D)
-+         lse[:, :, i : i + block] = (top + total.float().log()).reshape(B, H, -1)
+-         o[:, :, i : i + block] = (acc / total.clamp(min=1e-30)).reshape(B, H, len(last), D)
+-         lse[:, :, i : i + block] = (top + total.log()).reshape(B, H, len(last))
++         o[:, :, i : i + block] = (acc.float() / total.float().clamp(min=1e-30)).reshape(B, H, len(last), D)
++         lse[:, :, i : i + block] = (top + total.float().log()).reshape(B, H, len(last))
 """,
 }
