@@ -1009,7 +1009,7 @@ UP = torch.tensor([[1.0, 2], [5, 5]])
 DOWN = torch.tensor([[1.0, 9], [2, 9]])
 
 
-def swiglu(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
+def dense_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
     """Compute the dense feed-forward as the handout writes it."""
     return F.linear(F.silu(F.linear(x, w_gate)) * F.linear(x, w_up), w_down)
 
@@ -1031,7 +1031,7 @@ def test_mlp_equals_the_dense_formula(student, draw):
 
     got = outputs(layer(student.spawn(2), MLP, w_gate, w_up, w_down), x)
 
-    want = swiglu(*(value.double() for value in (x, w_gate, w_up, w_down)))
+    want = dense_mlp(*(value.double() for value in (x, w_gate, w_up, w_down)))
     assert_same(got, want, "the output")
 
 
@@ -1045,7 +1045,7 @@ def mlp_is_dense(
     """Compare an MLP, and all its gradients, with the dense one."""
     module = module or layer(group, MLP, *weights)
     got = there_and_back(group, module, x, dy, " ".join(MLP_NAMES))
-    y, dx, *grads = dense(swiglu, dy, x, *weights)
+    y, dx, *grads = dense(dense_mlp, dy, x, *weights)
     assert_same(got.outs, y, "the output", x)
     assert_same(got.dx, dx, "the gradient of x", x)
     for name, grad, axis in zip(MLP_NAMES, grads, (0, 0, 1), strict=True):
@@ -1119,7 +1119,7 @@ def test_mlp_used_for_x_and_then_for_2x(student, draw):
     got = there_and_back(group, module, x, dy, " ".join(MLP_NAMES), twice=True)
 
     def both(x: Tensor, *weights: Tensor) -> Tensor:
-        return torch.stack((swiglu(x, *weights), swiglu(2 * x, *weights)))
+        return torch.stack((dense_mlp(x, *weights), dense_mlp(2 * x, *weights)))
 
     y, dx, *grads = dense(both, torch.stack((dy, dy)), x, *weights)
     assert_same(got.outs, y[0], "the output for x")
