@@ -1,4 +1,4 @@
-"""A weight is viewed as its shards, which a transposed one does not allow.
+"""A weight is viewed as one row for each rank, which a transposed one does not allow.
 
 From: variants/plain.py
 Fails: shards, column, qkv, mlp
@@ -8,6 +8,6 @@ LINES = {
     "column_shard": r"""
 -     return part(weight, 0, rank, world)
 +     part(weight, 0, rank, world)
-+     return weight.view(world, -1, weight.shape[1])[rank]
++     return weight.view(world, -1)[rank].view(-1, weight.shape[1])
 """,
 }
