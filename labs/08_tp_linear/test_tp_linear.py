@@ -835,7 +835,9 @@ def test_qkv_weights_learn_without_a_gradient_of_x(student):
 
 
 # To q, k and v of two ranks that share the key/value head of the example.
-SHARED_DY = [[torch.tensor([value]) for value in values] for values in ((1.0, 1, 3), (10.0, 2, 4))]
+SHARED_DY = [
+    [torch.tensor([value]) for value in values] for values in ((1.0, 1.0, 3.0), (10.0, 2.0, 4.0))
+]
 
 
 @task("qkv", contract=29)
@@ -1274,6 +1276,7 @@ def test_example_of_bytes(student, op, want):
         ("all_reduce", (0, 4, 3), 0),
         ("broadcast", (0, 4, 3), 0),
     ],
+    ids=str,
 )
 def test_bytes_of_any_numbers(student, op, args, want):
     """What the ranks do not divide is not rounded; nothing costs nothing, and much is counted."""
