@@ -105,9 +105,9 @@ class QKVParallelLinear(nn.Module):
         super().__init__()
         rank, world = place(group)
         if num_heads % world != 0:
-            raise ValueError("the query heads cannot be dealt evenly")
+            raise ValueError("num_heads: the query heads cannot be dealt evenly")
         if max(num_kv_heads, world) % min(num_kv_heads, world) != 0:
-            raise ValueError("the key/value heads cannot be dealt evenly")
+            raise ValueError("num_kv_heads: the heads cannot be dealt evenly")
         self.group = group
         copies = max(world // num_kv_heads, 1)
         self.wq = kept(column_shard(wq, rank, world))

@@ -163,19 +163,16 @@ class ParallelMLP(nn.Module):
         self, w_gate: Tensor, w_up: Tensor, w_down: Tensor, group: ProcessGroup | None
     ) -> None:
         super().__init__()
-        gate, up = (
-            ColumnParallelLinear(w_gate, None, group),
-            ColumnParallelLinear(w_up, None, group),
-        )
-        down = RowParallelLinear(w_down, None, group)
-        # The layers are used without being children: their weights are parameters of this module.
-        self.w_gate, self.w_up, self.w_down = gate.weight, up.weight, down.weight
-        self.run_down = [down]
+        gate = ColumnParallelLinear(w_gate, None, group)
+        up = ColumnParallelLinear(w_up, None, group)
+        # down is a child, but its weight is this module's first, and named after it.
+        self.down = RowParallelLinear(w_down, None, group)
+        self.w_gate, self.w_up, self.w_down = gate.weight, up.weight, self.down.weight
         self.group = group
 
     def forward(self, x: Tensor) -> Tensor:
         x = Copy.apply(x, self.group)
-        return self.run_down[0](silu(linear(x, self.w_gate)) * linear(x, self.w_up))
+        return self.down(silu(linear(x, self.w_gate)) * linear(x, self.w_up))
 
 
 def communication_bytes(op: str, elements: int, element_size: int, world: int) -> float:

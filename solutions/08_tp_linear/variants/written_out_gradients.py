@@ -152,7 +152,7 @@ class QKVParallelLinear(nn.Module):
         rank, world = dist.get_rank(group), dist.get_world_size(group)
         fits = num_kv_heads % world == 0 or world % num_kv_heads == 0
         if num_heads % world or not fits:
-            raise ValueError(f"{num_heads} heads, {num_kv_heads} key/value heads, {world} ranks")
+            raise ValueError(f"{num_heads=} and {num_kv_heads=} do not fit {world} ranks")
         holders = max(1, world // num_kv_heads)
         index, parts = rank // holders, world // holders
         self.wq = parameter(column_shard(wq, rank, world))
