@@ -494,7 +494,7 @@ def test_groups_of_32(student):
     layer = expect(student.handle("Int4Linear").from_float(linear), Proxy, "the new layer")
 
     want = rows([16 * 16 / 15 - 16 * 44 / 15 + 32])
-    assert_close(layer(torch.ones(1, 64)), want, "matmul", what="layer(x)")
+    assert_close(layer(torch.ones(1, 64)), want, "matmul", scale=96.0, what="layer(x)")
 
 
 @task("linears", contract=23)
@@ -1022,7 +1022,7 @@ LOGITS = {
     ),
 }
 # Weights halfway between two codes go to either, as your division rounds: logits may differ a bit.
-NEAR = {"Int8Linear": 0.012, "Int4Linear": 0.08}
+NEAR = {"Int8Linear": 0.025, "Int4Linear": 0.22}
 
 
 def target(student) -> Proxy:
