@@ -46,6 +46,15 @@ def among_others(x: Tensor, layout: str, other: float) -> Tensor:  # [M, N] -> a
     return torch.full((M + 1, 2 * N + 4), other, dtype=x.dtype)[1:, 3:-1:2].copy_(x)
 
 
+def shaped(value: object, *shape: int, what: str, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return a tensor that has been made sure to have this shape and this dtype."""
+    found = expect(value, Tensor, what)
+    right = found.shape == shape and found.dtype == dtype
+    kind = str(dtype).removeprefix("torch.")
+    check(right, f"{what} is {describe(found)}, expected {kind} of shape {list(shape)}")
+    return found
+
+
 def assert_unchanged(**watched: object) -> None:
     for name, value in watched.items():
         assert_unmodified(value, name)
@@ -74,10 +83,11 @@ def test_half_a_scale_is_the_most_of_int8(student, draw):
     w = draw.normal(5, 200) * torch.tensor([1e-3, 1.0, 40.0, 5e3, 0.2])[:, None]
     w[1, 17] = 1e3  # costs its own row alone
 
-    back = student.dequantize_int8(*expect(student.quantize_int8(w), Two))
+    parts = expect(student.quantize_int8(w), Two)
+    back = shaped(student.dequantize_int8(*parts), 5, 200, what="what comes back")
 
     largest = w.abs().amax(1, keepdim=True)
-    off = ((expect(back, Tensor) - w).abs() / largest * 127).amax(1)
+    off = ((back - w).abs() / largest * 127).amax(1)
     check(bool((off < 0.501).all()), f"rows are {off.tolist()} scales off, expected up to 0.5")
 
 
@@ -104,7 +114,8 @@ def test_rows_of_any_size(student, size):
         q, torch.tensor([[127, -3, 64], [0, 0, 0], [127, 127, -127]], dtype=torch.int8), "the codes"
     )
     want = torch.tensor([1.0, 1.0, 5 / 127]) * torch.tensor([size, 1.0, size])
-    assert_close(scale / want, torch.ones(3), "elementwise", what="scale over what it should be")
+    ratio = shaped(scale, 3, what="scale") / want
+    assert_close(ratio, torch.ones(3), "elementwise", what="scale over what it should be")
 
 
 @task("int8", contract=4)
@@ -194,7 +205,8 @@ SCALE, ZERO = rows([0.5, 1.0]), of_bytes([4, 0])
 def assert_int4(got: object, packed: Tensor, scale: Tensor, zero: Tensor) -> None:
     """Compare what quantize_int4 returns; what has been packed is shown in hexadecimal digits."""
     found = expect(got, Three)
-    assert_close(found[1] / scale, torch.ones_like(scale), "elementwise", what="scale over its due")
+    ratio = shaped(found[1], *scale.shape, what="scale") / scale
+    assert_close(ratio, torch.ones_like(scale), "elementwise", what="scale over what it should be")
     assert_equal(found[2], zero, "zero")
     if found[0].dtype == torch.uint8 and found[0].shape == packed.shape:
         shown, due = found[0].flatten().tolist(), packed.flatten().tolist()
@@ -219,11 +231,11 @@ def test_half_a_scale_is_the_most_of_int4(student, draw, group):
     w[:, ::9] = 0.0
 
     parts = expect(student.quantize_int4(w, group), Three)
-    back = expect(student.dequantize_int4(*parts, group), Tensor)
+    back = shaped(student.dequantize_int4(*parts, group), 5, 100, what="what comes back")
 
-    check(parts[1].shape == (5, 100 // group), f"scale is {describe(parts[1])}")
+    scale = shaped(parts[1], 5, 100 // group, what="scale")
     error = (back - w).abs().unflatten(1, (-1, group)).amax(2)
-    worst = float((error / parts[1]).max())
+    worst = float((error / scale).max())
     check(worst < 0.501, f"a weight is {worst:.3f} scales off, expected 0.5 at most")
     zeros = back[:, ::9].abs().max().item()
     check(zeros == 0, f"a weight of 0 comes back as {zeros}, expected 0.0")
@@ -1038,7 +1050,8 @@ def target(student) -> Proxy:
 
 def logits_of(model: Proxy, tokens: list[int]) -> Tensor:  # [T, V]
     places = torch.arange(len(tokens))[None]
-    return expect(model(torch.tensor([tokens]), places), Tensor, "the logits")[0]
+    logits = model(torch.tensor([tokens]), places)
+    return shaped(logits, 1, len(tokens), 2048, what="the logits")[0]
 
 
 @task("model", contract=45)
@@ -1067,7 +1080,13 @@ def new_cache(student) -> Proxy:
 
 
 def updated(cache: Proxy, k: Tensor, v: Tensor) -> Two:
-    return expect(cache.update(k, v), Two, "what update returns")
+    got = expect(cache.update(k, v), Two, "what update returns")
+    B, G, T, D = k.shape
+    for x, what in zip(got, ("keys", "values"), strict=True):
+        right = x.dim() == 4 and (*x.shape[:2], x.shape[3]) == (B, G, D) and x.shape[2] >= T
+        say = f"the {what} have shape {list(x.shape)}, expected [{B}, {G}, S, {D}] with all tokens"
+        check(right, say)
+    return got
 
 
 def exact(draw, T: int, B: int = 2, G: int = 3, D: int = 8) -> Tensor:  # [B, G, T, D]
@@ -1113,6 +1132,7 @@ def test_tokens_lose_half_a_scale(student, draw):
 
     keys, _ = updated(new_cache(student), x, x)
 
+    shaped(keys, 2, 3, 4, 16, what="the keys")
     worst = float(((keys - x).abs() / x.abs().amax(-1, keepdim=True)).max() * 127)
     check(0.3 < worst < 0.501, f"a key is {worst:.3f} scales off, expected a little less than 0.5")
 
@@ -1196,7 +1216,7 @@ def test_codes_of_a_cache_in_low_precision(student, draw, dtype):
     keys, _ = updated(new_cache(student), x, x)
 
     want, _ = updated(new_cache(student), x.float(), x.float())
-    assert_equal(keys, want.to(dtype), "the keys")
+    assert_close(keys, want, "elementwise", dtype=dtype, what="the keys")
 
 
 @task("cache", contract=51)
