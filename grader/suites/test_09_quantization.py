@@ -6,7 +6,6 @@ division rounds. Where ties are the point, scales are powers of two. Modules liv
 
 import fnmatch
 import functools
-import math
 import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,11 +79,14 @@ def assert_scale(got: Tensor, want: Tensor, what: str = "scale") -> None:
     """Compare scales one by one: they may differ by factors of thousands."""
     check(got.dtype == FP32, f"{what} is {got.dtype}, expected torch.float32")
     check(got.shape == want.shape, f"{what} has shape {list(got.shape)}, not {list(want.shape)}")
-    right = (got.double() / want.double() - 1).abs() < 1e-6
-    check(bool(right.all()), f"{int((~right).sum())} of {right.numel()} values of {what} are off")
+    off = ((got.double() / want.double() - 1).abs().nan_to_num(nan=torch.inf)).flatten()
+    at = int(off.argmax())
+    says = f"{int((off >= 1e-6).sum())} of {off.numel()} values of {what} are off"
+    pair = f"{got.flatten()[at].item():.9g}, expected {want.flatten()[at].item():.9g}"
+    check(bool(off[at] < 1e-6), f"{says}: one is {pair}")
 
 
-@task("int8", gate=True)
+@task("int8", contract=1, gate=True)
 @pytest.mark.parametrize(("rows", "width"), [(5, 33), (3, 128)])
 def test_int8_codes_and_scales(student, draw, rows, width):
     """scale is the row's largest magnitude over 127, a code the nearest number of scales."""
@@ -96,7 +98,7 @@ def test_int8_codes_and_scales(student, draw, rows, width):
     assert_equal(q, codes, "the codes")
 
 
-@task("int8")
+@task("int8", contract=7)
 def test_int8_is_not_torchs(student, draw):
     """Neither function calls torch's own quantization."""
     w, _, _ = oracle.int8_on_grid(draw.generator, 3, 16)
@@ -106,7 +108,7 @@ def test_int8_is_not_torchs(student, draw):
         expect(student.dequantize_int8(q, scale), Tensor)
 
 
-@task("int8", weight=2)
+@task("int8", contract=2)
 def test_int8_rounds_half_to_even(student, draw):
     """A value halfway between two codes gets the even one."""
     halves = draw.integers(-126, 126, 6, 40) + 0.5
@@ -118,7 +120,7 @@ def test_int8_rounds_half_to_even(student, draw):
     assert_equal(q, halves.round().to(torch.int8), "the codes of values halfway between two")
 
 
-@task("int8", weight=2)
+@task("int8", contract=1)
 def test_int8_error_is_half_a_step(student, draw):
     """Random weights come back within half a scale, each row with a scale of its own."""
     w = draw.normal(9, 517) * 10.0 ** draw.integers(-4, 4, 9, 1)
@@ -128,10 +130,13 @@ def test_int8_error_is_half_a_step(student, draw):
 
     assert_scale(scale, w.abs().amax(1).double() / 127)
     error = (q.double() - w.double() / scale.double()[:, None]).abs()
-    check(bool((error <= 0.5 + 1e-3).all()), f"a code is {float(error.max()):.3g} steps off")
+    check(
+        bool((error <= 0.5 + 1e-3).all()),
+        f"a code is {float(error.max()):.3g} steps off, expected 0.5",
+    )
 
 
-@task("int8", weight=2)
+@task("int8", contract=3)
 @pytest.mark.parametrize("width", [1, 6])
 def test_int8_of_zero_and_constant_rows(student, draw, width):
     """A row of zeros has scale 1 and codes 0; the largest magnitude of any other row is ±127."""
@@ -147,7 +152,7 @@ def test_int8_of_zero_and_constant_rows(student, draw, width):
     assert_equal(scale[[2, 5]], torch.ones(2), "scale of rows of zeros")
 
 
-@task("int8")
+@task("int8", contract=3)
 @pytest.mark.parametrize("size", [1e-24, 1e-9, 1e25])
 def test_int8_of_tiny_and_huge_rows(student, draw, size):
     """Only a row of zeros has no range: weights of any size use all codes."""
@@ -159,7 +164,7 @@ def test_int8_of_tiny_and_huge_rows(student, draw, size):
     assert_scale(got, (w * size).abs().amax(1).double() / 127)
 
 
-@task("int8", weight=2)
+@task("int8", contract=4)
 @DTYPES
 def test_int8_of_low_precision(student, draw, dtype):
     """Whatever the dtype of w, the scale is float32, and so is the division."""
@@ -169,10 +174,13 @@ def test_int8_of_low_precision(student, draw, dtype):
 
     assert_scale(scale, w.double().abs().amax(1) / 127)
     error = (q.double() - w.double() / scale.double()[:, None]).abs()
-    check(bool((error <= 0.5 + 1e-3).all()), f"a code is {float(error.max()):.3g} steps off")
+    check(
+        bool((error <= 0.5 + 1e-3).all()),
+        f"a code is {float(error.max()):.3g} steps off, expected 0.5",
+    )
 
 
-@task("int8", weight=2)
+@task("int8", contract=5)
 @pytest.mark.parametrize("rows", [6, 1])
 def test_int8_representable_values_survive(student, draw, rows):
     """Weights that are codes times a scale come back as they were, bit by bit; one row too."""
@@ -184,7 +192,7 @@ def test_int8_representable_values_survive(student, draw, rows):
     assert_equal(student.dequantize_int8(q, scale), w, "what comes back")
 
 
-@task("int8", weight=2)
+@task("int8", contract=5)
 def test_every_int8_code_has_its_weight(student, draw):
     """dequantize_int8 gives float32 code times scale for all 256 codes, -128 too."""
     order = torch.stack([torch.randperm(256, generator=draw.generator) for _ in range(5)])
@@ -198,7 +206,7 @@ def test_every_int8_code_has_its_weight(student, draw):
         assert_close(got[row], want[row], "elementwise", dtype=FP32, what="a row")
 
 
-@task("int8")
+@task("int8", contract=6)
 @VIEWS
 def test_int8_of_views(student, draw, view):
     """Arguments may be any views; what lies beside them does not matter and stays as it is."""
@@ -246,7 +254,7 @@ def steps_off(packed: Tensor, scale: Tensor, zero: Tensor, group: int, w: Tensor
     return float((error.unflatten(1, (-1, group)) / scale.double()[..., None]).max())
 
 
-@task("int4", gate=True)
+@task("int4", contract=8, gate=True)
 @pytest.mark.parametrize(("rows", "width", "group"), [(5, 24, 6), (3, 64, 32)])
 def test_int4_codes_scales_and_zeros(student, draw, rows, width, group):
     """A group's range is 15 scales, zero is the code of 0, even columns are low halves of bytes."""
@@ -257,7 +265,28 @@ def test_int4_codes_scales_and_zeros(student, draw, rows, width, group):
     assert_codes(got, *want)
 
 
-@task("int4", weight=3)
+@task("int4", contract=9)
+@pytest.mark.parametrize("group", [2, 15, 30])
+def test_pairs_of_columns_share_a_byte(student, draw, group):
+    """Column c is in byte c // 2 of its row: in the low half if c is even, else in the high one."""
+    w, codes, *_ = oracle.int4_on_grid(draw.generator, 5, 60, group, spread=0.0)
+    column = int(draw.integers(0, 30, 1))
+    alone = torch.zeros(2, 30, dtype=torch.uint8)
+    alone[0, column], alone[1, column] = 0x0B, 0xD0
+
+    packed, _, _ = quantized4(student, w, group)
+    parts = torch.ones(2, 60 // group), torch.zeros(2, 60 // group, dtype=torch.uint8)
+    back = expect(student.dequantize_int4(alone, *parts, group), Tensor)
+
+    where = f"packed, whose group is {group},"
+    assert_equal(packed & 15, codes[:, 0::2], f"the low halves of {where}")
+    assert_equal(packed >> 4, codes[:, 1::2], f"the high halves of {where}")
+    want = torch.zeros(2, 60)
+    want[0, 2 * column], want[1, 2 * column + 1] = 11.0, 13.0
+    assert_equal(back, want, "what comes back for a row with one code that is not 0")
+
+
+@task("int4", contract=10)
 @pytest.mark.parametrize(
     ("width", "group"),
     [(2, 1), (2, 2), (10, 5), (30, 15), (18, 3), (12, 1), (66, 33), (256, 128), (90, 90)],
@@ -274,7 +303,7 @@ def test_any_group_that_divides(student, draw, width, group):
     assert_close(back, expected, "elementwise", dtype=FP32)
 
 
-@task("int4")
+@task("int4", contract=18)
 def test_int4_is_not_torchs(student, draw):
     """Neither function calls torch's own quantization."""
     w, *_ = oracle.int4_on_grid(draw.generator, 3, 16, 8)
@@ -284,7 +313,7 @@ def test_int4_is_not_torchs(student, draw):
         expect(student.dequantize_int4(*got, 8), Tensor)
 
 
-@task("int4", weight=2)
+@task("int4", contract=11)
 def test_int4_rounds_half_to_even(student, draw):
     """Halves go to even before the zero is added, and what is 16 then becomes 15."""
     whole = draw.integers(0, 15, 6, 5, 1)
@@ -302,7 +331,7 @@ def test_int4_rounds_half_to_even(student, draw):
     assert_equal(oracle.unpack(packed), codes, "the codes of values halfway between two")
 
 
-@task("int4", weight=2)
+@task("int4", contract=12)
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "negative"])
 def test_ranges_are_stretched_to_hold_zero(student, draw, sign):
     """Where all weights of a group have one sign its range still reaches 0: zero is 0 or 15."""
@@ -314,10 +343,10 @@ def test_ranges_are_stretched_to_hold_zero(student, draw, sign):
     want = torch.full_like(zero, 0 if sign > 0 else 15)
     assert_equal(zero, want, "zero")
     error = steps_off(packed, scale, zero, 12, w)
-    check(error <= 0.5 + 1e-3, f"a weight is {error:.3g} scales off")
+    check(error <= 0.5 + 1e-3, f"a weight is {error:.3g} scales off, expected 0.5 at most")
 
 
-@task("int4", weight=2)
+@task("int4", contract=13)
 def test_int4_of_zero_and_constant_groups(student, draw):
     """An all-zero group has scale 1, zero 0 and codes 0; another constant is kept as it is."""
     w = (draw.normal(6, 4, 1).sign() * (1 + draw.normal(6, 4, 1).abs())).expand(6, 4, 10).clone()
@@ -332,7 +361,7 @@ def test_int4_of_zero_and_constant_groups(student, draw):
     assert_scale(scale, torch.where(sign == 0, 1.0, w[..., 0].abs().double() / 15))
 
 
-@task("int4", weight=2)
+@task("int4", contract=8)
 @pytest.mark.parametrize("group", [4, 25, 50])
 def test_int4_error_is_half_a_step(student, draw, group):
     """Random weights come back within half a scale, and 0 comes back as 0."""
@@ -346,15 +375,16 @@ def test_int4_error_is_half_a_step(student, draw, group):
     groups = w.double().unflatten(1, (-1, group))
     low, high = groups.amin(2).clamp(max=0), groups.amax(2).clamp(min=0)
     assert_scale(scale, torch.where(high > low, (high - low) / 15, 1.0))
-    off = (zero.double() + low / scale.double()).abs().max()
-    check(float(off) <= 0.5 + 1e-3, "zero is not the nearest to -min / scale")
+    off = float((zero.double() + low / scale.double()).abs().max())
+    check(off <= 0.5 + 1e-3, f"a zero is {off:.3g} from -min / scale, expected 0.5 at most")
     error = steps_off(packed, scale, zero, group, w)
-    check(error <= 0.5 + 1e-3, f"a weight is {error:.3g} scales off")
+    check(error <= 0.5 + 1e-3, f"a weight is {error:.3g} scales off, expected 0.5 at most")
     back = oracle.dequantize_int4(packed, scale, zero, group)
-    check(bool((back[w == 0] == 0).all()), "a weight of 0 does not come back as 0")
+    largest = float(back[w == 0].abs().max())
+    check(largest == 0, f"a weight of 0 comes back as {largest:.3g}, expected 0")
 
 
-@task("int4")
+@task("int4", contract=13)
 @pytest.mark.parametrize("size", [1e-24, 1e-9, 1e25])
 def test_int4_of_tiny_and_huge_groups(student, draw, size):
     """Only a group of zeros has no range: weights of any size use all codes."""
@@ -365,7 +395,7 @@ def test_int4_of_tiny_and_huge_groups(student, draw, size):
     assert_codes(got, codes, scale.double() * size, zero)
 
 
-@task("int4")
+@task("int4", contract=14)
 @DTYPES
 def test_int4_of_low_precision(student, draw, dtype):
     """Whatever the dtype of w, scales are float32, and so is the division."""
@@ -377,24 +407,25 @@ def test_int4_of_low_precision(student, draw, dtype):
     low, high = groups.amin(2).clamp(max=0), groups.amax(2).clamp(min=0)
     assert_scale(scale, (high - low) / 15)
     error = steps_off(packed, scale, zero, 16, w)
-    check(error <= 0.5 + 1e-3, f"a weight is {error:.3g} scales off")
+    check(error <= 0.5 + 1e-3, f"a weight is {error:.3g} scales off, expected 0.5 at most")
 
 
-@task("int4", weight=2)
+@task("int4", contract=16)
 @pytest.mark.parametrize(
     ("width", "group", "name"),
     [
         *((32, 12, "group"), (32, 64, "group"), (30, 4, "group"), (6, 5, "group")),
-        *((9, 3, "w"), (7, 7, "w"), (1, 1, "w"), (33, 1, "w")),
+        *((8, 0, "group"), (8, -4, "group"), (12, -1, "group")),
+        *((9, 3, "w"), (7, 7, "w"), (1, 1, "w"), (33, 1, "w"), (9, 2, ""), (15, 0, "")),
     ],
 )
 def test_what_does_not_divide_is_refused(student, draw, width, group, name):
-    """An odd I, or a group that does not divide I, is a ValueError that names w, or group."""
+    """An odd I, or a group below 1 or that does not divide I, is a ValueError with w, or group."""
     with student.raises(ValueError, naming=name):
         student.quantize_int4(draw.normal(3, width), group)
 
 
-@task("int4", weight=2)
+@task("int4", contract=15)
 @pytest.mark.parametrize(("rows", "group"), [(3, 2), (4, 32), (2, 512), (5, 1), (3, 64)])
 def test_every_byte_has_its_weights(student, draw, rows, group):
     """dequantize_int4 gives (code - zero) * scale for all 256 bytes and every zero."""
@@ -408,10 +439,11 @@ def test_every_byte_has_its_weights(student, draw, rows, group):
     want = oracle.dequantize_int4(packed, scale, zero, group)
     assert_close(got, want, "elementwise", dtype=FP32)
     steps = (got.double() - want).unflatten(1, (-1, group)).abs() / scale.double()[..., None]
-    check(float(steps.max()) < 1e-4, "the weights of a group with a small scale are off")
+    worst = float(steps.max())
+    check(worst < 1e-4, f"in a group of a small scale a weight is {worst:.3g} scales off")
 
 
-@task("int4", weight=2)
+@task("int4", contract=15)
 @pytest.mark.parametrize(("rows", "group"), [(5, 5), (5, 16), (1, 8)])
 def test_int4_representable_values_survive(student, draw, rows, group):
     """Weights that are whole numbers of scales come back as they were, bit by bit; one row too."""
@@ -424,7 +456,7 @@ def test_int4_representable_values_survive(student, draw, rows, group):
     assert_equal(student.dequantize_int4(packed, scale, zero, group), w, "what comes back")
 
 
-@task("int4")
+@task("int4", contract=17)
 @VIEWS
 def test_int4_of_views(student, draw, view):
     """Arguments may be any views; what lies beside them does not matter and stays as it is."""
@@ -497,7 +529,7 @@ def assert_linear(
     assert_close(got, want, "matmul", like=x, inner=x.shape[-1], trusted=trusted, what=what)
 
 
-@task("linears", gate=True)
+@task("linears", contract=19, gate=True)
 @LINEARS
 def test_linear_multiplies_with_what_is_left(student, draw, name):
     """from_float quantizes the weight, and forward is x @ W.T + bias with what is left of it."""
@@ -509,7 +541,7 @@ def test_linear_multiplies_with_what_is_left(student, draw, name):
     assert_linear(layer(x), x, left, bias)
 
 
-@task("linears", weight=2)
+@task("linears", contract=20)
 @LINEARS
 @pytest.mark.parametrize("shape", [(64,), (3, 5, 64), (2, 1, 3, 64)], ids=str)
 def test_linear_keeps_leading_axes(student, draw, name, shape):
@@ -524,7 +556,7 @@ def test_linear_keeps_leading_axes(student, draw, name, shape):
     assert_unmodified(given, "x")
 
 
-@task("linears")
+@task("linears", contract=19)
 @LINEARS
 def test_linear_without_bias(student, draw, name):
     """A layer without a bias stays without one."""
@@ -536,7 +568,7 @@ def test_linear_without_bias(student, draw, name):
     assert_linear(layer(x), x, left, None)
 
 
-@task("linears", weight=2)
+@task("linears", contract=22)
 @LINEARS
 @DTYPES
 def test_linear_of_low_precision(student, draw, name, dtype):
@@ -549,7 +581,7 @@ def test_linear_of_low_precision(student, draw, name, dtype):
     assert_linear(layer(x), x, left, bias)
 
 
-@task("linears")
+@task("linears", contract=22)
 @LINEARS
 def test_linear_of_sizes_beyond_float16(student, draw, name):
     """bfloat16 reaches as far as float32 does: x of a million and tiny weights count."""
@@ -573,7 +605,7 @@ def exact_steps(
     return w, oracle.fake_int4(w, 32)
 
 
-@task("linears")
+@task("linears", contract=22)
 @LINEARS
 def test_linear_of_small_weights(student, draw, name):
     """Scales are float32: float16 would round those of small weights, and overflow without."""
@@ -585,20 +617,24 @@ def test_linear_of_small_weights(student, draw, name):
     assert_linear(layer(x), x, left, None)
 
 
-@task("linears")
+@task("linears", contract=21)
 @LINEARS
 @pytest.mark.parametrize(("kept", "dtype"), [(FP16, FP32), (FP32, BF16)], ids=str)
-def test_linear_answers_in_the_dtype_of_x(student, draw, name, kept, dtype):
-    """x says which dtype comes back, whatever that of the float weight was."""
+@pytest.mark.parametrize("has_bias", [False, True], ids=["no bias", "bias"])
+def test_linear_answers_in_the_dtype_of_x(student, draw, name, kept, dtype, has_bias):
+    """x says which dtype comes back, whatever those of the float weight and the bias were."""
     w, left = exact_steps(draw, name, 0.007, kept)
+    # What every dtype holds: that of the layer may be kept, or that of x be made at once.
+    bias = (draw.integers(-60, 60, 15) / 4).to(kept) if has_bias else None
     x = draw.normal(6, 96, dtype=dtype)
 
-    layer = converted(student, name, make_linear(student, w, None))
+    layer = converted(student, name, make_linear(student, w, bias))
 
-    assert_linear(layer(x), x, left, None)
+    rounded = None if bias is None else bias.to(dtype)
+    assert_linear(layer(x), x, left, rounded)
 
 
-@task("linears", weight=2)
+@task("linears", contract=23)
 @pytest.mark.parametrize(("width", "group"), [(30, 15), (48, 16), (256, 128), (64, None)])
 def test_int4_linear_takes_a_group(student, draw, width, group):
     """Int4Linear.from_float takes the group size, 32 if none is given."""
@@ -611,14 +647,17 @@ def test_int4_linear_takes_a_group(student, draw, width, group):
     assert_linear(layer(x), x, left, bias)
 
 
-@task("linears")
-@pytest.mark.parametrize(("width", "group"), [(48, None), (32, 12)])
-def test_int4_linear_refuses_other_groups(student, draw, width, group):
-    """A group that does not divide I is a ValueError that names it."""
+@task("linears", contract=23)
+@pytest.mark.parametrize(
+    ("width", "group", "name"),
+    [(48, None, "group"), (32, 12, "group"), (32, 0, "group"), (45, 15, "w")],
+)
+def test_int4_linear_refuses_other_groups(student, draw, width, group, name):
+    """What quantize_int4 refuses from_float refuses too: a wrong group, or an odd I."""
     linear = make_linear(student, draw.normal(5, width), None)
     options = {} if group is None else {"group": group}
 
-    with student.raises(ValueError, naming="group"):
+    with student.raises(ValueError, naming=name):
         student.handle("Int4Linear").from_float(linear, **options)
 
 
@@ -631,7 +670,7 @@ def stored_bytes(name: str, rows: int, width: int) -> tuple[int, int]:
     return codes, codes + rows * width // 32 * 8 + other  # a zero may be kept as a float
 
 
-@task("linears", weight=4)
+@task("linears", contract=24)
 @LINEARS
 def test_no_float_weight_is_kept(student, draw, name):
     """A layer holds its codes, scales and bias; no float weight, not even after a forward."""
@@ -642,18 +681,17 @@ def test_no_float_weight_is_kept(student, draw, name):
 
     layer = converted(student, name, linear)
     linear.register_parameter("weight", None)  # what the layer does not hold is free now
+    expect(layer(x), Tensor)
+    expect(layer(x), Tensor)
     held = student.held_bytes() - before + w.nbytes
-    expect(layer(x), Tensor)
-    expect(layer(x), Tensor)
-    later = student.held_bytes() - before + w.nbytes
 
     least, most = stored_bytes(name, rows, width)
-    for value, when in ((held, "after from_float"), (later, "after two calls")):
-        check(value <= most, f"a layer of {w.numel()} weights holds {value} bytes {when}")
-        check(value >= least, f"the tensors of a layer do not even hold its codes {when}")
+    says = f"a layer of {w.numel()} weights holds {held} bytes after from_float and two calls"
+    check(held <= most, f"{says}, expected {most} at most")
+    check(held >= least, f"{says}, but its codes alone take {least}")
 
 
-@task("linears")
+@task("linears", contract=25)
 @LINEARS
 @pytest.mark.parametrize("dtype", [FP32, BF16], ids=["float32", "bfloat16"])
 def test_float_layer_stays_as_it_is(student, draw, name, dtype):
@@ -671,7 +709,7 @@ def test_float_layer_stays_as_it_is(student, draw, name, dtype):
     assert_linear(layer(x), x, left, bias)
 
 
-@task("linears")
+@task("linears", contract=26)
 @LINEARS
 def test_layers_are_separate(student, draw, name):
     """Each layer has codes of its own, and a call does not use them up."""
@@ -685,7 +723,7 @@ def test_layers_are_separate(student, draw, name):
             assert_linear(layer(x), x, left, bias, f"the result of a {call} call")
 
 
-@task("linears")
+@task("linears", contract=26)
 def test_each_int4_linear_has_its_group(student, draw):
     """Layers of several group sizes live side by side."""
     groups = (16, 32, 8)
@@ -740,7 +778,7 @@ def multiplied(student: Any, x: Any, weights: Packed) -> Any:
     return student.int4_matmul(x, weights.packed, weights.scale, weights.zero, weights.group)
 
 
-@task("kernel", gate=True)
+@task("kernel", contract=27, gate=True)
 @pytest.mark.parametrize(
     ("rows", "num_out", "width", "group"), [(3, 17, 64, 32), (1, 33, 96, 32), (18, 5, 40, 8)]
 )
@@ -751,24 +789,38 @@ def test_matmul_with_packed_weights(student, draw, rows, num_out, width, group):
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel", weight=3)
+@task("kernel", contract=28)
 @pytest.mark.parametrize(
     ("rows", "num_out", "width", "group"),
     [
-        *((1, 1, 2, 2), (2, 7, 30, 15), (1, 65, 34, 17), (17, 9, 66, 33), (5, 3, 18, 3)),
-        *((1, 20, 1056, 32), (1, 19, 320, 64), (2, 35, 256, 128), (33, 7, 24, 1)),
-        *((3, 64, 130, 130), (1, 67, 512, 512), (67, 5, 64, 16), (1, 5, 10, 5), (16, 9, 192, 96)),
-        *((2, 130, 70, 35), (131, 3, 12, 4), (1, 301, 8, 2), (1, 2, 4106, 2053)),
+        *((1, 1, 2, 2), (1, 65, 34, 34), (17, 9, 66, 6), (131, 3, 12, 4), (1, 301, 8, 2)),
+        *((67, 5, 64, 16), (2, 130, 70, 14), (3, 67, 130, 26), (1, 2, 4106, 4106)),
     ],
 )
-def test_any_shape_and_group(student, draw, rows, num_out, width, group):
-    """M and O are any numbers, I any even one, group any divisor of I, odd ones too."""
+def test_any_number_of_rows_and_columns(student, draw, rows, num_out, width, group):
+    """M and O are any numbers, I any even one: no block's edge shows."""
     x, weights = draw.normal(rows, width), packed_weights(draw, num_out, width, group)
 
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel", weight=2)
+@task("kernel", contract=29)
+@pytest.mark.parametrize(
+    ("rows", "num_out", "width", "group"),
+    [
+        *((2, 7, 30, 15), (1, 33, 34, 17), (5, 3, 18, 3), (33, 7, 24, 1), (1, 5, 10, 5)),
+        *((1, 20, 1056, 32), (2, 35, 256, 128), (3, 19, 130, 130), (16, 9, 192, 96)),
+        *((1, 19, 320, 64), (1, 67, 512, 512), (1, 2, 4106, 2053)),
+    ],
+)
+def test_any_group_in_the_kernel(student, draw, rows, num_out, width, group):
+    """group is any divisor of I, odd ones too: then a byte may hold columns of two groups."""
+    x, weights = draw.normal(rows, width), packed_weights(draw, num_out, width, group)
+
+    assert_product(multiplied(student, x, weights), x, weights)
+
+
+@task("kernel", contract=30)
 @DTYPES
 @pytest.mark.parametrize(("rows", "width", "group"), [(1, 1024, 32), (6, 700, 50)])
 def test_low_precision_is_accumulated_in_float32(student, draw, dtype, rows, width, group):
@@ -778,7 +830,7 @@ def test_low_precision_is_accumulated_in_float32(student, draw, dtype, rows, wid
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel")
+@task("kernel", contract=30)
 @pytest.mark.parametrize("rows", [1, 4])
 def test_partial_sums_beyond_float16(student, draw, rows):
     """Sums that pass 65504 on the way, and end below it, do not overflow."""
@@ -795,7 +847,7 @@ def test_partial_sums_beyond_float16(student, draw, rows):
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel")
+@task("kernel", contract=30)
 @DTYPES
 @pytest.mark.parametrize("rows", [1, 4])
 def test_sums_that_cancel(student, draw, dtype, rows):
@@ -814,7 +866,7 @@ def test_sums_that_cancel(student, draw, dtype, rows):
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel")
+@task("kernel", contract=31)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize(("large", "small"), [(1e6, 1e-7), (1e-9, 1e7)], ids=["large", "small"])
 def test_sizes_beyond_float16(student, draw, rows, large, small):
@@ -825,7 +877,7 @@ def test_sizes_beyond_float16(student, draw, rows, large, small):
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel")
+@task("kernel", contract=31)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_scales_that_float16_rounds(student, draw, rows):
     """Scales are float32 where x is float16, which holds small ones to a percent only."""
@@ -836,7 +888,7 @@ def test_scales_that_float16_rounds(student, draw, rows):
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel", weight=2)
+@task("kernel", contract=32)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_all_bytes_and_zeros_in_the_kernel(student, draw, rows):
     """Each of 256 bytes counts for its two columns, with every zero from 0 to 15."""
@@ -849,7 +901,7 @@ def test_all_bytes_and_zeros_in_the_kernel(student, draw, rows):
     assert_product(multiplied(student, x, weights), x, weights)
 
 
-@task("kernel", weight=2)
+@task("kernel", contract=33)
 @pytest.mark.parametrize("rows", [1, 6])
 @VIEWS
 def test_matmul_of_views(student, draw, view, rows):
@@ -865,7 +917,7 @@ def test_matmul_of_views(student, draw, view, rows):
         assert_unmodified(item, what)
 
 
-@task("kernel")
+@task("kernel", contract=34)
 @pytest.mark.parametrize(("width", "group", "where"), [(64, 32, 63), (70, 14, 0)])
 def test_nan_stays_in_its_row_of_x(student, draw, width, group, where):
     """A row of x with NaN is lost; the rows beside it are not, whatever a block reaches into."""
@@ -877,16 +929,20 @@ def test_nan_stays_in_its_row_of_x(student, draw, width, group, where):
     check(got.shape == (5, 12), f"the result has shape {list(got.shape)}, expected [5, 12]")
     kept = [0, 1, 2, 4]
     assert_product(got[kept], x[kept], weights)
-    check(bool(got[3].isnan().all()), "a row of x with NaN should give NaN")
+    numbers = int((~got[3].isnan()).sum())
+    check(
+        numbers == 0, f"of a row of x with NaN {numbers} of 12 results are numbers, expected none"
+    )
 
 
-@task("kernel")
+@task("kernel", contract=35)
 def test_matmul_again_on_other_shapes(student, draw):
-    """A call leaves nothing behind that the next one could trip over."""
+    """A call leaves nothing behind that the next one could trip over, nor writes to its result."""
     sizes = [(1, 30, 64, 32), (1, 30, 64, 32), (1, 9, 160, 32), (4, 30, 64, 32), (1, 30, 64, 64)]
     cases = [(draw.normal(m, i), packed_weights(draw, o, i, g)) for m, o, i, g in sizes]
 
-    got = [multiplied(student, *case) for case in cases]
+    calls = [(x, w.packed, w.scale, w.zero, w.group) for x, w in cases]
+    got = expect(student.together("int4_matmul", *calls), list[Tensor], "the results")
 
     for result, (x, weights) in zip(got, cases, strict=True):
         assert_product(result, x, weights)
@@ -908,7 +964,7 @@ PRODUCTS = (
 )
 
 
-@task("kernel", weight=3)
+@task("kernel", contract=36)
 @pytest.mark.parametrize(("rows", "group"), [(1, 32), (3, 32), (2, 24)])
 def test_weights_are_dequantized_in_the_kernel(student, draw, rows, group):
     """A Triton kernel dequantizes as it multiplies: torch neither unpacks nor multiplies."""
@@ -921,7 +977,8 @@ def test_weights_are_dequantized_in_the_kernel(student, draw, rows, group):
         expect(multiplied(student, x, weights), Tensor)
 
     check(launches.total >= 1, "no Triton kernel was launched")
-    check(largest.elements < num_out * width, "a tensor as large as the whole weight was made")
+    made = f"a tensor of {largest.elements} elements was made for a weight of {num_out * width}"
+    check(largest.elements < num_out * width, f"{made}: W should never be in memory")
     large = [name for name, size in operators.seen.items() if size >= num_out * width // 2]
     found = ", ".join(sorted(name for name in large if not matches(name, MOVES))[:5])
     check(not found, f"torch did work on large tensors that belongs into your kernel: {found}")
@@ -930,7 +987,7 @@ def test_weights_are_dequantized_in_the_kernel(student, draw, rows, group):
     check(not found, f"torch took products that belong into your kernel: {found}")
 
 
-@task("kernel", weight=2)
+@task("kernel", contract=36)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_product_comes_from_a_kernel(student, draw, rows):
     """y is what a kernel wrote: where none runs, y is not right."""
@@ -1013,7 +1070,7 @@ def kind_at(model: Proxy, name: str) -> str:
     return expect(model.get_submodule(name), Proxy, name).kind_
 
 
-@task("model", gate=True)
+@task("model", contract=37, gate=True)
 @LINEARS
 def test_linear_layers_are_replaced(student, draw, name):
     """Every nn.Linear but lm_head is quantized, and the new model computes with what is left."""
@@ -1023,12 +1080,14 @@ def test_linear_layers_are_replaced(student, draw, name):
     new = quantized_model(student, model, student.handle(name))
 
     wrong = [part for part in INSIDE if kind_at(new, part) != name]
-    check(not wrong, f"{len(wrong)} of {len(INSIDE)} linear layers have not become a {name}")
-    check(kind_at(new, "lm_head") == "Linear", "lm_head should stay an nn.Linear")
+    kinds = f"one is a {kind_at(new, wrong[0])}" if wrong else ""
+    check(not wrong, f"{len(wrong)} of {len(INSIDE)} linear layers are no {name}: {kinds}")
+    kind = kind_at(new, "lm_head")
+    check(kind == "Linear", f"lm_head has become a {kind}, and should have stayed a Linear")
     assert_logits(answers(new, tokens), left_of(weights, name), tokens)
 
 
-@task("model", weight=2)
+@task("model", contract=42)
 def test_float_model_stays_as_it_is(student, draw):
     """The model that is passed keeps its layers and its weights, and the new one is another."""
     weights, tokens = small_weights(draw, "Int8Linear"), draw.integers(0, 61, 2, 9)
@@ -1036,7 +1095,8 @@ def test_float_model_stays_as_it_is(student, draw):
 
     new = quantized_model(student, model, student.handle("Int8Linear"))
 
-    check(kind_at(new, INSIDE[0]) == "Int8Linear", "no layer of the new model is quantized")
+    kind = kind_at(new, INSIDE[0])
+    check(kind == "Int8Linear", f"a layer of the new model is a {kind}, expected an Int8Linear")
     wrong = [part for part in INSIDE if kind_at(model, part) != "Linear"]
     check(not wrong, f"{len(wrong)} layers of the model that was passed are linear no more")
     check(model.training is True, "the model that was passed is no longer in training mode")
@@ -1048,7 +1108,7 @@ def test_float_model_stays_as_it_is(student, draw):
     assert_logits(answers(model, tokens), weights, tokens)
 
 
-@task("model", weight=2)
+@task("model", contract=43)
 def test_new_model_stands_alone(student, draw):
     """The new model's layers do not look at the float weights again."""
     weights, tokens = small_weights(draw, "Int4Linear"), draw.integers(0, 61, 2, 9)
@@ -1061,7 +1121,7 @@ def test_new_model_stands_alone(student, draw):
     assert_logits(answers(new, tokens), left_of(weights, "Int4Linear"), tokens)
 
 
-@task("model", weight=2)
+@task("model", contract=38)
 @pytest.mark.parametrize(
     "skip", [(), ("q_proj", "down_proj"), ("lm_head", "v_proj"), ("mlp",)], ids=str
 )
@@ -1078,7 +1138,40 @@ def test_skip_names_the_last_part(student, draw, skip):
         check(kind == wanted, f"with skip={skip} {part} is a {kind}, not a {wanted}")
 
 
-@task("model", weight=2)
+@task("model", contract=37)
+def test_subclasses_of_linear(student, draw):
+    """A class derived from nn.Linear is an nn.Linear, unless its name is in skip."""
+    modules = student.handle("nn", given="llama")
+    derived = modules.modules.linear.NonDynamicallyQuantizableLinear
+    parts = {"inner": modules.Sequential(derived(32, 4), modules.Tanh()), "head": derived(32, 6)}
+    model = modules.ModuleDict(parts | {"lm_head": derived(32, 5)})
+
+    new = quantized_model(student, model, student.handle("Int4Linear"))
+
+    for part in ("inner.0", "head"):
+        kind = kind_at(new, part)
+        check(kind == "Int4Linear", f"{part}, of a derived class, is a {kind}, not an Int4Linear")
+    kind = kind_at(new, "lm_head")
+    check(kind == "NonDynamicallyQuantizableLinear", f"lm_head is a {kind}, and should have stayed")
+
+
+@task("model", contract=37)
+@LINEARS
+@pytest.mark.parametrize("skip", [("lm_head",), ()], ids=str)
+def test_a_lone_linear_is_a_model(student, draw, name, skip):
+    """A model that is itself an nn.Linear comes back quantized, and stays as it is."""
+    w, left = grid(draw, name, 9, 64)
+    bias, x = draw.normal(9), draw.normal(3, 64)
+    model = make_linear(student, w, bias)
+
+    new = quantized_model(student, model, student.handle(name), skip=skip)
+
+    check(new.kind_ == name, f"the new model is a {new.kind_}, not an {name}")
+    assert_linear(new(x), x, left, bias, "what the new model returns")
+    check(model.kind_ == "Linear", f"the model that was passed has become a {model.kind_}")
+
+
+@task("model", contract=37)
 def test_other_models_than_llama(student, draw):
     """Any model will do: names around or inside a skipped one, deep nesting, biases, any width."""
     modules = student.handle("nn", given="llama")
@@ -1099,12 +1192,13 @@ def test_other_models_than_llama(student, draw):
     for part in ("lm_head2", "my_lm_head", "head", "block.lm_head.proj", "deep.0.1"):
         kind = kind_at(new, part)
         check(kind == "Int8Linear", f"{part} is a {kind}, not an Int8Linear")
-    check(kind_at(new, "lm_head") == "Linear", "lm_head should stay an nn.Linear")
+    kind = kind_at(new, "lm_head")
+    check(kind == "Linear", f"lm_head has become a {kind}, and should have stayed a Linear")
     got = expect(new.get_submodule("deep"), Proxy, "a part of the new model")(x)
     assert_linear(got, x, left, bias, "what a nested layer returns")
 
 
-@task("model")
+@task("model", contract=39)
 def test_dtypes_of_the_model_stay(student, draw):
     """Neither what is left of a bfloat16 model nor the model that was passed changes its dtype."""
     modules = student.handle("nn", given="llama")
@@ -1120,7 +1214,7 @@ def test_dtypes_of_the_model_stay(student, draw):
     assert_equal(kept, head, "the weight of lm_head in the new model")
 
 
-@task("model")
+@task("model", contract=44)
 def test_what_from_float_refuses(student, draw):
     """No layer stays in float because from_float raises, and the model that was passed is whole."""
     modules = student.handle("nn", given="llama")
@@ -1136,9 +1230,9 @@ def test_what_from_float_refuses(student, draw):
         check(kind == "Linear", f"{part} of the model that was passed has become a {kind}")
 
 
-@task("model")
+@task("model", contract=41)
 def test_a_layer_with_two_names(student, draw):
-    """A layer that stands at two places of the model is quantized at both."""
+    """A layer that stands at two places of the model is quantized once, and replaced at both."""
     modules = student.handle("nn", given="llama")
     (w, left), bias, x = grid(draw, "Int8Linear", 32, 32), draw.normal(32), draw.normal(4, 32)
     layer = make_linear(student, w, bias)
@@ -1152,9 +1246,13 @@ def test_a_layer_with_two_names(student, draw):
     middle = F.linear(x.double(), left, bias.double()).relu()
     want = F.linear(middle, left, bias.double())
     assert_close(new(x), want, "matmul", dtype=FP32, inner=64)
+    recorder = Recorder(modules)
+    student.quantize_model(model, student.lend(recorder, methods=("from_float",)))
+    count = len(recorder.seen)
+    check(count == 1, f"from_float was called {count} times for a layer used twice, expected once")
 
 
-@task("model")
+@task("model", contract=39)
 def test_tied_embedding_stays_in_float(student, draw):
     """With an empty skip a tied lm_head is quantized; the embedding, no nn.Linear, is not."""
     weights = small_weights(draw, "Int8Linear", tied=True)
@@ -1181,7 +1279,7 @@ class Recorder:
         return self._modules.Identity()
 
 
-@task("model")
+@task("model", contract=40)
 def test_any_linear_class(student, draw):
     """quantize_model asks linear_cls.from_float, whatever it is, once for each layer."""
     weights = small_weights(draw, "Int8Linear")
@@ -1195,19 +1293,18 @@ def test_any_linear_class(student, draw):
     count = len(recorder.seen)
     check(count == len(wanted), f"from_float was called {count} times for {len(wanted)} layers")
     for w in wanted:
-        check(any(torch.equal(w, seen) for seen in recorder.seen), "a layer was not asked for")
+        found = any(torch.equal(w, seen) for seen in recorder.seen)
+        check(found, f"from_float did not get the weight of a layer, of shape {list(w.shape)}")
     wrong = [part for part in INSIDE if kind_at(new, part) != "Identity"]
-    check(not wrong, "what from_float returned does not stand in the new model")
+    check(not wrong, f"what from_float returned does not stand at {', '.join(wrong[:3])}")
 
 
-# Measured on 16 windows: int8 costs 0.05 ± 0.15 % each, int4 1.1 ± 1.6 %. A bound is more than
-# 7 standard deviations of the mean of two away.
-CHECKPOINT_BOUNDS = {("Int8Linear", 0): 1.01, ("Int4Linear", 32): 1.10, ("Int4Linear", 64): 1.10}
-# Grids as good as ours (0.5 to 2 % coarser) come to another perplexity, higher or lower: on ten
-# windows by 0.18 % each for int8 and 0.8 % for int4, codes by a rounded reciprocal of the scale by
-# 0.01 and 0.08 %. Less than seven standard deviations of the mean of two says nothing.
-SPREAD = {"Int8Linear": 7 * 0.0018 / 2**0.5, "Int4Linear": 7 * 0.008 / 2**0.5}
-WINDOWS, LENGTH = 2, 256
+# How far the surprise at a token may be from ours, as a root mean square. By measurement, on text
+# of 160 tokens: answers that divide, multiply by a reciprocal, or have scales one bit larger are
+# 0.0010 to 0.0032 apart for int8, 0.010 to 0.030 for int4, since codes at ties differ; scales in
+# bfloat16 0.011 to 0.016 and 0.035 to 0.052, float weights 0.017 to 0.019 and 0.18 to 0.26.
+APART = {"Int8Linear": 0.009, "Int4Linear": 0.09}
+LENGTH = 160
 
 
 @functools.cache
@@ -1216,16 +1313,16 @@ def heldout_ids(folder: Path) -> list[int]:
     return tokenizer.encode(HELDOUT.read_text(encoding="utf-8")).ids
 
 
-@task("model", weight=3)
-@pytest.mark.parametrize(("name", "group"), list(CHECKPOINT_BOUNDS), ids=str)
+@task("model", contract=45)
+@pytest.mark.parametrize(("name", "group"), [("Int8Linear", 0), ("Int4Linear", 64)], ids=str)
 def test_perplexity_of_the_target(student, draw, name, group):
     """The target checkpoint stays as good at held-out text as its bits allow."""
     host = student.checkpoint("target").host
     target = checkpoint.read(host).in_dtype(FP32)
     config, weights = target.rounded
     ids = heldout_ids(host)
-    starts = [draw.integer(0, len(ids) - LENGTH - 1) for _ in range(WINDOWS)]
-    windows = torch.tensor([ids[start : start + LENGTH + 1] for start in starts])
+    start = draw.integer(0, len(ids) - LENGTH - 1)
+    window = torch.tensor(ids[start : start + LENGTH + 1])
     config_there = student.record("LlamaConfig", **target.fields)
     model = student.given("llama").Llama(config_there, dict(weights))
 
@@ -1233,24 +1330,23 @@ def test_perplexity_of_the_target(student, draw, name, group):
     if group:
         linear_cls = student.lend(Grouped(linear_cls, group), methods=("from_float",))
     new = quantized_model(student, model, linear_cls)
-    got = oracle.perplexity(lambda tokens: shaped(answers(new, tokens), config), windows)
+    logits = answers(new, window[None, :-1])
 
-    left = left_of(weights, name, group=group)
-    best = oracle.perplexity(lambda tokens: llama.logits(config, weights, tokens), windows)
-    want = oracle.perplexity(lambda tokens: llama.logits(config, left, tokens), windows)
-    worse = f"perplexity is {got / best:.3f} times that of the float model"
-    apart, spread = math.log(got / want), SPREAD[name]
-    check_within(apart, spread, f"{worse}, more than {name} has to cost", "perplexity")
-    why = f"less than {name} has to cost: are weights quantized?"
-    check_within(-apart, spread, f"{worse}, {why}", "perplexity")
-    most = CHECKPOINT_BOUNDS[name, group] - 1 + spread
-    check_within(got / best - 1, most, worse, "perplexity beside the float model's")
-
-
-def shaped(logits: Tensor, config: Any) -> Tensor:
     wanted = (1, LENGTH, config.vocab_size)
-    check(logits.shape == wanted, f"logits of shape {list(logits.shape)}")
-    return logits
+    check(logits.shape == wanted, f"logits of shape {list(logits.shape)}, expected {list(wanted)}")
+    left = left_of(weights, name, group=group)
+    got = surprises(logits, window)
+    want = surprises(llama.logits(config, left, window[None, :-1]), window)
+    apart, limit = float((got - want).square().mean().sqrt()), APART[name]
+    says = f"perplexity is {float(got.mean().exp()):.3f}, expected {float(want.mean().exp()):.3f}"
+    each = f"log-probabilities of tokens are {apart:.4f} off, allowed are {limit}"
+    check_within(apart, limit, f"{says}; {each}", "log-probabilities of tokens")
+
+
+def surprises(logits: Tensor, window: Tensor) -> Tensor:  # [1, T, V], [T + 1] -> float64 [T]
+    """Return how little each token but the first was expected, in nats."""
+    likely = logits[0].double().log_softmax(-1)
+    return -likely.gather(1, window[1:, None])[:, 0]
 
 
 class Grouped:
@@ -1313,7 +1409,10 @@ class Followed:
         limit = {FP32: 1e-5, FP16: 2e-3, BF16: 1e-2}[self._dtype]
         error = (got.double() - want).abs()
         wrong = ~(error <= limit * size)
-        check(not bool(wrong.any()), f"{int(wrong.sum())} of {wrong.numel()} of {what} are off")
+        at = int(wrong.flatten().int().argmax())
+        pair = f"{got.flatten()[at].item():.6g}, expected {want.flatten()[at].item():.6g}"
+        says = f"{int(wrong.sum())} of {wrong.numel()} of {what} are off: one is {pair}"
+        check(not bool(wrong.any()), says)
         if self._shown is not None:
             old = self._shown[index]
             assert_equal(got[:, :, : old.shape[2]], old, f"the older part of {what}")
@@ -1333,7 +1432,7 @@ class Followed:
         check(length == self.length, what)
 
 
-@task("cache", gate=True)
+@task("cache", contract=46, gate=True)
 def test_cache_returns_all_tokens_in_8_bits(student, draw):
     """update returns all tokens so far, each head of each quantized by a scale of its own."""
     followed = Followed(student, draw)
@@ -1343,7 +1442,7 @@ def test_cache_returns_all_tokens_in_8_bits(student, draw):
         followed.add(new)
 
 
-@task("cache", weight=2)
+@task("cache", contract=47)
 def test_older_tokens_stay_as_they_were(student, draw):
     """What came back for a token comes back for ever, bit by bit, however large later ones are."""
     followed = Followed(student, draw)
@@ -1356,7 +1455,7 @@ def test_older_tokens_stay_as_they_were(student, draw):
         followed.add(1)
 
 
-@task("cache", weight=2)
+@task("cache", contract=48)
 def test_cache_rewinds(student, draw):
     """rewind(n) drops the last n tokens, and what comes next takes their place."""
     followed = Followed(student, draw)
@@ -1374,22 +1473,22 @@ def test_cache_rewinds(student, draw):
     followed.add(2)
 
 
-@task("cache")
+@task("cache", contract=49)
 @pytest.mark.parametrize("tokens", [0, 3])
 def test_cache_refuses_to_rewind_too_far(student, draw, tokens):
-    """To drop more tokens than there are is a ValueError that names n and changes nothing."""
+    """To drop more tokens than there are, or less than none, names n and changes nothing."""
     followed = Followed(student, draw)
     for _ in range(tokens):
         followed.add(1)
 
-    for n in (tokens + 1, tokens + 40):
+    for n in (tokens + 1, tokens + 40, -1, -tokens - 2):
         with student.raises(ValueError, naming="n"):
             followed.cache.rewind(n)
         followed.assert_length()
     followed.add(2)
 
 
-@task("cache", weight=2)
+@task("cache", contract=50)
 @DTYPES
 def test_cache_returns_the_dtype_it_gets(student, draw, dtype):
     """Keys and values come back in the input's dtype; in between scales are float32."""
@@ -1405,7 +1504,7 @@ def test_cache_returns_the_dtype_it_gets(student, draw, dtype):
         followed.add(new, (k, v))
 
 
-@task("cache")
+@task("cache", contract=50)
 @pytest.mark.parametrize("size", [1.0, 2.0**-12])
 def test_scales_of_the_cache_are_float32(student, draw, size):
     """Scales are float32 for float16 too, which would move codes and lose scales of 1e-6."""
@@ -1419,7 +1518,7 @@ def test_scales_of_the_cache_are_float32(student, draw, size):
     followed.add(60, (pair[0], pair[1]))
 
 
-@task("cache")
+@task("cache", contract=51)
 @pytest.mark.parametrize(("batch", "heads", "width"), [(1, 1, 10), (4, 1, 16), (1, 5, 1)])
 def test_cache_of_any_shape(student, draw, batch, heads, width):
     """One sequence, one head, or one number a head: no axis is lost."""
@@ -1431,7 +1530,7 @@ def test_cache_of_any_shape(student, draw, batch, heads, width):
         followed.add(new, (k, v))
 
 
-@task("cache")
+@task("cache", contract=51)
 def test_zero_vectors_in_the_cache(student, draw):
     """A head of a token that is all zeros comes back as zeros."""
     followed = Followed(student, draw)
@@ -1442,7 +1541,7 @@ def test_zero_vectors_in_the_cache(student, draw):
     followed.add(1)
 
 
-@task("cache")
+@task("cache", contract=52)
 def test_each_cache_has_tokens_of_its_own(student, draw):
     """Caches that are filled in turn do not see each other's tokens."""
     caches = [Followed(student, draw) for _ in range(3)]
@@ -1455,7 +1554,7 @@ def test_each_cache_has_tokens_of_its_own(student, draw):
         followed.add(1, batch=index + 1)
 
 
-@task("cache")
+@task("cache", contract=52)
 def test_cache_leaves_its_arguments_alone(student, draw):
     """update changes nothing in k and v."""
     followed = Followed(student, draw)
@@ -1466,7 +1565,7 @@ def test_cache_leaves_its_arguments_alone(student, draw):
         assert_unmodified(v, "v")
 
 
-@task("cache", weight=3)
+@task("cache", contract=53)
 def test_cache_holds_bytes_not_floats(student, draw):
     """The cache keeps a byte for each number and a scale for each head of a token, no floats."""
     length, width = 6000, 48
@@ -1479,11 +1578,11 @@ def test_cache_holds_bytes_not_floats(student, draw):
         expect(cache.update(*pair), Pair, "what update returns")
     held = student.held_bytes() - before
 
-    check(held >= numbers * width, "the tensors of the cache do not even hold its codes")
     needed = numbers * (width + 4)
-    text = f"the cache holds {held / needed:.1f} times the bytes that int8 and scales need"
+    text = f"the cache holds {held} bytes, expected {needed} for int8 and scales"
+    check(held >= numbers * width, f"{text}: its codes alone are more")
     # A buffer that doubles when it is full, or is a power of two, has 1.4 times what it needs here.
-    check(held <= 1.5 * needed, text)
+    check(held <= 1.5 * needed, f"{text}, and up to half of that as room to grow")
 
 
 # --- speed -----------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def quantize_int4(
     """Return packed codes 0..15 of groups whose range holds 0."""
     if w.shape[1] % 2:
         raise ValueError(f"w has {w.shape[1]} columns, an odd number: they share bytes in pairs")
-    if w.shape[1] % group:
+    if group < 1 or w.shape[1] % group:
         raise ValueError(f"group is {group}, which does not divide {w.shape[1]} columns")
     groups = w.detach().float().unflatten(1, (-1, group))  # [O, I/group, group]
     low, high = groups.amin(2).clamp(max=0), groups.amax(2).clamp(min=0)
@@ -559,7 +559,7 @@ class QuantizedCache:
 
     def rewind(self, n: int) -> None:
         """Drop the last n tokens."""
-        if n > self.length:
+        if not 0 <= n <= self.length:
             raise ValueError(f"n is {n}, but the cache holds {self.length} tokens")
         self.length -= n
         self._keys.keep(self.length)

@@ -34,7 +34,7 @@ class GroupError(ValueError):
 def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     if w.size(1) & 1:
         raise ValueError("cannot pair up the columns of w")
-    if w.size(1) != w.size(1) // group * group:
+    if group <= 0 or w.size(1) != w.size(1) // group * group:
         raise GroupError(f"group {group}")
     codes, scales, zeros = [], [], []
     for start in range(0, w.size(1), group):
@@ -120,7 +120,8 @@ class Int8Linear(nn.Linear):
         return dequantize_int8(self.q, self.scale)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight.to(x.dtype), self.bias)
+        bias = None if self.bias is None else self.bias.to(x)
+        return F.linear(x, self.weight.to(x.dtype), bias)
 
 
 class Int4Linear(nn.Module):
@@ -148,9 +149,10 @@ def quantize_model(
     model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",)
 ) -> nn.Module:
     """Lift the layers out, copy what is left, and put them back."""
+    top = nn.Sequential(model)  # so that each layer has a parent
     places = [
         (parent, name, child)
-        for parent in model.modules()
+        for parent in top.modules()
         for name, child in parent._modules.items()
         if isinstance(child, nn.Linear) and name not in set(skip)
     ]
@@ -158,7 +160,7 @@ def quantize_model(
     try:
         for parent, name, child in places:
             parent._modules[name] = stubs[id(child)]
-        new, found = copy.deepcopy((model, stubs))
+        new, found = copy.deepcopy((top, stubs))
     finally:
         for parent, name, child in places:
             parent._modules[name] = child
@@ -169,7 +171,7 @@ def quantize_model(
     for parent in list(new.modules()):
         for name, child in parent._modules.items():
             parent._modules[name] = made.get(id(child), child)
-    return new
+    return new[0]
 
 
 class QuantizedCache:
@@ -202,6 +204,6 @@ class QuantizedCache:
         return back[0], back[1]
 
     def rewind(self, n: int) -> None:
-        if n > self.length:
+        if n not in range(self.length + 1):
             raise ValueError(f"n={n}")
         self.length -= n

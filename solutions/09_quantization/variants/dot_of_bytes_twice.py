@@ -29,7 +29,7 @@ def dequantize_int8(q: Tensor, scale: Tensor) -> Tensor:
 
 def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     rows, columns = w.shape
-    if columns % group > 0:
+    if group < 1 or columns % group > 0:
         raise ValueError(f"group = {group} does not divide the {columns} columns of w")
     if columns % 2 > 0:
         raise ValueError(f"w: the number of columns, {columns}, is odd")
@@ -105,7 +105,7 @@ class Quantized(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = torch.matmul(x, self.weight_now().to(x.dtype).t())
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y.add_(self.bias)
 
 
 class Int8Linear(Quantized):
@@ -134,6 +134,8 @@ class Int4Linear(Quantized):
 def quantize_model(
     model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",)
 ) -> nn.Module:
+    if isinstance(model, nn.Linear):
+        return linear_cls.from_float(model)
     new = copy.deepcopy(model)
     known: dict[int, nn.Module] = {}
     for parent in list(new.modules()):
@@ -175,6 +177,6 @@ class QuantizedCache:
             self._store[name] = new
 
     def rewind(self, n: int) -> None:
-        if n > self.length:
+        if n > self.length or n < 0:
             raise ValueError(f"n: there are {self.length} tokens, not {n}")
         self.length -= n

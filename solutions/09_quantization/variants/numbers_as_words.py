@@ -28,7 +28,7 @@ def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     num_out, width = w.shape
     if width & 1:
         raise ValueError(f"w: {width} columns do not pair up")
-    if width % group:
+    if group < 1 or width % group:
         raise ValueError(f"group: {width} columns are no multiple of {group}")
     blocks = w.detach().to(torch.float64).reshape(-1, group)
     edges = torch.nn.functional.pad(blocks, (0, 1))  # a 0 in every range
@@ -101,7 +101,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = x @ dequantize_int8(self.q, self.scale).to(x.dtype).T
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else (y + self.bias).to(x.dtype)
 
 
 class Int4Linear(nn.Module):
@@ -118,7 +118,7 @@ class Int4Linear(nn.Module):
         groups = codes.unflatten(1, (-1, self.group))
         weight = (groups * self.scale[..., None] - self.offset[..., None]).flatten(1)
         y = x @ weight.to(x.dtype).T
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else (y + self.bias).to(x.dtype)
 
 
 def quantize_model(
@@ -160,6 +160,6 @@ class QuantizedCache:
         return keys, values
 
     def rewind(self, n: int) -> None:
-        if n > self.length:
+        if n < 0 or n > self.length:
             raise ValueError(f"n = {n} tokens cannot be dropped from {self.length}")
         del self._tokens[self.length - n :]

@@ -34,7 +34,7 @@ def dequantize_int8(q: Tensor, scale: Tensor) -> Tensor:
 def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     if w.shape[-1] & 1:
         raise ValueError(f"w: {w.shape[-1]} columns, an odd number")
-    if w.shape[-1] % group:
+    if group < 1 or w.shape[-1] % group:
         raise ValueError(f"group: {group} does not divide {w.shape[-1]}")
     groups = F.pad(w.detach().float().unflatten(1, (-1, group)), (0, 1))
     ordered = groups.sort(-1).values
@@ -143,15 +143,16 @@ class Int4Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         stored = (self.stored[name] for name in ("packed", "scale", "zero"))
         weight = dequantize_int4(*stored, self.group).to(x.dtype)
-        return torch.nn.functional.linear(x, weight, self.bias)
+        y = torch.nn.functional.linear(x, weight)
+        return y if self.bias is None else y + self.bias.to(y)
 
 
 def quantize_model(
     model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",)
 ) -> nn.Module:
-    new = copy.deepcopy(model)
+    top = nn.ModuleList([copy.deepcopy(model)])
     made: dict[nn.Module, nn.Module] = {}
-    queue: list[nn.Module] = [new]
+    queue: list[nn.Module] = [top]
     seen: set[int] = set()
     while queue:
         parent = queue.pop(0)
@@ -169,7 +170,7 @@ def quantize_model(
                     parent._modules[name] = made[child]
             else:
                 queue.append(child)
-    return new
+    return top[0]
 
 
 class QuantizedCache:
@@ -187,7 +188,7 @@ class QuantizedCache:
         return keys, values
 
     def rewind(self, n: int) -> None:
-        if self.length < n:
+        if n < 0 or self.length < n:
             raise ValueError(f"n: {n} tokens are more than {self.length}")
         self.length -= n
         while n > 0:

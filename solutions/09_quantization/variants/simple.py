@@ -29,7 +29,7 @@ def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     num_out, width = w.shape
     if width % 2 == 1:
         raise ValueError(f"w must have an even number of columns, not {width}")
-    if width % group != 0:
+    if group < 1 or width % group != 0:
         raise ValueError(f"group must divide {width}, and {group} does not")
     w = w.detach().float().reshape(num_out, width // group, group)
     low = w.amin(dim=2).clamp(max=0)
@@ -98,7 +98,8 @@ class Int8Linear(nn.Module):
         return cls(*quantize_int8(linear.weight), bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype), self.bias)
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype), bias)
 
 
 class Int4Linear(nn.Module):
@@ -119,12 +120,15 @@ class Int4Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = dequantize_int4(self.packed, self.scale, self.zero, self.group)
-        return F.linear(x, weight.to(x.dtype), self.bias)
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return F.linear(x, weight.to(x.dtype), bias)
 
 
 def quantize_model(
     model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",)
 ) -> nn.Module:
+    if isinstance(model, nn.Linear):
+        return linear_cls.from_float(model)
     new = copy.deepcopy(model)
     made: dict[nn.Module, nn.Module] = {}
     for name, module in list(new.named_modules(remove_duplicate=False)):
@@ -155,7 +159,7 @@ class QuantizedCache:
         return keys, values
 
     def rewind(self, n: int) -> None:
-        if n > self.length:
+        if n < 0 or n > self.length:
             raise ValueError(f"n is {n}, more than the {self.length} tokens held")
         self.length -= n
         self.parts = [(q[:, :, : self.length], s[:, :, : self.length]) for q, s in self.parts]

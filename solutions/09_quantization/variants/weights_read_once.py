@@ -30,8 +30,8 @@ def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     pairs, odd = divmod(w.shape[1], 2)
     if odd:
         raise ValueError("w needs an even number of columns")
-    count, rest = divmod(w.shape[1], group)
-    if rest:
+    count, rest = divmod(w.shape[1], max(group, 1))
+    if rest or group < 1:
         raise ValueError(f"the group size {group} leaves {rest} columns over")
     w = w.detach().float()
     index = torch.arange(count, device=w.device).repeat_interleave(group).expand(w.shape)
@@ -102,7 +102,8 @@ class Int8Linear(nn.Module):
         return cls(linear)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x @ self.columns.float().mul_(self.scale).to(x.dtype) + self.shift
+        y = x @ self.columns.float().mul_(self.scale).to(x.dtype)
+        return (y + self.shift).to(x.dtype)
 
 
 class Int4Linear(nn.Module):
@@ -119,7 +120,17 @@ class Int4Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = dequantize_int4(self.columns.t(), self.scale, self.zero, self.group)
-        return torch.einsum("...i,oi->...o", x, weight.to(x.dtype)) + self.shift
+        y = torch.einsum("...i,oi->...o", x, weight.to(x.dtype))
+        return (y + self.shift).to(x.dtype)
+
+
+def put(layer: nn.Module, name: str, model: nn.Module) -> nn.Module:
+    """Put a layer at the place of that name; the empty name is that of the whole model."""
+    if not name:
+        return layer
+    path, _, last = name.rpartition(".")
+    setattr(model.get_submodule(path), last, layer)
+    return model
 
 
 def quantize_model(
@@ -133,8 +144,7 @@ def quantize_model(
     for linear, places in names.items():
         layer = linear_cls.from_float(linear)
         for name in places:
-            *path, last = name.split(".")
-            setattr(new.get_submodule(".".join(path)), last, layer)
+            new = put(layer, name, new)
     return new
 
 
@@ -163,7 +173,7 @@ class QuantizedCache:
         return codes * scale
 
     def rewind(self, n: int) -> None:
-        if n > self.length:
+        if not 0 <= n <= self.length:
             raise ValueError(f"n must be at most {self.length}, not {n}")
         while n > 0:
             last = self.chunks.pop()

@@ -31,7 +31,7 @@ def dequantize_int8(q: Tensor, scale: Tensor) -> Tensor:
 def quantize_int4(w: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
     if w.shape[-1] % 2 != 0:
         raise ValueError(f"w: {list(w.shape)} has an odd last axis")
-    if w.shape[-1] % group != 0:
+    if group <= 0 or w.shape[-1] % group != 0:
         raise ValueError(f"group: {group}")
     wide = w.detach().float().numpy(force=True)
     starts = np.arange(0, wide.shape[1], group)
@@ -154,7 +154,8 @@ def quantize_model(
                     memo[child] = linear_cls.from_float(child)
                 parent._modules[name] = memo[child]
 
-    return copy.deepcopy(model).apply(replace)
+    top = nn.Sequential(copy.deepcopy(model)).apply(replace)
+    return top[0]
 
 
 class QuantizedCache:
@@ -180,7 +181,7 @@ class QuantizedCache:
 
     def rewind(self, n: int) -> None:
         left = self.length - n
-        if left < 0:
+        if left < 0 or n < 0:
             raise ValueError(f"cannot rewind: n = {n}")
         if n:
             self.codes = [self.codes[0][:left].clone()]

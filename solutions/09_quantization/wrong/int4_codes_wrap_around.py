@@ -1,7 +1,7 @@
 """Codes of int4 wrap around: 16, of a group as wide below 0 as above, becomes 0.
 
 From: variants/simple.py
-Fails: int4
+Fails: int4, model
 """
 
 LINES = {

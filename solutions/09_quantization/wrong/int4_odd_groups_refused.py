@@ -6,7 +6,7 @@ Fails: int4, linears
 
 LINES = {
     "quantize_int4": r"""
--     if width % group != 0:
-+     if width % group != 0 or group % 2 == 1:
+-     if group < 1 or width % group != 0:
++     if group < 1 or width % group != 0 or group % 2 == 1:
 """,
 }

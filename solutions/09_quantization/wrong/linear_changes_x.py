@@ -11,4 +11,4 @@ class Int8Linear(nn.Module):
         size = torch.where(size > 0, size, 1.0)
         x /= size
         y = F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype)) * size
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y + self.bias.to(x.dtype)

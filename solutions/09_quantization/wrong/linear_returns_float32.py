@@ -6,7 +6,8 @@ Fails: linears
 
 LINES = {
     "Int8Linear.forward": r"""
--         return F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype), self.bias)
+-         bias = None if self.bias is None else self.bias.to(x.dtype)
+-         return F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype), bias)
 +         bias = None if self.bias is None else self.bias.float()
 +         return F.linear(x.float(), dequantize_int8(self.q, self.scale), bias)
 """,

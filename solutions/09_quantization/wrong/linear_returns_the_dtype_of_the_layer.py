@@ -12,7 +12,8 @@ LINES = {
 +         return made
 """,
     "Int8Linear.forward": r"""
--         return F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype), self.bias)
+-         bias = None if self.bias is None else self.bias.to(x.dtype)
+-         return F.linear(x, dequantize_int8(self.q, self.scale).to(x.dtype), bias)
 +         weight = dequantize_int8(self.q, self.scale).to(self.dtype)
 +         return F.linear(x.to(self.dtype), weight, self.bias)
 """,
@@ -23,7 +24,8 @@ LINES = {
 +         return made
 """,
     "Int4Linear.forward": r"""
--         return F.linear(x, weight.to(x.dtype), self.bias)
+-         bias = None if self.bias is None else self.bias.to(x.dtype)
+-         return F.linear(x, weight.to(x.dtype), bias)
 +         return F.linear(x.to(self.dtype), weight.to(self.dtype), self.bias)
 """,
 }
