@@ -27,7 +27,7 @@ def accept_sample(draft, draft_probs, target_probs, generator):
     emitted = list(draft)
     for i, x in enumerate(draft):
         p, q = target_probs[i], draft_probs[i]
-        if uniform() * q[x].item() < p[x].item():
+        if uniform() * q[x].item() < p[x].item() or not (p > q).any():
             continue
         del emitted[i:]
         while True:
