@@ -3,7 +3,7 @@ seen with what its cache held; greedy texts, calls, statistics and impossible to
 
 A generator crosses to the submission as a seed, so laws are judged by draws, each law counted out
 in full: chi-square at p < 1e-6, and only if a second secret seed says the same. A right answer
-fails one such law in 10**12 runs, and the three dozen here together less than once in 10**10.
+fails one such law in 10**12 runs, and the two dozen here together less than once in 10**10.
 What else depends on draws is off by accident less than once in 10**10 too, as said there.
 """
 
@@ -122,7 +122,7 @@ def odd_logits(draw: Any, best: list[int], dtype: torch.dtype, shift: float) -> 
     """Logits with their rows side by side in memory, others beside them, and -inf among them."""
     base = draw.normal(VOCAB, len(best) + 4, scale=2) + shift
     base[draw.integers(0, 2, *base.shape) == 1] = -math.inf
-    base[best, torch.arange(len(best))] = shift + 40
+    base[best, torch.arange(len(best))] = shift + 40 + abs(shift) / 4
     return base.to(dtype)[:, : len(best)].T
 
 
@@ -130,7 +130,7 @@ def odd_logits(draw: Any, best: list[int], dtype: torch.dtype, shift: float) -> 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
 def test_logits_of_any_kind(student, draw, dtype):
     """Logits may be of any dtype and sign, -inf among them, and a view of something larger."""
-    for shift in (-300.0, 0.0, 300.0):
+    for shift in (-300.0, 0.0, 300.0, *([] if dtype == torch.float16 else [1e6])):
         best = draw.tokens(VOCAB, 5)
         logits = odd_logits(draw, best, dtype, shift)
 
@@ -569,7 +569,8 @@ def test_probabilities_are_left_alone(student, draw):
         q = p.clone()
         draft = draw.tokens(vocab, 3)
         if place < 3:
-            q[:, place] = torch.eye(vocab)[draft[place]]
+            q[:, place] = draw.normal(vocab, scale=1.5).softmax(0) / 2
+            q[draft[place], place] += 0.5
             p[draft[place], place] = 0
             p[:, place] /= p[:, place].sum()
         case = Case(draft, q[:, :3].T, p[:, :4].T)
@@ -1114,7 +1115,7 @@ SECOND = (
     [row(2, 4, 2, 3), row(3, 2, 4, 2), row(2, 2, 3, 4), row(4, 3, 2, 2)],
     [row(1, 14, 1, 4), row(4, 1, 1, 14), row(14, 1, 1, 4), row(2, 4, 12, 2)],
 )
-RUNS, PER_RUN = 4, 320
+RUNS, PER_RUN = 2, 400
 
 
 def assert_pairs(
@@ -1282,7 +1283,7 @@ def test_law_of_whole_texts(student, draw, k):
     draft = Pairs(row(8, 3, 9), [row(1, 1, 1), row(8, 9, 3), row(8, 3, 9)], 0.3, 2)
 
     def sample(seed: int) -> Iterable[tuple[int, ...]]:
-        for each in many_seeds(seed, 400):
+        for each in many_seeds(seed, 300):
             args = [1, 2], k, 3, [0], 0.3, seeded(each)
             yield tuple(run(student, target, draft, *args, vocab=3, noted=False).tokens)
 

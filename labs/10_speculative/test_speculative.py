@@ -1,7 +1,7 @@
 """Public tests of lab 10: the examples of the handout and more, one or several for each contract.
 
 Both models of a generation belong to the test, so each call of theirs is seen. Where chance
-decides, seeds are fixed and the bounds so wide that right code is outside less than once in a million.
+decides seeds are fixed, and bounds so wide that right code is outside less than once in 10**6.
 """
 
 import math
@@ -90,13 +90,14 @@ def test_close_second_is_wrong(student):
 
 
 @task("greedy", contract=7)
+@pytest.mark.parametrize("size", [-500.0, 500.0, 1e6])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("size", [-500.0, 500.0])
 def test_logits_of_any_dtype_and_size(student, dtype, size):
-    """Columns of a larger tensor; but for the best, each second logit is -inf."""
+    """Columns of a larger tensor; of what is not best each second logit is -inf."""
+    size = min(size, 2e4) if dtype == torch.float16 else size
     whole = torch.full((6, 7), size, dtype=dtype)
     whole[::2] = -INF
-    whole[[4, 1, 2, 5], [0, 1, 2, 3]] = size + 16
+    whole[[4, 1, 2, 5], [0, 1, 2, 3]] = size + abs(size)
 
     assert_equal(student.accept_greedy([4, 1, 0], whole.T[:4]), [4, 1, 2])
 
@@ -136,8 +137,8 @@ def emitted_often(
 def assert_shares(found: Counter[tuple[int, ...]], chances: dict[tuple[int, ...], float]) -> None:
     """Each outcome comes as often as its chance says, within 5.5 standard deviations and 2."""
     times = found.total()
-    strange = [[*outcome] for outcome in found if not chances.get(outcome)]
-    check(not strange, f"{strange[:1]} came out, which has probability 0")
+    for outcome in found:
+        check(chances.get(outcome, 0) > 0, f"{[*outcome]} came out, which has probability 0")
     for outcome, chance in chances.items():
         count, want = found[outcome], times * chance
         near = abs(count - want) <= 5.5 * math.sqrt(want * (1 - chance)) + 2
@@ -342,10 +343,10 @@ def test_without_a_generator(student):
 @pytest.mark.parametrize("goes", [0, 1, 2])
 def test_sampling_changes_nothing(student, goes):
     """Rows are columns of a larger tensor; guess 0 or 1 goes, or all stay."""
-    q, p = torch.zeros(3, 5), torch.zeros(3, 5)
-    q[0], p[0] = 1, 1
+    q = torch.tensor([[0.5] * 5, [0.25] * 5, [0.25] * 5])
+    p = q.clone()
     if goes < 2:
-        p[:, goes] = torch.tensor([0.0, 0.25, 0.75])
+        p[:, goes] = torch.tensor([0.0, 0.125, 0.875])
     draft, q, p = student.watch([0, 0]), student.watch(q.T[:2]), student.watch(p.T[:3])
 
     got = expect(student.accept_sample(draft, q, p, seeded(1)), list[int], "the tokens to emit")
@@ -377,7 +378,8 @@ class Model:
 
     def forward(self, tokens: Any = None) -> Tensor:  # [T, V]
         new = expect(tokens, list[int], f"what {self.name}.forward is given")
-        self.diary.append(f"{self.name}.forward({new})")
+        text = f"{new}" if len(new) < 9 else f"[{new[0]}, {new[1]}, … {len(new)} tokens]"
+        self.diary.append(f"{self.name}.forward({text})")
         check(self.length + len(new) < 500, f"the cache of the {self.name} grows beyond 500 tokens")
         rows: list[Tensor] = []
         before = self.length
@@ -778,7 +780,7 @@ def test_short_texts_by_their_chances(student, k, count, eos, temperature):
 
 
 @task("generate", contract=39)
-@pytest.mark.parametrize("temperature", [0.4, 1.6])
+@pytest.mark.parametrize("temperature", [0.3, 1.6])
 def test_twin_guesses_right(student, temperature):
     """A draft that is the target itself, k = 4: sixty tokens, five a round."""
     twin = by_law(LAW, 1.0)
@@ -786,7 +788,7 @@ def test_twin_guesses_right(student, temperature):
     done = run(student, twin, twin, [1], 4, 60, [], temperature, seeded(5))
 
     calls = len(done.target.calls)
-    check(calls <= 14, f"{calls} calls of the target for 60 tokens, expected 12 or 13")
+    check(calls <= 13, f"{calls} calls of the target for 60 tokens, expected 12 or 13")
 
 
 @task("generate", contract=40)
