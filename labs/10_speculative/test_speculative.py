@@ -6,7 +6,7 @@ decides seeds are fixed, and bounds so wide that right code is outside less than
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,7 +134,10 @@ def emitted_often(
     return Counter(emitted(student, draft, q, p, seed) for seed in range(times))
 
 
-def assert_shares(found: Counter[tuple[int, ...]], chances: dict[tuple[int, ...], float]) -> None:
+Chances = dict[tuple[int, ...], float]
+
+
+def assert_shares(found: Counter[tuple[int, ...]], chances: Chances) -> None:
     """Each outcome comes as often as its chance says, within 5.5 standard deviations and 2."""
     times = found.total()
     for outcome in found:
@@ -359,7 +362,7 @@ def test_sampling_changes_nothing(student, goes):
 
 # --- Task 3: generate ------------------------------------------------------------------------
 
-Says = Callable[[list[int]], Sequence[float] | Tensor]  # a text -> the logits of what follows
+Says = Callable[[list[int]], Tensor]  # a text -> the logits [V] of what follows
 
 
 class Model:
@@ -385,7 +388,7 @@ class Model:
         before = self.length
         for token in new:
             self.tokens.append(token)
-            rows.append(torch.as_tensor(self.says(self.tokens), dtype=torch.float32))
+            rows.append(self.says(self.tokens))
             self.read_again += tuple(self.tokens) in self._seen
             self._seen.add(tuple(self.tokens))
         self.calls.append((before, [*self.tokens]))
@@ -435,14 +438,16 @@ def run(student, target: Says, draft: Says, *args: Any, **named: Any) -> Run:
     return Run(*models, tokens, expect(pair[1], dict, "the statistics"), diary)
 
 
-def counting(**instead: int) -> Says:
-    """A model that counts modulo 10, but where it is told otherwise: ``after_6=0``."""
-    other = {int(name.removeprefix("after_")): token for name, token in instead.items()}
-    return lambda text: torch.eye(10)[other.get(text[-1], (text[-1] + 1) % 10)]
+def counting(after_6: int = 7) -> Says:
+    """A model that counts modulo 10; after 6 it may say another number than 7."""
+    return lambda text: torch.eye(10)[after_6 if text[-1] == 6 else (text[-1] + 1) % 10]
 
 
-RIGHT, BAD = counting(), counting(after_6=0)
-WRONG: Says = lambda text: torch.eye(10)[(text[-1] + 5) % 10]  # noqa: E731
+def astray(text: list[int]) -> Tensor:
+    return torch.eye(10)[(text[-1] + 5) % 10]
+
+
+RIGHT, BAD, WRONG = counting(), counting(after_6=0), astray
 DRAFTS = {"right": RIGHT, "bad": BAD, "wrong": WRONG}
 each_draft = pytest.mark.parametrize("draft", DRAFTS)
 
@@ -507,9 +512,13 @@ def test_shipped_checkpoints(student):
 @pytest.mark.parametrize("k", [0, 3])
 def test_best_token_by_a_hair(student, k):
     """The next number has the logit 1 + 2**-10, all others have 1."""
-    close: Says = lambda text: 1 + RIGHT(text) / 1024  # noqa: E731
 
-    assert_equal(run(student, close, close, [2], k, 16, []).tokens, count_on(2, 16), "the text")
+    def close(text: list[int]) -> Tensor:
+        return 1 + RIGHT(text) / 1024
+
+    done = run(student, close, close, [2], k, 16, [])
+
+    assert_equal(done.tokens, count_on(2, 16), "the list of tokens")
 
 
 @task("generate", contract=25)
@@ -742,9 +751,7 @@ def by_law(law: list[list[float]], temperature: float) -> Says:
     return lambda text: logits[text[-1]]
 
 
-def chances(
-    law: list[list[float]], last: int, count: int, eos: int
-) -> dict[tuple[int, ...], float]:
+def chances(law: list[list[float]], last: int, count: int, eos: int) -> Chances:
     """What a model alone says behind a token, up to an EOS: each text with its probability."""
     if count == 0:
         return {(): 1.0}
@@ -773,9 +780,10 @@ def test_short_texts_by_their_chances(student, k, count, eos, temperature):
         texts.append(tuple(done.tokens))
 
     for place in range(count):
-        here: Counter[tuple[int, ...]] = Counter()  # none where the text has ended
+        here: Chances = {}
         for text, chance in law.items():
-            here[text[place : place + 1]] += chance
+            token = text[place : place + 1]  # none where the text has ended
+            here[token] = here.get(token, 0.0) + chance
         assert_shares(Counter(text[place : place + 1] for text in texts), here)
 
 
