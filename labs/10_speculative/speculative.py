@@ -40,7 +40,7 @@ def accept_greedy(
 
 def accept_sample(
     draft: list[int],  # k guesses, k >= 0; guess i was drawn from draft_probs[i]
-    draft_probs: Tensor,  # float32 [k, V], each row adds up to 1
+    draft_probs: Tensor,  # float32 [k, V], each row adds up to 1 but for rounding
     target_probs: Tensor,  # float32 [k+1, V]
     generator: Generator | None,  # of the tensors' device; None: torch's global one
 ) -> list[int]:  # the tokens to emit, 1 to k+1

@@ -27,7 +27,8 @@ def accept_sample(draft, draft_probs, target_probs, generator):
         device = "cpu" if generator is None else generator.device
         u = torch.rand(1, generator=generator, device=device).item()
         if p[token] < q[token] and u > float(p[token]) / float(q[token]):
-            return [*kept, _walk(torch.where(p > q, p - q, 0.0), generator)]
+            rest = torch.where(p > q, p - q, 0.0)
+            return [*kept, _walk(rest if rest.sum() > 0 else p, generator)]
         kept.append(token)
     return [*kept, _walk(target_probs[-1], generator)]
 

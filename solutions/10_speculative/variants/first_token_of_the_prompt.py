@@ -24,7 +24,8 @@ def accept_sample(draft, draft_probs, target_probs, generator):
     if q[x] > p[x]:
         stays = torch.bernoulli(p[x] / q[x], generator=generator)
         if not stays:
-            return [_gumbel((p - torch.minimum(p, q)).log(), generator)]
+            rest = p - torch.minimum(p, q)
+            return [_gumbel((rest if rest.max() > 0 else p).log(), generator)]
     return [x, *accept_sample(draft[1:], draft_probs[1:], target_probs[1:], generator)]
 
 

@@ -39,10 +39,8 @@ def accept_sample(draft, draft_probs, target_probs, generator):
     p, q = target_probs.tolist(), draft_probs.tolist()
     for i, x in enumerate(draft):
         if _chance(generator) > min(1.0, p[i][x] / q[i][x]):
-            return [
-                *draft[:i],
-                _pick([max(a - b, 0.0) for a, b in zip(p[i], q[i], strict=True)], generator),
-            ]
+            rest = [max(a - b, 0.0) for a, b in zip(p[i], q[i], strict=True)]
+            return [*draft[:i], _pick(rest if any(rest) else p[i], generator)]
     return [*draft, _pick(p[-1], generator)]
 
 

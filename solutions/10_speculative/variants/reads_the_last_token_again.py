@@ -29,6 +29,8 @@ def accept_sample(draft, draft_probs, target_probs, generator):
         if clock.exponential_(generator=generator).item() >= -log:
             continue
         left = (target_probs[i] - draft_probs[i]).clamp_min(0)
+        if left.max() == 0:  # of numbers that differ by a rounding
+            continue
         return [*draft[:i], _race(left, generator)]
     return [*draft, _race(target_probs[len(draft)], generator)]
 

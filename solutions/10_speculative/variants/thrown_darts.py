@@ -1,5 +1,5 @@
-"""The residual is drawn by darts: a token of the target's law stays with chance 1 - q/p, else
-another is thrown. The target reads the last token again; stops guessing at an EOS, which counts.
+"""The residual is drawn by darts, unless it is small: a token of the target's law stays with chance
+1 - q/p, else another is thrown. The target reads the last token again; stops guessing at an EOS.
 """
 
 import math
@@ -27,9 +27,12 @@ def accept_sample(draft, draft_probs, target_probs, generator):
     emitted = list(draft)
     for i, x in enumerate(draft):
         p, q = target_probs[i], draft_probs[i]
-        if uniform() * q[x].item() < p[x].item():
+        if uniform() * q[x].item() < p[x].item() or not (p > q).any():
             continue
         del emitted[i:]
+        rest = (p - q).clamp(min=0)
+        if rest.sum() < 1 / 64:  # too few darts would hit
+            return [*emitted, throw(rest)]
         while True:
             y = throw(p)
             if uniform() * p[y].item() < p[y].item() - q[y].item():
