@@ -1,6 +1,6 @@
 """Each call starts anew from the seed that the caller's generator began with.
 
-Fails: sample
+Fails: sample, generate
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """The caller's generator is set back after each call.
 
-Fails: sample
+Fails: sample, generate
 """
 
 LINES = {
