@@ -883,7 +883,9 @@ def test_scales_that_float16_rounds(student, draw, rows):
     """Scales are float32 where x is float16, which holds small ones to a percent only."""
     x, weights = 1000 * draw.normal(rows, 128, dtype=FP16), packed_weights(draw, 13, 128, 32)
     halves = draw.integers(30, 60, 13, 4) + 0.5  # in steps of float16 below 6e-5
-    weights = replace(weights, scale=halves * 2.0**-24)
+    # Of even codes and zeros float16 holds every weight: its rounding hides nothing.
+    even = {"packed": weights.packed & 0xEE, "zero": weights.zero & 0xFE}
+    weights = replace(weights, **even, scale=halves * 2.0**-24)
 
     assert_product(multiplied(student, x, weights), x, weights)
 
@@ -1568,10 +1570,10 @@ def test_cache_leaves_its_arguments_alone(student, draw):
 @task("cache", contract=53)
 def test_cache_holds_bytes_not_floats(student, draw):
     """The cache keeps a byte for each number and a scale for each head of a token, no floats."""
-    length, width = 6000, 48
+    length, width = 3000, 48
     cache = expect(student.QuantizedCache(), Proxy, "QuantizedCache()")
-    chunks = [[draw.normal(2, 3, new, width) for _ in "kv"] for new in (1, 2999, 3000)]
-    numbers = 2 * 2 * 3 * length
+    chunks = [[draw.normal(1, 3, new, width) for _ in "kv"] for new in (1, 1499, 1500)]
+    numbers = 2 * 3 * length
     before = student.held_bytes()
 
     for pair in chunks:

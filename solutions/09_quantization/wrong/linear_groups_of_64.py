@@ -1,4 +1,4 @@
-"""The default group of Int4Linear is 64.
+"""Where the width allows it the group of Int4Linear is 64 at least.
 
 From: variants/simple.py
 Fails: linears, model
@@ -6,7 +6,8 @@ Fails: linears, model
 
 LINES = {
     "Int4Linear.from_float": r"""
--     def from_float(cls, linear: nn.Linear, group: int = 32) -> Self:
-+     def from_float(cls, linear: nn.Linear, group: int = 64) -> Self:
++         if linear.in_features % 64 == 0:
++             group = max(group, 64)
+          bias = None if linear.bias is None else linear.bias.detach().clone()
 """,
 }
