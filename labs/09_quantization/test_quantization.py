@@ -717,7 +717,7 @@ def test_far_beyond_float16(student, draw, M, large, small):
 @task("kernel", contract=31)
 @pytest.mark.parametrize("M", [1, 3])
 def test_scales_below_those_of_float16(student, draw, M):
-    """float16 makes 30 times 2**-24 of a scale of 30.5 times that; even codes times it, it holds."""
+    """A scale of 30.5 times 2**-24 is 30 times that in float16; even codes times it, it holds."""
     x, scale = 1000 * draw.normal(M, 64, dtype=torch.float16), torch.full((6, 1), 30.5 * 2.0**-24)
     low, high = 2 * draw.integers(0, 8, 2, 6, 32)
     packed, zero = (low + 16 * high).to(torch.uint8), torch.full((6, 1), 8, dtype=torch.uint8)
