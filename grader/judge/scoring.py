@@ -40,8 +40,9 @@ def score(lab: Lab, expected: Iterable[Expected], results: Iterable[TestResult])
     """Score each task: 0 if a gate failed, else points times the weight of the contracts that hold.
 
     A contract holds if all of its tests pass; a test without one is weighed by itself. What this
-    machine cannot judge, and where the fault is ours, leaves the denominator; a task whose points
-    nothing else shares leaves it too, whatever gate has failed.
+    machine cannot judge leaves the denominator; a task whose points nothing else shares leaves it
+    too, whatever gate has failed. So does a task with a test where the fault is ours: a share of
+    its points would be a discount, and who can break the judge would choose which.
     """
     verdicts = {(r.suite, r.id): r.verdict for r in results}
     known = [(e, verdicts[e.suite, e.id]) for e in expected if (e.suite, e.id) in verdicts]
@@ -76,7 +77,8 @@ def _task(task: Task, own: Known) -> tuple[TaskResult, list[ContractResult]]:
     weight = sum(share.weight for share in shares if share.counts)
     counted = [(e, verdict) for e, verdict in own if verdict.counts]
     gate_failed = any(e.gate and verdict is not Verdict.PASSED for e, verdict in counted)
-    cannot_be_judged = not weight and any(e.weight for e, _ in own)
+    broken = any(verdict is Verdict.INFRA for _, verdict in own)
+    cannot_be_judged = broken or (not weight and any(e.weight for e, _ in own))
     graded = bool(weight or gate_failed) and not cannot_be_judged
 
     def points(share: _Share) -> float:

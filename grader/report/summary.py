@@ -95,11 +95,11 @@ class TaskSummary:
     @property
     def not_graded_because(self) -> str:
         """Why this machine could not judge the task (or part of it)."""
+        if self.counts.get(Verdict.INFRA):
+            return "the judge could not test it"
         for test in self.tests:
             if test.verdict is Verdict.NOT_GRADED and test.message.strip():
                 return first_line(test.message).rstrip(".")
-        if self.counts.get(Verdict.INFRA):
-            return "the judge could not test it"
         if not self.tests:
             return "no test of it has reported"
         return "this machine lacks what the tests need"

@@ -57,11 +57,26 @@ def test_gate_without_weight_is_still_a_gate() -> None:
     assert norm((FAILED, 0, True)) == (0, True)
 
 
-@pytest.mark.parametrize("verdict", [NOT_GRADED, INFRA])
-def test_what_cannot_be_judged_leaves_the_denominator(verdict: Verdict) -> None:
-    assert norm((PASSED, 1, True), (verdict, 5, False)) == (60, True)
-    assert norm((PASSED, 1, True), (FAILED, 1, False), (verdict, 5, False)) == (30, True)
-    assert norm((verdict, 1, True), (PASSED, 1, False)) == (60, True)
+def test_what_cannot_be_judged_leaves_the_denominator() -> None:
+    assert norm((PASSED, 1, True), (NOT_GRADED, 5, False)) == (60, True)
+    assert norm((PASSED, 1, True), (FAILED, 1, False), (NOT_GRADED, 5, False)) == (30, True)
+    assert norm((NOT_GRADED, 1, True), (PASSED, 1, False)) == (60, True)
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize("other", [PASSED, FAILED, SKIPPED, NOT_GRADED])
+def test_task_that_the_judge_broke_in_is_not_graded(
+    other: Verdict, gate: bool, weight: float
+) -> None:
+    """What is left of it would be a discount: neither points nor a zero, whatever else failed."""
+    assert norm((other, 1, True), (INFRA, weight, gate), (PASSED, 1, False)) == (0, False)
+
+
+def test_task_beside_one_that_the_judge_broke_in_is_graded() -> None:
+    one, two = graded(("norm", INFRA, 1, False), ("rope", PASSED, 1, True))
+
+    assert (one.score, one.graded, two.score, two.graded) == (0, False, 40, True)
 
 
 @pytest.mark.parametrize("verdict", [NOT_GRADED, INFRA])
@@ -76,7 +91,7 @@ def test_only_a_rule_that_was_kept_grades_no_task() -> None:
 @pytest.mark.parametrize("verdict", [NOT_GRADED, INFRA])
 def test_gate_that_failed_grades_nothing_that_cannot_be_judged(verdict: Verdict) -> None:
     assert norm((FAILED, 0, True), (verdict, 1, False)) == (0, False)
-    assert norm((FAILED, 0, True), (verdict, 1, False), (SKIPPED, 1, False)) == (0, True)
+    assert norm((FAILED, 0, True), (NOT_GRADED, 1, False), (SKIPPED, 1, False)) == (0, True)
 
 
 def test_task_without_tests_is_not_graded() -> None:
