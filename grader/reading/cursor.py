@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from grader.reading.scopes import Binding, Place, Scope, Step
 
 MODULE = "<module>"
+UNKNOWN = "<unknown>"  # the unit of a name that no statement binds
 
 
 @dataclass(slots=True)

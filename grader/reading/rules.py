@@ -9,16 +9,16 @@ exception, ``subprocess`` and ``ctypes`` too: the sandbox, not a word list, conf
 import fnmatch
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.labs.lab import PSEUDOCODE, Lab, Rule, Task
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
+from grader.reading.cursor import MODULE, UNKNOWN
 from grader.reading.reader import Facts, Fault, Reader, Reference, read_code
 
 SUITE = "rules"
-MODULE = "<module>"
 _SHOWN = 5  # violations in one message
 # The same function under other names: its C binding, its operator, its functional form.
 _SPELLINGS = re.compile(
@@ -104,7 +104,7 @@ def _result(task: Task, submission: Submission, static: StaticReport) -> TestRes
 
 def find_violations(lab: Lab, facts: Facts) -> tuple[Violation, ...]:
     """Find what breaks the lab's rules, in the order of lines, each once."""
-    costs = _costs(lab, facts)
+    costs = _costs(lab, facts) | _costs_at_import(lab, facts)
     found: dict[tuple[int, str, str], Violation] = {}
     for use, name, reason in [*_imports(lab, facts), *_uses(lab, facts)]:
         key = (use.line, name, use.unit)
@@ -114,21 +114,31 @@ def find_violations(lab: Lab, facts: Facts) -> tuple[Violation, ...]:
 
 def _costs(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
     """Map each unit to the tasks that contain or reach it."""
+    costs: dict[str, tuple[str, ...]] = {}
+    for task in lab.tasks:
+        for unit in _reached(facts, (name.partition(".")[0] for name in task.functions)):
+            costs[unit] = (*costs.get(unit, ()), task.id)
+    return costs
+
+
+def _costs_at_import(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
+    """Map what runs when the file is imported to all tasks: where its results go is not known."""
+    return dict.fromkeys(_reached(facts, [MODULE]), tuple(task.id for task in lab.tasks))
+
+
+def _reached(facts: Facts, units: Iterable[str]) -> set[str]:
+    """Return units and what they build on; a name from nowhere may come from any unit."""
     below: dict[str, set[str]] = {}
     for user, used in facts.edges:
         below.setdefault(user, set()).add(used)
-    costs: dict[str, tuple[str, ...]] = {MODULE: tuple(task.id for task in lab.tasks)}
-    for task in lab.tasks:
-        todo = [name.partition(".")[0] for name in task.functions]
-        reached: set[str] = set()
-        while todo:
-            unit = todo.pop()
-            if unit not in reached:
-                reached.add(unit)
-                todo += below.get(unit, ())
-        for unit in reached:
-            costs[unit] = (*costs.get(unit, ()), task.id)
-    return costs
+    below[UNKNOWN] = {used for _, used in facts.edges} | {user for user, _ in facts.edges}
+    todo, reached = [*units], set[str]()
+    while todo:
+        unit = todo.pop()
+        if unit not in reached:
+            reached.add(unit)
+            todo += below.get(unit, ())
+    return reached
 
 
 def find_foundations(lab: Lab, facts: Facts) -> dict[str, list[str]]:

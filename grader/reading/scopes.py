@@ -133,6 +133,11 @@ class Resolver:
             start = start.parent
         return None
 
+    def is_unknown(self, node: ast.Name) -> bool:
+        """Tell whether no statement of the file binds a name, and nothing else that is known."""
+        known = hasattr(builtins, node.id) or node.id.startswith("__") or self.stars
+        return not known and self.home(node) is None
+
     def _lookup(self, node: ast.Name) -> Names:
         scope, place = self.where[node]
         first, later = scope, False

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from grader.reading.cursor import MODULE
+from grader.reading.cursor import MODULE, UNKNOWN
 from grader.reading.scopes import Resolver
 from grader.reading.uses import Function, Walk
 
@@ -74,10 +74,15 @@ def _uses(tree: ast.Module) -> dict[str, Any]:
     references: list[list[Any]] = []
     methods: list[list[Any]] = []
     edges = set(walk.edges)
+    known = {*walk.units, UNKNOWN}
     for use in walk.uses:
         line, base = use.node.lineno, _base(use.node)
-        if isinstance(base, ast.Name) and resolver.home(base) is walk.module:
-            edges.add((use.unit, base.id))
+        if isinstance(base, ast.Name) and (use.unit != MODULE or use.kind == "call"):
+            if resolver.home(base) is walk.module:
+                edges.add((use.unit, base.id))
+            elif resolver.is_unknown(base) and use.kind != "check":
+                # Bound by no statement: any part of the file may have put it where it is found.
+                edges.add((use.unit, UNKNOWN))
         names = resolver.names(use.node)
         references += [[line, name, use.unit, use.kind] for name in sorted(names)]
         if isinstance(use.node, ast.Call | ast.Subscript):
@@ -95,7 +100,7 @@ def _uses(tree: ast.Module) -> dict[str, Any]:
         "references": references,
         "methods": methods,
         "units": walk.units,
-        "edges": sorted(edge for edge in edges if edge[1] in walk.units and MODULE not in edge),
+        "edges": sorted(edge for edge in edges if edge[1] in known),
         "members": sorted(walk.members),
     }
 

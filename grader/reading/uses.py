@@ -1,8 +1,9 @@
 """Walk a syntax tree once: who binds which name, and which names are used where.
 
 Runs inside the limited process of ``syntax.py``: standard library only. What never runs while a
-submission is graded is not looked at: annotations, ``if TYPE_CHECKING:`` and
-``if __name__ == "__main__":``.
+submission is graded is not looked at: ``if TYPE_CHECKING:`` and ``if __name__ == "__main__":``,
+where nothing in the file can have given these names another value. Annotations run: a name in one
+is only mentioned to whoever reads the code, but what is called there is called.
 """
 
 import ast
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from grader.reading.cursor import MODULE, Cursor
 from grader.reading.scopes import Binding, Place, Scope, text
+from grader.reading.unrun import Unrun
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -47,11 +49,7 @@ class Walk(ast.NodeVisitor):
         self.members: set[str] = set()  # attributes that the file itself defines
         self._at = Cursor()
         self.module = self._at.module
-        self._stored = {
-            node.attr if isinstance(node, ast.Attribute) else node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
-        }
+        self._unrun = Unrun(tree)
         self._visit_all(tree.body)
 
     def _visit_all(self, nodes: Iterable[ast.AST | None], kind: str = "mention") -> None:
@@ -96,7 +94,8 @@ class Walk(ast.NodeVisitor):
             self._visit_source(text(node.args[0]), node.lineno)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        self._visit_all([node.value, node.slice])
+        kind = "check" if self._at.kind == "check" else "mention"
+        self._visit_all([node.value, node.slice], kind)
         if isinstance(node.ctx, ast.Load) and text(node.slice) is not None:
             self._use(node)
 
@@ -108,6 +107,11 @@ class Walk(ast.NodeVisitor):
         # ``x = f()`` runs at import; ``x = f`` only gives f another name.
         runs = at.kind == "call" and at.assigning and at.at_import
         self.uses.append(Use(node, at.kind, MODULE if runs else at.unit))
+
+    def _annotations(self, nodes: Iterable[ast.expr | None]) -> None:
+        """Visit what is written beside names; who reads it back can call what is there."""
+        if self._unrun.annotations_run:
+            self._visit_all(nodes, "mention" if self._unrun.annotations_are_read else "check")
 
     def _visit_source(self, source: str | None, line: int) -> None:
         try:
@@ -133,15 +137,23 @@ class Walk(ast.NodeVisitor):
         with self._at.part_of(self._own(node.name, node)):
             self._visit_all(node.decorator_list, "call")
             scope = self._function_scope(node.args)
+            args = node.args
+            every = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
+            self._annotations([*(item and item.annotation for item in every), node.returns])
             self._at.bind(node.name)
             kinds = [item.id for item in node.decorator_list if isinstance(item, ast.Name)]
             names = list(scope.bindings)
             if self._at.scope.kind == "class" and names and "staticmethod" not in kinds:
                 scope.owner, scope.self_name = self._at.scope, names[0]
             with self._at.inside(scope):
+                self._parameters(node)
                 self._visit_all(node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef
+
+    def _parameters(self, node: Function) -> None:
+        for item in getattr(node, "type_params", ()):  # Python 3.12
+            self._at.bind(item.name)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         with self._at.inside(self._function_scope(node.args)):
@@ -151,9 +163,12 @@ class Walk(ast.NodeVisitor):
         """Visit the defaults, which run here, and make the scope with its parameters."""
         self._visit_all([*args.defaults, *args.kw_defaults])
         scope = Scope("function", self._at.scope)
-        for item in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
+        places = [*args.posonlyargs, *args.args]
+        defaults = dict(zip(reversed(places), reversed(args.defaults), strict=False))
+        defaults |= zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        for item in (*places, args.vararg, *args.kwonlyargs, args.kwarg):
             if item is not None:
-                scope.bind(item.arg, Binding(Place(0)))
+                scope.bind(item.arg, Binding(Place(0), value=defaults.get(item)))
         return scope
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -169,15 +184,24 @@ class Walk(ast.NodeVisitor):
         first, *others = node.generators
         self._visit_all([first.iter])
         with self._at.inside(Scope("comprehension", self._at.scope, self._at.place())):
-            self._visit_all([first.target, *first.ifs])
+            self._each(first.target, first.iter)
+            self._visit_all(first.ifs)
             for generator in others:
-                self._visit_all([generator.iter, generator.target, *generator.ifs])
+                self._visit_all([generator.iter])
+                self._each(generator.target, generator.iter)
+                self._visit_all(generator.ifs)
             pair = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             self._visit_all(pair)
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
     # Assignments.
+
+    def _each(self, target: ast.expr, items: ast.expr) -> None:
+        """Bind what a loop runs over: a name may be any item of a display."""
+        values = _items(items)
+        single = isinstance(target, ast.Name) and values
+        self._target(target, ast.BoolOp(ast.Or(), values) if single else None)
 
     def _assign(self, targets: list[ast.expr], value: ast.expr | None) -> None:
         roots = [name for target in targets for name in _roots(target)]
@@ -186,6 +210,8 @@ class Walk(ast.NodeVisitor):
             self._assign_parts(targets, value)
             return
         self.edges |= {(other, roots[0]) for other in roots[1:]}
+        for name in roots:  # ``math.f = …`` changes what everybody finds under math
+            self.units.setdefault(name, targets[0].lineno)
         with at.part_of(roots[0], assigning=True):
             self._assign_parts(targets, value)
 
@@ -218,6 +244,8 @@ class Walk(ast.NodeVisitor):
         self._assign(node.targets, node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if self._at.around.kind != "function":
+            self._annotations([node.annotation])
         if node.value is not None:
             self._assign([node.target], node.value)
 
@@ -236,6 +264,8 @@ class Walk(ast.NodeVisitor):
         with self._at.branch(node, 0, exclusive=False):
             for name in node.names:
                 self.module.bind(name, Binding(self._at.place()))
+                self.units.setdefault(name, node.lineno)
+                self.edges.add((name, self._at.unit))
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         self._visit_all([node.type], "check")
@@ -250,8 +280,35 @@ class Walk(ast.NodeVisitor):
 
     visit_MatchStar = visit_MatchAs
 
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        if node.rest:
+            self._at.bind(node.rest)
+        self.generic_visit(node)
+
+    def _capture(self, pattern: ast.pattern, subject: ast.expr) -> None:
+        """Bind anew the names of a pattern that stand for the subject or an item of it."""
+        match pattern:
+            case ast.MatchAs():
+                if pattern.name:
+                    self._at.bind(pattern.name, value=subject)
+                if pattern.pattern is not None:
+                    self._capture(pattern.pattern, subject)
+            case ast.MatchOr():
+                for each in pattern.patterns:
+                    self._capture(each, subject)
+            case ast.MatchSequence():
+                items = _items(subject)
+                if len(items) == len(pattern.patterns):
+                    for each, item in zip(pattern.patterns, items, strict=True):
+                        self._capture(each, item)
+            case _:
+                pass
+
     def visit_TypeAlias(self, node: ast.AST) -> None:
-        """Skip ``type X = ...`` (Python 3.12): an annotation under a name."""
+        """Read ``type X = ...`` (Python 3.12) as an assignment: ``X.__value__`` gives it."""
+        name, value = (getattr(node, field, None) for field in ("name", "value"))
+        if isinstance(name, ast.Name) and isinstance(value, ast.expr):
+            self._assign([name], value)
 
     # Imports.
 
@@ -282,26 +339,14 @@ class Walk(ast.NodeVisitor):
             self._visit_all(body)
 
     def visit_If(self, node: ast.If) -> None:
-        if not self._never_runs(node.test):
+        if not self._unrun.never(node.test):
             self._visit_all([node.test])
             self._branch(node, 0, node.body, exclusive=True)
         self._branch(node, 1, node.orelse, exclusive=True)
 
-    def _never_runs(self, test: ast.expr) -> bool:
-        match test:
-            case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
-                return "TYPE_CHECKING" not in self._stored
-            case ast.Compare(
-                left=ast.Name(id="__name__"),
-                ops=[ast.Eq()],
-                comparators=[ast.Constant(value="__main__")],
-            ):
-                return "__name__" not in self._stored
-            case _:
-                return False
-
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        self._visit_all([node.iter, node.target])
+        self._visit_all([node.iter])
+        self._each(node.target, node.iter)
         self._branch(node, 0, node.body)
         self._branch(node, 1, node.orelse)
 
@@ -326,6 +371,7 @@ class Walk(ast.NodeVisitor):
         for number, case in enumerate(node.cases):
             with self._at.branch(node, number, exclusive=True):
                 self._visit_all([case.pattern], "check")
+                self._capture(case.pattern, node.subject)
                 self._visit_all([case.guard, *case.body])
 
 

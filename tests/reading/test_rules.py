@@ -57,9 +57,15 @@ def check(code: str | bytes, read: Reader = read_code) -> StaticReport:
     return static_check(LAB, submit(code), read)
 
 
+def under_head(code: str) -> str:
+    """Put code under imports; what asks the future stays first."""
+    future, mark, rest = code.partition("annotations\n")
+    return future + mark + HEAD + rest if code.startswith("from __future__") else HEAD + code
+
+
 def costs(code: str) -> str:
     """The tasks that the violations of a file cost, in the lab's order."""
-    report = check(HEAD + code, read_here)
+    report = check(under_head(code), read_here)
     assert report.fault is None
     lost = {task for violation in report.violations for task in violation.tasks}
     return " ".join(task.id for task in TASKS if task.id in lost)
@@ -119,6 +125,39 @@ WAYS_TO_CALL = {
     "method": "def attention(q): return (q @ q).softmax(-1)",
     "method of torch.Tensor": "def attention(q): return torch.Tensor.softmax(q, -1)",
     "another spelling": "def attention(q): return torch.rms_norm(q, [1])",
+    "called in an annotation": "def attention(q: F.scaled_dot_product_attention(1)): return q",
+    "called in what is returned": "def attention(q) -> F.scaled_dot_product_attention(1): return q",
+    "bound in an annotation": "def attention(q: (f := F.scaled_dot_product_attention)):\n"
+    " return f(q)",
+    "annotation read back": "def attention(q: F.scaled_dot_product_attention):\n"
+    " return attention.__annotations__['q'](q)",
+    "annotation of the class read back": "class T:\n f: F.scaled_dot_product_attention\n"
+    "def attention(q): return T.__annotations__['f'](q)",
+    "annotation that waits": "from __future__ import annotations\nimport typing\n"
+    "def attention(q: F.scaled_dot_product_attention):\n"
+    " return typing.get_type_hints(attention)['q'](q)",
+    "class body": "class T:\n f = F.scaled_dot_product_attention\ndef attention(q): return T.f(q)",
+    "match": "def attention(q):\n match F:\n  case g: return g.scaled_dot_product_attention(q)",
+    "match of a pair": "def attention(q):\n match q, F:\n"
+    "  case [_, g]: return g.scaled_dot_product_attention(q)",
+    "match of either": "def attention(q):\n match F:\n"
+    "  case (None as g) | g: return g.scaled_dot_product_attention(q)",
+    "loop over modules": "def attention(q):\n"
+    " for g in (F, torch): return g.scaled_dot_product_attention(q)",
+    "comprehension over modules": "def attention(q):\n"
+    " return [g.scaled_dot_product_attention(q) for g in [torch, F]]",
+    "module as a default": "def attention(q, g=F): return g.scaled_dot_product_attention(q)",
+    "keyword default": "def attention(q, *, a=1, g=F): return g.scaled_dot_product_attention(q)",
+    "set by a function": "def fill():\n global f\n f = F.scaled_dot_product_attention\n"
+    "def attention(q):\n fill()\n return f(q)",
+    "global of another": "def fill():\n global f\n f = F.scaled_dot_product_attention\n"
+    "def attention(q): return f(q)",
+    "put into the module": "class T:\n globals()['f'] = F.scaled_dot_product_attention\n"
+    "def attention(q): return f(q)",
+    "put into another module": "import math\nmath.f = F.scaled_dot_product_attention\n"
+    "def attention(q): return math.f(q)",
+    "put into a table": "T = {}\nT['f'] = F.scaled_dot_product_attention\n"
+    "def attention(q): return T['f'](q)",
 }
 
 
@@ -153,10 +192,21 @@ def test_a_call_costs_every_task_that_reaches_it() -> None:
         "for _ in range(3): nn.MultiheadAttention(1, 1)",
         "attention.torch = F.scaled_dot_product_attention(1)",
         "from transformers import pipeline\npipeline('x')",
+        "import math\ndef fill(): math.f = F.scaled_dot_product_attention\nfill()",
+        "def fill(): math.f = F.scaled_dot_product_attention\ndone = fill()",
+        "def deeper(): return F.scaled_dot_product_attention\ndef fill(): deeper()\nfill()",
+        "from transformers import pipeline\nfor f in (pipeline, print): f('x')",
+        "from transformers import pipeline\nmatch pipeline:\n case f: f('x')",
     ],
 )
 def test_a_violation_at_module_level_costs_all_tasks(code: str) -> None:
     assert costs(code) == ALL
+
+
+def test_what_runs_at_import_and_breaks_nothing_costs_nothing() -> None:
+    code = "def fill(): return 1\nfill()\ndef my_check(q): return F.rms_norm(q)"
+
+    assert costs(code) == ""
 
 
 def test_an_import_in_a_function_costs_what_reaches_the_function() -> None:
@@ -218,10 +268,20 @@ HONEST = {
     "match pattern": "def attention(q):\n match q:\n  case nn.MultiheadAttention(): return 1",
     "hasattr": "def attention(q): return hasattr(F, 'scaled_dot_product_attention')",
     "unused import": "from torch.nn.functional import scaled_dot_product_attention",
+    "annotations with parts": "from typing import Annotated, Optional\nclass A:\n"
+    " y: Optional[nn.MultiheadAttention] = None\n"
+    "def attention(q: Annotated[nn.MultiheadAttention | None, 'B T']) -> list['A']: return q",
+    "annotation in a function": "def attention(q):\n f: F.rms_norm(1) = q\n return f",
+    "annotations that wait": "from __future__ import annotations\n"
+    "def attention(q: nn.MultiheadAttention | F.rms_norm(1)): return q",
+    "unknown name": "def attention(q): return reveal_type(q)",
     "main": "def attention(q): return q\nif __name__ == '__main__':\n import matplotlib\n"
     " assert attention(1) == F.scaled_dot_product_attention(1)",
     "type checking": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import pandas as pd\n"
     "def attention(q: 'pd.DataFrame'): return q",
+    "type checking by the module": "import typing as t\nif t.TYPE_CHECKING:\n import pandas as pd",
+    "main, and names of functions": "def attention(q): return getattr(q, '__name__', q.__name__)\n"
+    "if __name__ == '__main__':\n import matplotlib",
     "standard library": "import os, sys, math, subprocess, ctypes, __future__\n"
     "from collections.abc import Iterable\nimport importlib.util",
     "given code": "import labs.common\nfrom labs import common\nimport labs\n"
@@ -256,7 +316,7 @@ HONEST = {
 
 @pytest.mark.parametrize("code", HONEST.values(), ids=HONEST)
 def test_honest_code_breaks_no_rule(code: str) -> None:
-    report = check(HEAD + code, read_here)
+    report = check(under_head(code), read_here)
 
     assert report.fault is None
     assert [str(violation) for violation in report.violations] == []
@@ -305,10 +365,44 @@ def test_of_a_package_only_the_listed_members_may_be_called(code: str) -> None:
     [
         "from typing import TYPE_CHECKING\nTYPE_CHECKING = True\nif TYPE_CHECKING:\n import pandas",
         "__name__ = '__main__'\nif __name__ == '__main__':\n import pandas",
+        "TYPE_CHECKING = False\nif TYPE_CHECKING:\n import pandas",
+        "from math import pi as TYPE_CHECKING\nif TYPE_CHECKING:\n import pandas",
+        "import math as typing\nif typing.TYPE_CHECKING:\n import pandas",
+        "import torch.TYPE_CHECKING\nif torch.TYPE_CHECKING:\n import pandas",
+        "import typing\ntyping.TYPE_CHECKING = 1\nif typing.TYPE_CHECKING:\n import pandas",
+        "import typing as t\nsetattr(t, 'TYPE_CHECKING', 1)\nif t.TYPE_CHECKING:\n import pandas",
+        "import typing as t\nvars(t).update(TYPE_CHECKING=1)\nif t.TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\nexec('TYPE_' + 'CHECKING = 1')\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\nglobals()[chr(84) + 'YPE_CHECKING'] = 1\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\ndef TYPE_CHECKING(): pass\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\nclass TYPE_CHECKING: pass\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\nmatch 1:\n case TYPE_CHECKING: pass\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\nmatch {1: 2}:\n case {**TYPE_CHECKING}: pass\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "from typing import TYPE_CHECKING\nfor TYPE_CHECKING in [1]:\n"
+        " if TYPE_CHECKING:\n  import pandas",
+        "from typing import TYPE_CHECKING\nif (TYPE_CHECKING := 1):\n pass\n"
+        "if TYPE_CHECKING:\n import pandas",
+        "globals()['__name__'] = '__main__'\nif __name__ == '__main__':\n import pandas",
+        "globals().update(__name__='__main__')\nif __name__ == '__main__':\n import pandas",
+        "exec('__name__ = \"__main__\"')\nif __name__ == '__main__':\n import pandas",
+        "import math as __name__\nif __name__ == '__main__':\n import pandas",
     ],
 )
 def test_a_block_that_never_runs_must_really_never_run(code: str) -> None:
     assert costs(code) == ALL
+
+
+def test_a_parameter_may_hide_that_a_block_runs() -> None:
+    code = "from typing import TYPE_CHECKING\ndef attention(q, TYPE_CHECKING=1):\n"
+    code += " if TYPE_CHECKING:\n  import pandas\n return q"
+
+    assert costs(code) == "attention"
 
 
 def test_the_message_names_line_call_and_reason() -> None:

@@ -288,4 +288,6 @@ if __name__ == "__main__":
     root = find_root()
     sys.path.insert(0, str(root))
     out, sys.stdout = sys.stdout, sys.stderr
-    print(json.dumps(run(find_lab(number, root), seed, rate)), file=out)
+    print(json.dumps(run(find_lab(number, root), seed, rate)), file=out, flush=True)
+    # Threads that stand in for workers are still inside torch: to end them there would abort.
+    os._exit(0)
