@@ -24,6 +24,7 @@ from grader.proxy.compare import measuring
 from grader.proxy.shown import revealing
 from grader.proxy.student import Student
 from grader.sandbox import gpu
+from grader.sandbox.pace import PACE
 from grader.timing.stopwatch import Stopwatch
 
 NO_STOPWATCH = "speed is measured on a GPU only"
@@ -81,7 +82,7 @@ class JudgePlugin:
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
         self._timed = {task.id for task in lab.tasks if task.ladders}
-        self._grading_deadline = time.monotonic() + lab.limits.total_seconds
+        self._grading_deadline = PACE.now() + lab.limits.total_seconds
         self._outcome: tuple[Verdict, str] | None = None
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
@@ -198,7 +199,7 @@ class JudgePlugin:
             self._tasks_left -= {expected.task}
         self._outcome = None
         started = time.monotonic()
-        deadline = started + self._lab.limits.test_seconds
+        deadline = PACE.now() + self._lab.limits.test_seconds
         self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
         self._emit("begin", expected)
 
@@ -271,7 +272,7 @@ class JudgePlugin:
             raise NotGraded(NO_STOPWATCH)
         if self._barrier:
             raise GateFailed(self._barrier)
-        if time.monotonic() > self._grading_deadline:
+        if PACE.now() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")
 

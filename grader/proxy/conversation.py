@@ -1,7 +1,6 @@
 """The trusted end of one worker's wire: requests, nested callbacks, deadlines."""
 
 import math
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from grader.errors import (
 )
 from grader.proxy.calls import Calls
 from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
+from grader.sandbox.pace import PACE
 from grader.wire.channel import Channel, Late, TooMuch, WireError
 from grader.wire.codec import Packer, Record, Unpacker
 from grader.wire.objects import MAX_METHODS
@@ -84,7 +84,7 @@ class Proxy:
 
 @dataclass(slots=True)
 class Clock:
-    """Absolute deadlines on the monotonic clock; they cover sends and callbacks too."""
+    """Absolute deadlines on the clock of ``PACE``; they cover sends and callbacks too."""
 
     call_seconds: float
     test: float = math.inf
@@ -94,7 +94,7 @@ class Clock:
     def deadline(self, least: float = 0.0) -> float:
         """Return when a call that starts now must have ended."""
         seconds = max(min([self.call_seconds, *self.limits]), least)
-        return min(time.monotonic() + seconds, self.test, self.grading)
+        return min(PACE.now() + seconds, self.test, self.grading)
 
 
 class Conversation:
@@ -209,7 +209,7 @@ class Conversation:
             self._loans.end_deeper(self._depth)
 
     def _timeout(self, header: dict[str, Any]) -> SubmissionFault:
-        now = time.monotonic()
+        now = PACE.now()
         if now >= self._clock.grading:
             return StudentTimeout("the grading ran past its time limit")
         if now >= self._clock.test:
@@ -234,7 +234,7 @@ class Conversation:
         tree = packer.pack(value)
         channel.send({**header, "value": tree}, packer.buffers, self._deadline, fds)
         while True:
-            if time.monotonic() > self._deadline:  # a flood of messages never blocks
+            if PACE.now() > self._deadline:  # a flood of messages never blocks
                 raise Late
             reply, buffers = channel.receive(self._deadline)
             op = reply.get("op")

@@ -1,7 +1,6 @@
 """The groups of the task that runs: one sandbox for all sizes, each joined when it is asked for."""
 
 import secrets
-import time
 from collections.abc import Callable
 
 import torch
@@ -11,6 +10,7 @@ from grader.proxy.calls import Calls
 from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.group import Group, Member
 from grader.proxy.ranks import RankProcess, RankSandbox
+from grader.sandbox.pace import PACE
 from grader.sandbox.process import START_SECONDS, Setting, WorkerProcess
 
 DEVICES = {"gloo": "cpu", "nccl": "cuda"}  # by backend
@@ -56,10 +56,10 @@ class Groups:
             raise self._load_fault
         group = self._groups.get((backend, size))
         if group is None or group.over:
-            started = time.monotonic()
+            started = PACE.now()
             group = self._form(size, backend)
             # How long a group takes to form is ours, not the submission's.
-            self._clock.test += time.monotonic() - started
+            self._clock.test += PACE.now() - started
             self._load(group)
             self._groups[backend, size] = group
         return group

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from grader.errors import SandboxError, SubmissionFault
 from grader.proxy.conversation import Clock, Conversation
+from grader.sandbox.pace import PACE
 from grader.sandbox.process import ARENA, START_SECONDS, WorkerProcess, ended, make_arena
 from grader.wire.channel import Channel
 
@@ -122,7 +123,7 @@ class RankSandbox:
             with theirs, watched:
                 fds = (theirs.fileno(), *arenas, watched.fileno())
                 pid = self._talk.request({"op": "fork", "device": device}, fds=fds)
-            channel = Channel(ours, arenas[1], arenas[0], holds=RANK_ARENA)
+            channel = Channel(ours, arenas[1], arenas[0], holds=RANK_ARENA, now=PACE.now)
         except SubmissionFault as error:  # nothing of the submission has run yet
             raise SandboxError(f"a rank did not start: {error}") from None
         finally:

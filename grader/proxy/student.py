@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.lent import Lent, Refusal
+from grader.sandbox.pace import PACE
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
 from grader.wire.codec import Record
@@ -92,7 +92,7 @@ class Student(Instruments):
 
     def extend_(self, seconds: float) -> None:
         """Let the test, and the grading, last at least this long from now on."""
-        end = time.monotonic() + seconds
+        end = PACE.now() + seconds
         self._clock.test = max(self._clock.test, end)
         self._clock.grading = max(self._clock.grading, end)
 
@@ -130,10 +130,10 @@ class Student(Instruments):
         if self._load_fault is not None:
             raise self._load_fault
         if self._talk is None or self._talk.over:
-            started = time.monotonic()
+            started = PACE.now()
             self._worker = self._pool.take()
             # How long a worker takes to start is ours, not the submission's.
-            self._clock.test += time.monotonic() - started
+            self._clock.test += PACE.now() - started
             device = self._setting.device
             self._talk = Conversation(
                 *(self._worker, device, self._clock, self._source, self._asked, self._calls)

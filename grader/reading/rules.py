@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from grader.labs.lab import PSEUDOCODE, Lab, Rule, Task
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
-from grader.reading.cursor import MODULE, UNKNOWN
+from grader.reading.cursor import MODULE
 from grader.reading.reader import Facts, Fault, Reader, Reference, read_code
 
 SUITE = "rules"
@@ -127,11 +127,10 @@ def _costs_at_import(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
 
 
 def _reached(facts: Facts, units: Iterable[str]) -> set[str]:
-    """Return units and what they build on; a name from nowhere may come from any unit."""
+    """Return units and all that they build on."""
     below: dict[str, set[str]] = {}
     for user, used in facts.edges:
         below.setdefault(user, set()).add(used)
-    below[UNKNOWN] = {used for _, used in facts.edges} | {user for user, _ in facts.edges}
     todo, reached = [*units], set[str]()
     while todo:
         unit = todo.pop()

@@ -75,6 +75,7 @@ def _uses(tree: ast.Module) -> dict[str, Any]:
     methods: list[list[Any]] = []
     edges = set(walk.edges)
     known = {*walk.units, UNKNOWN}
+    edges |= {(UNKNOWN, unit) for unit in walk.units}
     for use in walk.uses:
         line, base = use.node.lineno, _base(use.node)
         if isinstance(base, ast.Name) and (use.unit != MODULE or use.kind == "call"):

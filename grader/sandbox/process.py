@@ -27,7 +27,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -38,6 +37,7 @@ from grader.errors import SandboxError, StudentCrashed, StudentMemory, Submissio
 from grader.sandbox import limits
 from grader.sandbox.bubblewrap import confine, launcher_environment, worker_environment
 from grader.sandbox.output import Printed, has_come
+from grader.sandbox.pace import PACE
 
 if TYPE_CHECKING:
     from grader.wire.channel import Channel
@@ -232,10 +232,11 @@ class WorkerProcess:
         # Imported here: a worker starts while the judge itself still imports torch.
         from grader.wire.channel import Channel, Late, WireError
 
-        self.channel = Channel(self._socket, self._arenas[1], self._arenas[0], holds=ARENA)
+        to, fro = self._arenas
+        self.channel = Channel(self._socket, fro, to, holds=ARENA, now=PACE.now)
         self._close_arenas()
         try:
-            self.channel.receive(time.monotonic() + START_SECONDS)
+            self.channel.receive(PACE.now() + START_SECONDS)
         except (Late, WireError) as error:
             self.kill()
             text = self.output()[-400:].strip()
@@ -245,6 +246,7 @@ class WorkerProcess:
             self._process.pid, setting.memory, setting.processes, kind=setting.cage
         )
         self._printed.forget()
+        PACE.watch(self._process.pid)
 
     def _close_arenas(self) -> None:
         for fd in self._arenas:
@@ -288,6 +290,7 @@ class WorkerProcess:
         if self._killed:
             return
         self._killed = True
+        PACE.forget(self._process.pid)
         if self._setting.level == "none":
             for pid in limits.descendants(self._process.pid):
                 with contextlib.suppress(OSError):

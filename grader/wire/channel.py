@@ -19,6 +19,7 @@ import struct
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -74,7 +75,8 @@ def _memory(tensor: Tensor) -> memoryview:
 class Channel:
     """One end of the conversation; ``outbox`` and ``inbox`` are arenas as this end sees them.
 
-    ``holds`` limits the bytes of all buffers that came and are still in use here.
+    ``holds`` limits the bytes of all buffers that came and are still in use here. ``now`` is the
+    clock of the deadlines.
     """
 
     def __init__(
@@ -85,8 +87,10 @@ class Channel:
         *,
         takes_fds: bool = False,
         holds: int | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sock = sock
+        self._now = now
         self._holds = holds
         self._held = 0
         self._freed: deque[int] = deque()  # sizes; any thread may let go of a buffer
@@ -106,7 +110,7 @@ class Channel:
         deadline: float | None,
         fds: tuple[int, ...] = (),
     ) -> None:
-        """Send a message of flat uint8 buffers; ``deadline`` is on the monotonic clock.
+        """Send a message of flat uint8 buffers.
 
         ``fds`` are descriptors that the other side gets with it.
         """
@@ -237,11 +241,14 @@ class Channel:
             raise Closed("the connection closed")
 
     def _wait(self, poll: select.poll, deadline: float | None) -> None:
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
-            raise Late
-        if not poll.poll(None if left is None else left * 1000 + 1):
-            raise Late
+        if deadline is None:
+            poll.poll()
+            return
+        # The clock may have stood still meanwhile.
+        while (left := deadline - self._now()) > 0:
+            if poll.poll(left * 1000 + 1):
+                return
+        raise Late
 
     def close(self) -> None:
         """Close this end."""

@@ -204,14 +204,19 @@ def run_batch(
 def repeat_failures(jobs: Sequence[Job], engine: Engine, retries: int) -> Iterable[Done]:
     """Give each job's last grading as it ends, with no more at a time than the engine has places.
 
-    What failed by our fault comes again after the others, when the cause may be gone. Raises
+    What failed by our fault comes again after the others, when the cause may be gone, and has the
+    engine alone: a machine that was asked for too much is the likeliest of causes. Raises
     CannotGrade where one after the other fails: then it is this machine, and waiting costs less.
     """
     waiting = deque((job, 0) for job in jobs)
     tries: dict[tuple[str, str], int] = {}
     running = in_a_row = 0
     while waiting or running:
-        while waiting and running < max(engine.places, 1):
+        alone = False
+        while waiting and running < max(engine.places, 1) and not alone:
+            alone = waiting[0][1] > 0
+            if alone and running:
+                break
             job, tried = waiting.popleft()
             tries[job.student, job.commit] = tried
             engine.submit(job)

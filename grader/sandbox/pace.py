@@ -1,0 +1,107 @@
+"""The clock of deadlines: it stands still while the machine keeps a submission from running.
+
+A limit says how long code may take, and on a machine that is asked for ten times what it has code
+takes ten times as long. So the time that a worker wanted a core and got none does not count, nor
+does a gap in which this process itself did not run. What counts is all else: computing, and also
+sleeping or waiting, for then nothing was kept from it. A submission that takes the cores from
+itself, by more threads than there are, has had them and gains nothing.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.sandbox.limits import descendants
+
+BEAT_SECONDS = 0.25
+GAP_SECONDS = 1.0  # a beat that is later than this missed a machine that stood still
+FAIR_SHARE = 0.5  # of one core: who had as much was not kept from running
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the kernel says of threads, by their numbers: seconds on a core, and waiting for one."""
+
+    at: float
+    threads: dict[int, tuple[float, float]]
+
+
+def lost_between(before: Reading, now: Reading) -> float:
+    """Return how much of the time between two readings the threads were kept from running."""
+    passed, ran, waited = now.at - before.at, 0.0, 0.0
+    for thread, (on_core, in_queue) in now.threads.items():
+        known = before.threads.get(thread, (0.0, in_queue))
+        ran += on_core - known[0]
+        waited = max(waited, in_queue - known[1])
+    if ran >= FAIR_SHARE * passed:
+        return 0.0
+    gap = passed - BEAT_SECONDS
+    stalled = gap if gap > GAP_SECONDS else 0.0
+    return min(max(waited, stalled), passed - ran)
+
+
+def read_threads(pids: Iterable[int]) -> Reading:
+    """Read the kernel's accounts of all threads of some processes; those that end are left out."""
+    threads: dict[int, tuple[float, float]] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError, ValueError):
+                    text = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text()
+                    on_core, in_queue, _ = text.split()
+                    threads[int(thread)] = int(on_core) / 1e9, int(in_queue) / 1e9
+    return Reading(time.monotonic(), threads)
+
+
+class Pace:
+    """Counts, four times a second, what the machine has taken from the workers that are watched."""
+
+    def __init__(self) -> None:
+        self._watched: set[int] = set()
+        self._last: Reading | None = None
+        self._lost = 0.0
+        self._lock = threading.Lock()
+        self._beats = threading.Event()
+
+    def now(self) -> float:
+        """Return seconds of a clock that never runs faster than the monotonic one."""
+        return time.monotonic() - self._lost
+
+    def watch(self, pid: int) -> None:
+        """Count for a process and all below it, until it is forgotten."""
+        with self._lock:
+            self._watched.add(pid)
+            if not self._beats.is_set():
+                self._beats.set()
+                threading.Thread(target=self._beat, daemon=True).start()
+
+    def forget(self, pid: int) -> None:
+        """Count no longer for a process."""
+        with self._lock:
+            self._watched.discard(pid)
+            self._last = None
+
+    def _beat(self) -> None:
+        while True:
+            time.sleep(BEAT_SECONDS)
+            self.count()
+
+    def count(self) -> None:
+        """Add what was lost since the last count."""
+        with self._lock:
+            if not self._watched:
+                self._last = None
+                return
+            # With its own threads: while the judge packs and compares, the worker waits for it.
+            pids = [member for pid in self._watched for member in descendants(pid)]
+            reading = read_threads([os.getpid(), *pids])
+            if self._last is not None:
+                self._lost += lost_between(self._last, reading)
+            self._last = reading
+
+
+PACE = Pace()  # of this process, which grades one submission
