@@ -25,11 +25,13 @@ class SayingEngine:
     def __init__(self, say: Say = lambda job, count: OK, places: int = 2) -> None:
         self.places = places
         self.seen: list[str] = []
+        self.beside: list[tuple[str, int]] = []  # each student, and how many gradings ran already
         self._say = say
         self._running: deque[Job] = deque()
 
     def submit(self, job: Job) -> None:
         assert len(self._running) < self.places
+        self.beside.append((job.student, len(self._running)))
         self._running.append(job)
         self.seen.append(job.student)
 

@@ -167,6 +167,18 @@ def test_failure_of_ours_is_repeated_after_the_others(store: Store, tmp_path: Pa
     assert [row[1:] for row in graded(store)] == [("bob", "bob1", 0), ("ada", "ada1", 0)]
 
 
+def test_what_is_repeated_has_the_machine_alone(store: Store, tmp_path: Path) -> None:
+    def say(job: Job, count: int) -> Verdict | str:
+        return OK if count > 1 or job.student == "bob" else "the machine was too busy"
+
+    engine = SayingEngine(say, places=3)
+    run(class_of(store, tmp_path, ["ada", "bob", "cat"]), store, engine)
+
+    first, again = engine.beside[:3], engine.beside[3:]
+    assert first == [("ada", 0), ("bob", 1), ("cat", 2)]
+    assert sorted(again) == [("ada", 0), ("cat", 0)]
+
+
 def test_failure_that_lasts_is_recorded_without_points(store: Store, tmp_path: Path) -> None:
     batch = dataclasses.replace(class_of(store, tmp_path, ["ada", "bob"]), retries=1)
 
