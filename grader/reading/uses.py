@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from grader.reading.cursor import MODULE, Cursor
 from grader.reading.scopes import Binding, Place, Scope, text
+from grader.reading.targets import annotations, any_item, captures, items, parameters, roots
 from grader.reading.unrun import Unrun
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -137,23 +138,18 @@ class Walk(ast.NodeVisitor):
         with self._at.part_of(self._own(node.name, node)):
             self._visit_all(node.decorator_list, "call")
             scope = self._function_scope(node.args)
-            args = node.args
-            every = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
-            self._annotations([*(item and item.annotation for item in every), node.returns])
+            self._annotations([*annotations(node.args), node.returns])
             self._at.bind(node.name)
             kinds = [item.id for item in node.decorator_list if isinstance(item, ast.Name)]
             names = list(scope.bindings)
             if self._at.scope.kind == "class" and names and "staticmethod" not in kinds:
                 scope.owner, scope.self_name = self._at.scope, names[0]
             with self._at.inside(scope):
-                self._parameters(node)
+                for item in getattr(node, "type_params", ()):  # Python 3.12
+                    self._at.bind(item.name)
                 self._visit_all(node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef
-
-    def _parameters(self, node: Function) -> None:
-        for item in getattr(node, "type_params", ()):  # Python 3.12
-            self._at.bind(item.name)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         with self._at.inside(self._function_scope(node.args)):
@@ -163,12 +159,8 @@ class Walk(ast.NodeVisitor):
         """Visit the defaults, which run here, and make the scope with its parameters."""
         self._visit_all([*args.defaults, *args.kw_defaults])
         scope = Scope("function", self._at.scope)
-        places = [*args.posonlyargs, *args.args]
-        defaults = dict(zip(reversed(places), reversed(args.defaults), strict=False))
-        defaults |= zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        for item in (*places, args.vararg, *args.kwonlyargs, args.kwarg):
-            if item is not None:
-                scope.bind(item.arg, Binding(Place(0), value=defaults.get(item)))
+        for name, value in parameters(args):
+            scope.bind(name, Binding(Place(0), value=value))
         return scope
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -197,22 +189,20 @@ class Walk(ast.NodeVisitor):
 
     # Assignments.
 
-    def _each(self, target: ast.expr, items: ast.expr) -> None:
+    def _each(self, target: ast.expr, found: ast.expr) -> None:
         """Bind what a loop runs over: a name may be any item of a display."""
-        values = _items(items)
-        single = isinstance(target, ast.Name) and values
-        self._target(target, ast.BoolOp(ast.Or(), values) if single else None)
+        self._target(target, any_item(found) if isinstance(target, ast.Name) else None)
 
     def _assign(self, targets: list[ast.expr], value: ast.expr | None) -> None:
-        roots = [name for target in targets for name in _roots(target)]
+        names = [name for target in targets for name in roots(target)]
         at = self._at
-        if at.scope is not self.module or not roots:
+        if at.scope is not self.module or not names:
             self._assign_parts(targets, value)
             return
-        self.edges |= {(other, roots[0]) for other in roots[1:]}
-        for name in roots:  # ``math.f = …`` changes what everybody finds under math
+        self.edges |= {(other, names[0]) for other in names[1:]}
+        for name in names:  # ``math.f = …`` changes what everybody finds under math
             self.units.setdefault(name, targets[0].lineno)
-        with at.part_of(roots[0], assigning=True):
+        with at.part_of(names[0], assigning=True):
             self._assign_parts(targets, value)
 
     def _assign_parts(self, targets: list[ast.expr], value: ast.expr | None) -> None:
@@ -221,7 +211,7 @@ class Walk(ast.NodeVisitor):
             self._target(target, value)
 
     def _target(self, target: ast.expr, value: ast.expr | None) -> None:
-        parts, values = _items(target), _items(value)
+        parts, values = items(target), items(value)
         if isinstance(target, ast.Name):
             self._at.bind(target.id, value=value)
             self._own(target.id, target)
@@ -284,25 +274,6 @@ class Walk(ast.NodeVisitor):
         if node.rest:
             self._at.bind(node.rest)
         self.generic_visit(node)
-
-    def _capture(self, pattern: ast.pattern, subject: ast.expr) -> None:
-        """Bind anew the names of a pattern that stand for the subject or an item of it."""
-        match pattern:
-            case ast.MatchAs():
-                if pattern.name:
-                    self._at.bind(pattern.name, value=subject)
-                if pattern.pattern is not None:
-                    self._capture(pattern.pattern, subject)
-            case ast.MatchOr():
-                for each in pattern.patterns:
-                    self._capture(each, subject)
-            case ast.MatchSequence():
-                items = _items(subject)
-                if len(items) == len(pattern.patterns):
-                    for each, item in zip(pattern.patterns, items, strict=True):
-                        self._capture(each, item)
-            case _:
-                pass
 
     def visit_TypeAlias(self, node: ast.AST) -> None:
         """Read ``type X = ...`` (Python 3.12) as an assignment: ``X.__value__`` gives it."""
@@ -371,19 +342,6 @@ class Walk(ast.NodeVisitor):
         for number, case in enumerate(node.cases):
             with self._at.branch(node, number, exclusive=True):
                 self._visit_all([case.pattern], "check")
-                self._capture(case.pattern, node.subject)
+                for name, value in captures(case.pattern, node.subject):
+                    self._at.bind(name, value=value)
                 self._visit_all([case.guard, *case.body])
-
-
-def _roots(target: ast.expr) -> list[str]:
-    """List the names that an assignment is about: ``a``, ``a.b``, ``(a, b)``."""
-    if _items(target):
-        return [name for item in _items(target) for name in _roots(item)]
-    while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
-        target = target.value
-    return [target.id] if isinstance(target, ast.Name) else []
-
-
-def _items(node: ast.expr | None) -> list[ast.expr]:
-    """List the items of a tuple or list display."""
-    return node.elts if isinstance(node, ast.Tuple | ast.List) else []

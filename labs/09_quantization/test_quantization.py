@@ -886,10 +886,10 @@ NAMES = ("lm_head", "lm_head2", "my_lm_head", "head", "block.lm_head", "block.pr
 @pytest.mark.parametrize(
     ("options", "kept"),
     [
-        ({}, {"lm_head", "block.lm_head"}),
-        ({"skip": ()}, set()),
-        ({"skip": ("proj", "head")}, {"block.proj", "head"}),
-        ({"skip": ("block", "block.out")}, set()),
+        ({}, ("lm_head", "block.lm_head")),
+        ({"skip": ()}, ()),
+        ({"skip": ("proj", "head")}, ("head", "block.proj")),
+        ({"skip": ("block", "block.out")}, ()),
     ],
     ids=str,
 )
