@@ -11,6 +11,7 @@ InferlabError
 │   └── JudgeError        the trusted side broke
 └── SubmissionFault       the submission's doing; carries the verdict
     ├── Mismatch          a value breaks the contract                  -> failed
+    │   └── Forbidden     the code reached what the rules forbid       -> its task is closed
     ├── StudentError      the submission raised                        -> error
     ├── StudentTimeout    a deadline passed                            -> timeout
     ├── StudentMemory     a memory limit was hit                       -> memory
@@ -73,6 +74,10 @@ class SubmissionFault(Exception):
 
 class Mismatch(SubmissionFault):
     """A value that the submission produced breaks the contract."""
+
+
+class Forbidden(Mismatch):
+    """The submission reached, while it ran, what the lab's rules forbid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,9 @@ MAY_IMPORT = {
     " gradebook",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
-READERS = {f"grader.reading.{name}" for name in ("syntax", "uses", "cursor", "scopes")}
+READERS = {
+    f"grader.reading.{name}" for name in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")
+}
 SERVING = frozenset({"channel", "codec", "storage", "objects", "faults"})  # in any worker
 
 

@@ -67,7 +67,14 @@ class Listener:
             save(self.progress.report(partial=True), self._file)
 
     def result(self, result: TestResult) -> None:
-        self.progress.results.append(result)
+        """Take a result in; a later one of the same test takes the place of the first."""
+        results = self.progress.results
+        same = (i for i, known in enumerate(results) if known.suite == result.suite)
+        place = next((i for i in same if results[i].id == result.id), None)
+        if place is None:
+            results.append(result)
+        else:
+            results[place] = result
         self.keep()
         if self.announced:
             self.say("test", result)

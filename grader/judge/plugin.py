@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from grader.errors import NotGraded, StudentMemory, StudentTimeout, SubmissionFault
+from grader.errors import Forbidden, NotGraded, StudentMemory, StudentTimeout, SubmissionFault
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.recorder import Recorder
@@ -23,6 +23,7 @@ from grader.labs.tiers import Rung
 from grader.proxy.compare import measuring
 from grader.proxy.shown import revealing
 from grader.proxy.student import Student
+from grader.reading import rules
 from grader.sandbox import gpu
 from grader.sandbox.pace import PACE
 from grader.timing.stopwatch import Stopwatch
@@ -288,11 +289,20 @@ class JudgePlugin:
     def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
         if isinstance(error, GateFailed):
             return Verdict.SKIPPED, str(error)
+        if isinstance(error, Forbidden):
+            self._close(self._expected[item.nodeid].task, str(error))
         if isinstance(error, SubmissionFault) and self._device != "cpu":
             trouble = self._blame_gpu(error)
             if trouble:
                 return Verdict.INFRA, trouble
         return verdict_of(item, error, self._student.calls_().lines())
+
+    def _close(self, task_id: str, message: str) -> None:
+        """Fail the gate of the rules, which the code alone had passed."""
+        if not self._gates.is_closed(task_id):
+            gate = rules.rule_of(task_id)
+            self._gates.close(task_id, gate)
+            self._emit("test", TestResult(gate, task_id, rules.SUITE, Verdict.FAILED, message))
 
     def _blame_gpu(self, error: SubmissionFault) -> str:
         """Return what is wrong with the GPU, if that may be what the submission met."""

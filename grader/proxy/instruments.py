@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
-from grader.errors import Mismatch, NotGraded, StudentError
+from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation
 from grader.proxy.readings import Count, Operators
@@ -25,7 +25,10 @@ class Instruments(ABC):
 
     @contextmanager
     def guard(self) -> Generator[None, None, None]:
-        """Fail if the submission reaches, in the calls inside, what the lab's rules forbid."""
+        """Fail if the submission reaches, in the calls inside, what the lab's rules forbid.
+
+        That closes the task, as what can be read in the code does.
+        """
         rules = self._lab.rules
         config = {
             "names": [name for rule in rules for name in rule.forbid],
@@ -37,7 +40,7 @@ class Instruments(ABC):
         hits = reading[0] if reading and isinstance(reading[0], list) else []
         if hits:
             names = ", ".join(str(hit)[:100] for hit in hits[:5])
-            raise Mismatch(f"the code called what this lab forbids: {names}")
+            raise Forbidden(f"the code called what this lab forbids: {names}")
 
     def flops(self) -> AbstractContextManager[Count]:
         """Count floating-point operations of the calls inside, by torch's counter."""

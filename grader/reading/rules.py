@@ -76,10 +76,15 @@ def static_check(lab: Lab, submission: Submission, read: Reader = read_code) -> 
     )
 
 
+def rule_of(task_id: str) -> str:
+    """Return the id of the gate that a task's rules are."""
+    return f"rules[{task_id}]"
+
+
 def rule_tests(lab: Lab) -> tuple[Expected, ...]:
     """List the manifest's lines: a gate without weight for each task."""
     return tuple(
-        Expected(f"rules[{task.id}]", task.id, SUITE, weight=0.0, gate=True) for task in lab.tasks
+        Expected(rule_of(task.id), task.id, SUITE, weight=0.0, gate=True) for task in lab.tasks
     )
 
 
@@ -99,7 +104,7 @@ def _result(task: Task, submission: Submission, static: StaticReport) -> TestRes
         lines = [str(violation) for violation in found]
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         verdict, message = Verdict.FAILED, "\n".join(lines[:_SHOWN] + more)
-    return TestResult(f"rules[{task.id}]", task.id, SUITE, verdict, message)
+    return TestResult(rule_of(task.id), task.id, SUITE, verdict, message)
 
 
 def find_violations(lab: Lab, facts: Facts) -> tuple[Violation, ...]:

@@ -36,6 +36,21 @@ def test_failed_gate_closes_its_task(verdict: Verdict) -> None:
     gates.check("rope", [], ["rope"])
 
 
+def test_task_is_closed_by_what_the_code_did_while_it_ran() -> None:
+    gates = Gates({})
+    gates.note(entry("norm"), Verdict.PASSED)
+
+    gates.close("norm", "rules[norm]")
+
+    assert gates.is_closed("norm")
+    with pytest.raises(GateFailed, match=r"^rules\[norm\] has to pass first$"):
+        gates.check("norm", [], [])
+    with pytest.raises(GateFailed, match="builds on norm, whose rules"):
+        gates.check("rope", ["norm"], [])
+    with pytest.raises(GateFailed, match="did not pass"):
+        gates.check_not_lost("norm", [])
+
+
 def test_other_failure_stops_only_what_needs_all_of_a_task() -> None:
     gates = Gates({})
 

@@ -20,7 +20,7 @@ from grader.judge.grade import choose_device, find_checkpoints, freeze, grade
 from grader.judge.listener import Listener, Progress, follow
 from grader.judge.start import ForkServer, Session, start_anew
 from grader.labs.lab import Lab, load_lab
-from grader.labs.results import Expected, Report, Verdict
+from grader.labs.results import Expected, Report, TestResult, Verdict
 from grader.labs.submission import Submission, fingerprint
 from grader.report.forms import Form, render
 from grader.sandbox.stage import sweep
@@ -521,6 +521,27 @@ def test_line_cut_off_by_a_kill_ends_the_session() -> None:
     assert code is None
     assert [e.id for e in progress.expected] == ["a"]
     assert progress.results == []
+
+
+def test_rule_that_the_code_kept_and_the_run_broke_costs_the_task() -> None:
+    """The run's verdict takes the place of the one that reading the code gave."""
+    rule = Expected("rules[scale]", "scale", "rules", weight=0.0, gate=True)
+    tests = [rule, Expected("a", "scale", "hidden"), Expected("b", "scale", "hidden")]
+    told = [
+        TestResult("rules[scale]", "scale", "rules", Verdict.PASSED),
+        TestResult("a", "scale", "hidden", Verdict.PASSED),
+        TestResult("rules[scale]", "scale", "rules", Verdict.FAILED, "the code called torch.mul"),
+        TestResult("b", "scale", "hidden", Verdict.FAILED),
+    ]
+    lines = [json.dumps(["manifest", [dataclasses.asdict(test) for test in tests]]).encode()]
+    lines += [json.dumps(["test", dataclasses.asdict(result)]).encode() for result in told]
+
+    _, progress = heard([line + b"\n" for line in lines])
+
+    report = progress.report(partial=False)
+    shown = [(test.id, test.verdict.value) for test in report.tests]
+    assert shown == [("rules[scale]", "failed"), ("a", "passed"), ("b", "failed")]
+    assert (report.tasks[0].score, report.tasks[0].graded) == (0, True)
 
 
 def test_silence_of_the_session_is_no_exit_code() -> None:
