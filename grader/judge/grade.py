@@ -6,6 +6,7 @@ import os
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Generator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from grader.sandbox import gpu
 from grader.sandbox.process import Setting, choose_level
 from grader.sandbox.stage import staged
 
+MOST_SESSIONS = 6  # of one grading, where they end in the middle of tests
 SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
 THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
 GPU_SLACK_SECONDS = 3600.0  # there it may wait for others, and the time of races is the judge's
@@ -76,7 +78,7 @@ def grade(
         # The session starts while files are judged.
         with _started(start, stage) as session:
             closed = _judge_files(lab, submission, progress, hear, read)
-            config = {
+            config: dict[str, Any] = {
                 "lab": str(lab.folder),
                 "setting": asdict(setting),
                 "seed": seed,
@@ -85,8 +87,10 @@ def grade(
                 "tasks": sorted(tasks),
                 "source": submission.code.decode("utf-8", errors="replace"),
                 "closed": closed,
+                "fatal": [],
             }
-            _run_session(session, config, lab, progress, hear)
+            died = _run_session(session, config, lab, progress, hear)
+        _repeat(died, start, stage, config, lab, progress, hear)
         provenance["seconds"] = round(time.monotonic() - hear.started, 2)
         report = progress.report(partial=False)
     if partial_file is not None:
@@ -102,6 +106,34 @@ def _started(start: Starter, stage: Path) -> Generator[Session, None, None]:
             yield session
         finally:
             session.kill()
+
+
+def _repeat(
+    died: str,
+    start: Starter,
+    stage: Path,
+    config: dict[str, Any],
+    lab: Lab,
+    progress: Progress,
+    hear: Listener,
+) -> None:
+    """Grade anew, under other seeds, while sessions end in the middle of a test, ``died``.
+
+    Once may be this machine. Twice in one test it is what the submission made of it: it is not run
+    again, and is lost.
+    """
+    deaths: Counter[str] = Counter()
+    for _ in range(MOST_SESSIONS - 1):
+        if not died:
+            return
+        deaths[died] += 1
+        config["fatal"] = [test for test, count in deaths.items() if count > 1]
+        config["seed"] += 1
+        progress.provenance["seed"] = config["seed"]
+        for told in ("speed", "plots"):
+            progress.extras.pop(told, None)
+        with _started(start, stage) as session:
+            died = _run_session(session, config, lab, progress, hear)
 
 
 def choose_device(wanted: str, ranks: int = 1) -> str:
@@ -198,19 +230,24 @@ def worker_setting(
 
 def _run_session(
     session: Session, config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener
-) -> None:
-    """Run the suites in a process of their own; a silent test is not the student's fault."""
+) -> str:
+    """Run the suites in a process of their own; a silent test is not the student's fault.
+
+    Returns the test in which the process ended by itself; "" if it did not.
+    """
     assert session.stdin is not None
     assert session.stdout is not None
     slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
     alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
     alarm.start()
+    hear.current = ""
     try:
         with contextlib.suppress(BrokenPipeError):
             session.stdin.write(json.dumps(config, default=str).encode())
             session.stdin.close()
         code = follow(session.stdout, progress, hear)
     finally:
+        late = not alarm.is_alive()
         alarm.cancel()
     # A manifest without a test comes from a suite that cannot be read: pytest says 2, or 5.
     if code not in (0, 1) and not (hear.begun or (code is None and hear.announced)):
@@ -221,3 +258,4 @@ def _run_session(
     progress.results = list(
         fill_missing(progress.expected, progress.results, Verdict.INFRA, message)
     )
+    return "" if late or code is not None else hear.current

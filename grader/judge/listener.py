@@ -48,6 +48,7 @@ class Listener:
         self._file = file
         self.announced = False
         self.begun = False  # a test of the suites has started
+        self.current = ""  # the id of the test that runs
 
     def announce(self) -> None:
         """Tell the whole manifest, then what is known already."""
@@ -94,12 +95,16 @@ def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | 
         event, data = json.loads(line)
         match event:
             case "manifest":
-                progress.expected += [Expected(**entry) for entry in data]
+                known = {(test.suite, test.id) for test in progress.expected}
+                told = [Expected(**entry) for entry in data]
+                # A session that is a repetition tells the same tests again.
+                progress.expected += [t for t in told if (t.suite, t.id) not in known]
                 hear.announce()
             case "begin":
-                hear.begun = True
+                hear.begun, hear.current = True, f"{data['suite']} {data['id']}"
                 hear.say("begin", Expected(**data))
             case "test":
+                hear.current = ""
                 fields: dict[str, Any] = {**data, "verdict": Verdict(data["verdict"])}
                 hear.result(TestResult(**fields))
             case "speed":

@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from grader.errors import Forbidden, NotGraded, StudentMemory, StudentTimeout, SubmissionFault
+from grader.errors import (
+    Forbidden,
+    NotGraded,
+    StudentCrashed,
+    StudentMemory,
+    StudentTimeout,
+    SubmissionFault,
+)
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.recorder import Recorder
@@ -28,6 +35,7 @@ from grader.sandbox import gpu
 from grader.sandbox.pace import PACE
 from grader.timing.stopwatch import Stopwatch
 
+FATAL = "twice, under different seeds, the judge itself ended on what the code gave it in this test"
 NO_STOPWATCH = "speed is measured on a GPU only"
 
 
@@ -66,12 +74,14 @@ class JudgePlugin:
         stopwatch: Stopwatch | None = None,
         until_lost: bool = False,
         tasks: frozenset[str] = frozenset(),
+        fatal: frozenset[str] = frozenset(),
     ) -> None:
         self._lab = lab
         self._student = student
         self._stopwatch = stopwatch
         self._until_lost = until_lost
         self._chosen = tasks  # none: all
+        self._fatal = fatal  # suites and ids of tests in which this process has ended, twice
         self._device = device
         self._gpu_is_lost = False
         self._lease = gpu.Lease() if device != "cpu" else None
@@ -273,6 +283,9 @@ class JudgePlugin:
             raise NotGraded(NO_STOPWATCH)
         if self._barrier:
             raise GateFailed(self._barrier)
+        expected = self._expected[item.nodeid]
+        if f"{expected.suite} {expected.id}" in self._fatal:
+            raise StudentCrashed(FATAL)
         if PACE.now() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")

@@ -100,6 +100,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
             stopwatch=stopwatch,
             until_lost=config["until_lost"],
             tasks=chosen,
+            fatal=frozenset(config["fatal"]),
         )
     finally:
         if stopwatch is not None:
@@ -120,6 +121,7 @@ def run_pytest(
     stopwatch: Any = None,
     until_lost: bool = False,
     tasks: frozenset[str] = frozenset(),
+    fatal: frozenset[str] = frozenset(),
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
@@ -136,6 +138,7 @@ def run_pytest(
         stopwatch=stopwatch,
         until_lost=until_lost,
         tasks=tasks,
+        fatal=fatal,
     )
     return int(pytest.main(arguments(lab, suite), plugins=[plugin]))
 

@@ -313,6 +313,52 @@ def test_every_outcome_has_its_verdict(mixed: Report) -> None:
     }
 
 
+DYING = """
+import os
+from pathlib import Path
+from grader.suite import task
+
+@task("scale", gate=True)
+def test_before(student):
+    student.answer()
+
+@task("scale")
+def test_dies(student):
+    deaths = Path({file!r})
+    count = len(deaths.read_text()) if deaths.exists() else 0
+    if student.answer() == 42 and count < {times}:
+        deaths.write_text("x" * (count + 1))
+        os._exit(9)
+
+@task("store", gate=True)
+def test_after(student):
+    student.answer()
+"""
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(1, "passed"), (2, "crashed"), (99, "crashed")])
+def test_session_that_ends_twice_in_a_test_is_the_submissions_doing(
+    tmp_path: Path, sessions: ForkServer, times: int, verdict: str
+) -> None:
+    (tmp_path / "answer.py").write_text(ANSWER)
+    deaths = tmp_path / "deaths"
+
+    report = grade(
+        *(lab_with(tmp_path, DYING.format(file=str(deaths), times=times)), tmp_path / "answer.py"),
+        device="cpu",
+        sandbox="none",
+        seed=5,
+        start=sessions,
+    )
+
+    expected = {"test_before": "passed", "test_dies": verdict, "test_after": "passed"}
+    assert verdicts(report) == expected
+    assert len(deaths.read_text()) == min(times, 2)
+    assert report.provenance["seed"] == 5 + min(times, 2)
+    told = {test.id: test.message for test in report.tests}
+    assert ("under different seeds" in told["test_dies"]) == (verdict == "crashed")
+
+
 def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path, sessions: ForkServer) -> None:
     (tmp_path / "answer.py").write_text(ANSWER)
     lab = lab_with(tmp_path, SUITE)
@@ -433,7 +479,10 @@ def test_slow(student, n):
 """
 
 
-def test_killed_session_is_our_fault_and_leaves_nothing(stages: Path, tmp_path: Path) -> None:
+def test_killed_session_is_our_fault_and_leaves_nothing(
+    stages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.judge.grade.MOST_SESSIONS", 1)
     lab = lab_with(tmp_path, QUICK_THEN_SLOW, call_seconds=100, total_seconds=300)
     (tmp_path / "answer.py").write_text(ANSWER)
     file = tmp_path / "report.json"
