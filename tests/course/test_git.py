@@ -3,11 +3,12 @@
 import os
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader.course.git import environment, git, git_bytes
+from grader.course.git import LIMITS, environment, git, git_bytes
 from grader.errors import GitError
 
 AUTHOR = {
@@ -105,7 +106,7 @@ def test_what_takes_too_long_is_killed_with_its_children(repository: Path, tmp_p
     began = time.monotonic()
 
     with pytest.raises(GitError, match=r"^git fetch took longer than 1 s$"):
-        git("fetch", "ssh://host/x", folder=repository, timeout=1, env=slow)
+        git("fetch", "ssh://host/x", folder=repository, limits=replace(LIMITS, seconds=1), env=slow)
 
     assert time.monotonic() - began < 300  # it did not wait for the sleeper
     pid = (tmp_path / "pid").read_text().strip()

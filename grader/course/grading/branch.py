@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.course.git import git
+from grader.course.git import OFFLINE, git
 from grader.course.grading.answer import places, state_of
-from grader.course.grading.fetch import OFFLINE, OTHERS, TIP, Broken
+from grader.course.grading.fetch import OTHERS, TIP, Broken
 from grader.errors import GitError
 from grader.labs.lab import Lab
 

@@ -520,7 +520,7 @@ def test_repository_above_the_limit_is_listed(remote: Remote) -> None:
 
     found = collect(course(remote), ADA, bounds=Bounds(megabytes=1))
 
-    assert problem(found["ada"]) == "the last commit alone is larger than 1 MiB"
+    assert problem(found["ada"]) == "its last commit alone is too much: more than 1 MiB"
 
 
 def test_repository_that_does_not_answer_is_given_up(
