@@ -22,6 +22,7 @@ OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}  # else git would fetch an object that 
 LIMITS = Limits(seconds=120.0, cpu_seconds=60, memory=512 * MIB, output=16 * MIB, file=16 * MIB)
 # For the instructors' own repository, whatever its size.
 OWN = Limits(seconds=600.0, output=2048 * MIB)
+OTHER_END = "at the other end"  # how a reason begins that upload-pack gives
 BIG_FILE = 16 * MIB  # from here on git copies a file without holding it
 # What a fetch is not refused for: names, dates and zones, of which we read seconds alone.
 _HARMLESS = (
@@ -200,6 +201,9 @@ def _reason(told: bytes) -> str:
     lines = [line for line in lines if line]
     faults = [line for line in lines if line.startswith(("fatal:", "error:", "!"))]
     reason = (faults[:1] or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
+    far = [line.removeprefix("remote: ") for line in lines if line.startswith("remote: fatal:")]
+    if far and "upload-pack" in reason:
+        return f"{OTHER_END}: {far[0].removeprefix('fatal: ')}"
     if reason.startswith("Could not read from remote"):
         reason = (lines[: lines.index(faults[0])] or [reason])[-1]
     if foreign := _FOREIGN.search(reason):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.course.git import LIMITS, git, git_bytes, git_lines
+from grader.course.git import LIMITS, OTHER_END, git, git_bytes, git_lines
 from grader.course.grading.objects import TooMuch, check_objects
 from grader.errors import GitError, GitLimit
 from grader.labs.submission import MAX_BYTES, shown
@@ -74,6 +74,8 @@ def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, *depth: str) 
             raise Broken(limit.message) from None
         return limit.message
     except GitError as error:
+        if OTHER_END in error.message:
+            return error.message
         if _INDEXER in error.message:  # whatever ended it: git does not say
             full = any(
                 pack.stat().st_size >= 0.9 * (bounds.megabytes << 20) for pack in _packs(folder)
