@@ -8,6 +8,7 @@ from typing import Any
 
 from grader.labs.results import Report
 from grader.report.notices import notices
+from grader.report.speed import suspicions
 from grader.report.summary import SHOWN_AS, TaskSummary, score_line, summarize
 from grader.text import encodable, number, visible, visible_line
 
@@ -15,7 +16,8 @@ from grader.text import encodable, number, visible, visible_line
 def render_gradescope(report: Report) -> dict[str, Any]:
     """The report as JSON-ready data; seconds are whole, as the format asks."""
     said = [score_line(report)]
-    said += [f"{notice.level}: {visible(notice.text)}" for notice in notices(report)]
+    told = (*notices(report), *suspicions(report))
+    said += [f"{notice.level}: {visible(notice.text)}" for notice in told]
     return {
         "score": report.score,
         "execution_time": round(sum(test.seconds for test in report.tests)),
