@@ -16,8 +16,8 @@ from grader.text import encodable, number, visible, visible_line
 def render_gradescope(report: Report) -> dict[str, Any]:
     """The report as JSON-ready data; seconds are whole, as the format asks."""
     said = [score_line(report)]
-    told = (*notices(report), *suspicions(report))
-    said += [f"{notice.level}: {visible(notice.text)}" for notice in told]
+    said += [f"{notice.level}: {visible(notice.text)}" for notice in notices(report)]
+    said += [f"{item.level}: {visible(item.text)} {item.hint}" for item in suspicions(report)]
     return {
         "score": report.score,
         "execution_time": round(sum(test.seconds for test in report.tests)),

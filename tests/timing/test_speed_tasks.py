@@ -180,7 +180,7 @@ def test_values_that_are_wrong_when_timed_earn_nothing(graded: Graded) -> None:
 @pytest.mark.parametrize(
     ("trouble", "verdict"),
     [
-        ("raise NotGraded('a person must look at it')", "not_graded"),
+        ("raise NotGraded('a larger GPU is needed')", "not_graded"),
         ("raise CannotGrade('the GPU is busy')", "infra"),
         ("raise RuntimeError('our own fault')", "infra"),
     ],
