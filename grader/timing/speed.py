@@ -35,8 +35,9 @@ def judged(race: Race, timing: Timing, roofline: Roofline) -> Outcome:
     needs = "compute" if race.flops / roofline.matmul > race.bytes / roofline.bandwidth else "move"
     return Outcome(
         timing,
-        f"the measurement of {race.function} at {race.case} is not plausible: {seconds * 1e6:.0f} us"
-        f" a call, where this GPU takes {floor * 1e6:.0f} us to {needs} the least that a call must",
+        f"the measurement of {race.function} at {race.case} is not plausible:"
+        f" {seconds * 1e6:.0f} us a call, where this GPU takes {floor * 1e6:.0f} us to {needs}"
+        " the least that a call must",
     )
 
 

@@ -14,7 +14,6 @@ from torch import Generator, Tensor
 from grader.errors import (
     JudgeError,
     Mismatch,
-    NotGraded,
     StudentCrashed,
     StudentError,
     StudentTimeout,

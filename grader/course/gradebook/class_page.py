@@ -21,6 +21,7 @@ from grader.text import number
 
 STUDENTS = "students"  # the folder of their pages
 MOST_LISTED = 50
+SIGNS = "* late, ! set by hand, ? to review, - nothing graded; each page says why"
 STYLE = """
 main { max-width: 64rem }
 h3 { color: inherit; margin: 1.2rem 0 .2rem }
@@ -160,7 +161,7 @@ def _students(book: Gradebook) -> Iterable[str]:
     rows = "\n".join(_student_row(book, student, flags) for student in book.students)
     yield '<div class="wide"><table class="sortable">'
     yield f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
-    yield "<p><small>* late, ! set by hand, ? to review, - nothing graded; each page says why</small></p>"
+    yield f"<p><small>{SIGNS}</small></p>"
 
 
 def _named(item: Likeness) -> tuple[str, ...]:

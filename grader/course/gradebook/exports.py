@@ -16,8 +16,8 @@ from grader.course.database.records import Student
 from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
-from grader.course.gradebook.stored import report_of
 from grader.course.gradebook.review import reviews_of
+from grader.course.gradebook.stored import report_of
 from grader.files import write_file
 from grader.report.gradescope import render_gradescope
 from grader.text import encodable, visible_line
