@@ -192,6 +192,13 @@ def test_trouble_of_ours_leaves_the_denominator(graded: Graded, trouble: str, ve
     assert verdicts["test_speed[x0.5]"] == verdict
 
 
+def test_a_measurement_that_is_not_plausible_stays_in_the_denominator(graded: Graded) -> None:
+    scores, verdicts, _ = graded(trouble="raise Mismatch('it is not plausible')", ratio=0.1)
+
+    assert scores == {"right": 45, "speed": 0}
+    assert verdicts["test_speed[x0.5]"] == "failed"
+
+
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
 def test_speed_is_not_graded_on_a_cpu(sessions: ForkServer, tmp_path: Path, right: bool) -> None:
     require_sandbox()

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from pygments import token
 from pygments.lexers.python import PythonLexer
@@ -46,7 +47,7 @@ def is_significant(texts: object, given: Sequence[str]) -> bool:
     return all(type(text) is str and len(text) <= len(code) + 1 for text, code in pairs)
 
 
-def _shown(kind: token._TokenType, value: str) -> str:
+def _shown(kind: Any, value: str) -> str:
     if kind in _VARIABLES:
         return "V"
     for known, letter in _KINDS:
