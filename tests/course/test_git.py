@@ -173,13 +173,7 @@ def test_another_end_that_never_stops_saying_is_given_up(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     with pytest.raises(GitError) as met:
-        git(
-            "fetch",
-            "ssh://h/x",
-            folder=repository,
-            limits=few,
-            env={"GIT_SSH_COMMAND": str(script)},
-        )
+        git("fetch", "ssh://h/x", folder=repository, limits=few, env=env)
 
     assert "memory" not in str(met.value)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10
