@@ -137,6 +137,13 @@ def test_an_object_that_needs_too_much_memory_is_told(repository: Path) -> None:
     assert met.value.resource == Resource.MEMORY
 
 
+def test_a_pack_that_claims_more_objects_than_it_has_takes_no_memory(repository: Path) -> None:
+    pack = b"PACK" + (2).to_bytes(4, "big") + b"\x7f" * 4 + b"x" * 100
+
+    with pytest.raises(GitLimit, match=r"^git index-pack needs more than 512 MiB of memory$"):
+        git("index-pack", "--stdin", folder=repository, stdin=pack)
+
+
 def test_lines_come_one_by_one_and_the_rest_is_not_waited_for(repository: Path) -> None:
     assert [*git_lines("ls-files", folder=repository)] == ["naïve.txt".encode()]
     lines = git_lines("cat-file", "--batch", folder=repository, stdin=b"HEAD\n" * 100_000)

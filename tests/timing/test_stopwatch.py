@@ -272,6 +272,6 @@ def test_time_below_the_physical_floor_counts_as_missed_until_a_person_has_looke
     assert str(missed.value) == f"{entry['suspicious']}: {UNTIL_LOOKED_AT}"
     assert re.fullmatch(
         r"the measurement of softmax at 61 x 257 is not plausible: \d+ us a call, where this GPU "
-        r"takes 1000000 us to move the least that a call must",
+        r"takes 1000000000000 us to move the least that a call must",
         entry["suspicious"],
     )
