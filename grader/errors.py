@@ -5,6 +5,7 @@ InferlabError
 │   ├── LabError          a lab's own files break the contract
 │   └── CourseError       course.toml breaks its contract
 ├── GitError              git could not do what was asked
+│   └── GitLimit          it was stopped at a limit of ours
 ├── CannotGrade           our machine, never the student               -> exit 3
 │   ├── SandboxError      a confined worker could not be started
 │   ├── StoreError        the course database cannot be used
@@ -50,6 +51,14 @@ class CourseError(UsageError):
 
 class GitError(InferlabError):
     """A git command failed; the message is the line in which git says why."""
+
+
+class GitLimit(GitError):
+    """A git command met a limit of ours; ``resource`` is what ran out."""
+
+    def __init__(self, message: str, resource: str) -> None:
+        super().__init__(message)
+        self.resource = resource
 
 
 class CannotGrade(InferlabError):

@@ -1,21 +1,35 @@
-"""Every call of git, with nothing of a repository's or a user's that runs programs.
+"""Every call of git: limited, and with nothing of a repository's or a user's that runs programs.
 
-Repositories of students are hostile: hooks, filters (LFS), submodules, the file-system monitor,
+Repositories of students are hostile. Hooks, filters (LFS), submodules, the file-system monitor,
 protocols that name a command and every configuration but the repository's own are off, and no call
-waits for a password. Credentials come from an SSH agent or key, or from ``~/.netrc``.
+waits for a password; credentials come from an SSH agent or key, or from ``~/.netrc``. A few bytes
+can stand for gigabytes, of a tree or of a delta: memory, processor time, output and the size of
+what is written have limits, and objects are checked as they come (``fetch.fsckObjects``).
 """
 
-import contextlib
 import os
 import re
-import signal
-import subprocess
-from collections.abc import Mapping
+import shutil
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
-from grader.errors import GitError
+from grader.errors import GitError, GitLimit
+from grader.limited import Ended, Limits, Resource, open_stream, run
 
-SECONDS = 120.0
+MIB = 1 << 20
+OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}  # else git would fetch an object that it misses
+# For what others wrote; docs/course.md says what an honest repository takes of it.
+LIMITS = Limits(seconds=120.0, cpu_seconds=60, memory=512 * MIB, output=16 * MIB, file=16 * MIB)
+# For the instructors' own repository, whatever its size.
+OWN = Limits(seconds=600.0, output=2048 * MIB)
+OTHER_END = "at the other end"  # how a reason begins that upload-pack gives
+BIG_FILE = 16 * MIB  # from here on git copies a file without holding it
+# What a fetch is not refused for: names, dates and zones, of which we read seconds alone.
+_HARMLESS = (
+    *("badDate", "badDateOverflow", "missingSpaceBeforeDate", "zeroPaddedDate", "badTimezone"),
+    *("badEmail", "badName", "missingEmail", "missingNameBeforeEmail", "missingSpaceBeforeEmail"),
+    *("multipleAuthors", "zeroPaddedFilemode"),
+)
 # The repository's own configuration cannot override what stands on the command line.
 _OPTIONS = {
     "core.hooksPath": os.devnull,
@@ -24,14 +38,29 @@ _OPTIONS = {
     "core.excludesFile": os.devnull,
     "core.pager": "cat",
     "core.quotePath": "false",
+    "core.commitGraph": "false",
+    "core.bigFileThreshold": str(BIG_FILE),
+    # Together these hold a pack of any size in little address space.
+    "core.packedGitWindowSize": str(16 * MIB),
+    "core.packedGitLimit": str(64 * MIB),
+    "core.deltaBaseCacheLimit": str(16 * MIB),
+    "pack.threads": "1",
+    "pack.windowMemory": str(32 * MIB),
     "credential.helper": "",
     "filter.lfs.smudge": "",
     "filter.lfs.clean": "",
     "filter.lfs.process": "",
     "filter.lfs.required": "false",
+    "log.showSignature": "false",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
     "push.recurseSubmodules": "no",
+    "fetch.fsckObjects": "true",
+    "transfer.fsckObjects": "true",
+    # One pack, so that its size is the size of all.
+    "fetch.unpackLimit": "1",
+    "fetch.writeCommitGraph": "false",
+    "transfer.bundleURI": "false",
     "protocol.allow": "never",
     "protocol.file.allow": "always",
     "protocol.ssh.allow": "always",
@@ -42,6 +71,7 @@ _OPTIONS = {
     "tag.gpgSign": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
+    **{f"fetch.fsck.{name}": "ignore" for name in _HARMLESS},
 }
 _KEPT = (
     *("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy"),
@@ -50,11 +80,13 @@ _KEPT = (
 _FOREIGN = re.compile(r"detected dubious ownership in repository at '(.+)'")
 _SET = {
     "LC_ALL": "C",
-    "GIT_CONFIG_GLOBAL": os.devnull,
+    # The other end of a path on this machine reads no command line of ours.
+    "GIT_CONFIG_GLOBAL": os.fspath(Path(__file__).with_name("other_end.gitconfig")),
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "true",
+    "GIT_PROXY_COMMAND": "",
     "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_NO_LAZY_FETCH": "1",  # else an object that is missing makes git start git without end
@@ -66,58 +98,63 @@ _SET = {
 def git(
     *args: str,
     folder: Path,
-    timeout: float = SECONDS,
+    limits: Limits = LIMITS,
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
 ) -> str:
     """Run git in ``folder`` and return its output without the last newline.
 
     ``env`` adds to a small environment. A failure raises ``GitError`` with the line that says why;
-    one that takes longer than ``timeout`` seconds is killed with all its children.
+    at a limit git is killed with all its children, which raises ``GitLimit``.
     """
-    done = git_bytes(*args, folder=folder, timeout=timeout, env=env, stdin=stdin)
+    done = git_bytes(*args, folder=folder, limits=limits, env=env, stdin=stdin)
     return done.decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
 def git_bytes(
     *args: str,
     folder: Path,
-    timeout: float = SECONDS,
+    limits: Limits = LIMITS,
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
-    file_limit: int = 0,
 ) -> bytes:
-    """Run git like ``git`` and return its output as it is.
-
-    With a ``file_limit`` it is killed before it writes a file of more bytes, a pack included.
-    """
-    name = next((arg for arg in args if not arg.startswith("-")), "")
-    pipe = subprocess.PIPE
-    limit = ["prlimit", f"--fsize={file_limit}"] if file_limit else []
+    """Run git like ``git`` and return its output as it is."""
     try:
-        process = subprocess.Popen(
-            [*limit, *command(folder), *args],
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env=environment() | dict(env or {}),
-            start_new_session=True,
+        ended = run(
+            [*command(folder), *args], limits, stdin=stdin, env=environment() | dict(env or {})
         )
-    except FileNotFoundError:
-        raise GitError("git is not installed", "apt install git") from None
-    with process:
-        try:
-            out, told = process.communicate(stdin, timeout)
-        except BaseException as error:
-            # The whole session: a transport that was left behind would keep the pipes open.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise GitError(f"git {name} took longer than {timeout:g} s") from None
-            raise
-    if process.returncode:
-        raise GitError(f"git {name}: {_reason(told) or f'exit code {process.returncode}'}")
-    return out
+    except FileNotFoundError as error:
+        raise _absent(error) from None
+    _check(ended, args, limits)
+    return ended.output
+
+
+def git_lines(
+    *args: str,
+    folder: Path,
+    limits: Limits = LIMITS,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Generator[bytes]:
+    """Run git like ``git`` and yield each line as it comes: no more than one is held."""
+    stream = open_stream(
+        [*command(folder), *args], limits, stdin=stdin, env=environment() | dict(env or {})
+    )
+    rest = b""
+    try:
+        while True:
+            *lines, rest = (rest + next(stream)).split(b"\n")
+            if len(rest) > MIB:
+                raise GitLimit(f"git {_name(args)}: a line is longer than 1 MiB", Resource.OUTPUT)
+            yield from lines
+    except StopIteration as stop:
+        _check(stop.value, args, limits)
+    except FileNotFoundError as error:
+        raise _absent(error) from None
+    finally:
+        stream.close()
+    if rest:
+        yield rest
 
 
 def command(folder: Path) -> list[str]:
@@ -133,6 +170,28 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
 
 
+def _name(args: tuple[str, ...]) -> str:
+    return next((arg for arg in args if not arg.startswith("-")), "")
+
+
+def _absent(error: FileNotFoundError) -> GitError:
+    missing = os.fspath(error.filename or "git")
+    return GitError(f"{missing} is not installed", "apt install git util-linux")
+
+
+def _check(ended: Ended, args: tuple[str, ...], limits: Limits) -> None:
+    """Raise what a failure means."""
+    name = f"git {_name(args)}"
+    if ended.over is not None:
+        raise GitLimit(f"{name} {limits.told(ended.over)}", ended.over)
+    if ended.status and not shutil.which("git"):
+        raise GitError("git is not installed", "apt install git")
+    if ended.status < 0:
+        raise GitError(f"{name} broke down (signal {-ended.status})")
+    if ended.status:
+        raise GitError(f"{name}: {_reason(ended.told) or f'exit code {ended.status}'}")
+
+
 def _reason(told: bytes) -> str:
     """Return the first line that names a fault; consequences and advice come after it.
 
@@ -142,6 +201,9 @@ def _reason(told: bytes) -> str:
     lines = [line for line in lines if line]
     faults = [line for line in lines if line.startswith(("fatal:", "error:", "!"))]
     reason = (faults[:1] or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
+    far = [line.removeprefix("remote: ") for line in lines if line.startswith("remote: fatal:")]
+    if far and "upload-pack" in reason:
+        return f"{OTHER_END}: {far[0].removeprefix('fatal: ')}"
     if reason.startswith("Could not read from remote"):
         reason = (lines[: lines.index(faults[0])] or [reason])[-1]
     if foreign := _FOREIGN.search(reason):

@@ -6,7 +6,6 @@ or runs out of memory or time is the student's verdict; one that cannot start is
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from grader import ROOT
 from grader.errors import JudgeError
+from grader.limited import Limits, Resource, run
 
 WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
 MAX_REPLY = 64 << 20
@@ -68,26 +68,22 @@ Reader = Callable[[bytes], Facts]
 
 def read_code(code: bytes) -> Facts:
     """Read code in a limited process; raises ``JudgeError`` if that process cannot work."""
+    line = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT]
+    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT],
-            input=code,
-            capture_output=True,
-            timeout=WALL_SECONDS,
-            env={name: os.environ[name] for name in _KEPT if name in os.environ},
-        )
-    except subprocess.TimeoutExpired:
-        raise JudgeError("reading the submission took too long on this machine") from None
+        done = run(line, Limits(seconds=WALL_SECONDS, output=MAX_REPLY), stdin=code, env=env)
     except OSError as error:
         raise JudgeError(f"the reader of submissions cannot start: {error}") from None
-    if done.returncode < 0 or len(done.stdout) > MAX_REPLY:
+    if done.over is Resource.TIME:
+        raise JudgeError("reading the submission took too long on this machine")
+    if done.status < 0 or done.over is Resource.OUTPUT:
         return Facts(Fault(0, "the code is too deeply nested or too large to be read"))
-    if done.returncode == _NO_CODE and b"MemoryError" in done.stderr[-200:]:
+    if done.status == _NO_CODE and b"MemoryError" in done.told[-200:]:
         return Facts(Fault(0, "the code is too large to be read"))
     try:
-        if done.returncode:
-            raise ValueError(done.stderr[-400:].decode("utf-8", errors="replace"))
-        return facts_of(json.loads(done.stdout))
+        if done.status:
+            raise ValueError(done.told[-400:].decode("utf-8", errors="replace"))
+        return facts_of(json.loads(done.output))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise JudgeError(f"the reader of submissions failed: {error}") from None
 

@@ -82,7 +82,7 @@ def speed_figures(cases: Sequence[SpeedCase]) -> list[dict[str, str]]:
 
 def _title(title: str, cases: Sequence[SpeedCase]) -> str:
     hollow = any(case.suspicious for case in cases)
-    return f"{title} (a hollow point is suspicious and was not scored)" if hollow else title
+    return f"{title} (a hollow point is not plausible and counts as missed)" if hollow else title
 
 
 def speed_plot(cases: Sequence[SpeedCase]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from grader.labs.results import Report
 from grader.report.notices import notices
+from grader.report.speed import suspicions
 from grader.report.summary import SHOWN_AS, TaskSummary, score_line, summarize
 from grader.text import encodable, number, visible, visible_line
 
@@ -16,6 +17,7 @@ def render_gradescope(report: Report) -> dict[str, Any]:
     """The report as JSON-ready data; seconds are whole, as the format asks."""
     said = [score_line(report)]
     said += [f"{notice.level}: {visible(notice.text)}" for notice in notices(report)]
+    said += [f"{item.level}: {visible(item.text)} {item.hint}" for item in suspicions(report)]
     return {
         "score": report.score,
         "execution_time": round(sum(test.seconds for test in report.tests)),

@@ -13,6 +13,8 @@ from grader.timing.trial import Timing
 # share of the physical floor does it explain nothing any more.
 BELIEVABLE = 0.8
 DISTURBED = 0.1  # the baseline's slowdown beside the submission that a person should hear of
+# Said to whoever grades, a student on their own machine too: it blames nobody.
+UNTIL_LOOKED_AT = "the tier counts as missed until your instructor has looked, who decides"
 NEAR_THE_ROOF = 0.6  # share of the roof from which on it is what bounds the kernel
 
 
@@ -21,7 +23,7 @@ class Outcome:
     """A race that has been measured."""
 
     timing: Timing
-    suspicious: str  # why a person must look at it, or ""
+    suspicious: str  # what is not plausible about it, or ""
 
 
 def judged(race: Race, timing: Timing, roofline: Roofline) -> Outcome:
@@ -30,10 +32,12 @@ def judged(race: Race, timing: Timing, roofline: Roofline) -> Outcome:
     seconds = statistics.median(timing.student)
     if seconds >= BELIEVABLE * floor:
         return Outcome(timing, "")
+    needs = "compute" if race.flops / roofline.matmul > race.bytes / roofline.bandwidth else "move"
     return Outcome(
         timing,
-        f"{race.function} at {race.case} took {seconds * 1e6:.0f} us, less than the"
-        f" {floor * 1e6:.0f} us that this GPU needs: a person must look at it",
+        f"the measurement of {race.function} at {race.case} is not plausible:"
+        f" {seconds * 1e6:.0f} us a call, where this GPU takes {floor * 1e6:.0f} us to {needs}"
+        " the least that a call must",
     )
 
 

@@ -18,7 +18,7 @@ from grader.sandbox.stage import baseline_stage
 from grader.timing.projection import Prover
 from grader.timing.race import Race, load_baseline
 from grader.timing.roofline import Roofline, measure_roofline, wait_for_rest
-from grader.timing.speed import Outcome, describe, judged
+from grader.timing.speed import UNTIL_LOOKED_AT, Outcome, describe, judged
 from grader.timing.trial import (
     FACTOR,
     MOST_CALLS,
@@ -73,7 +73,7 @@ class Stopwatch:
         if isinstance(outcome, Exception):
             raise outcome
         if outcome.suspicious:
-            raise NotGraded(outcome.suspicious)
+            raise Mismatch(f"{outcome.suspicious}: {UNTIL_LOOKED_AT}")
         ratio = outcome.timing.ratio
         if not ratio.reaches(rung.tier.ratio):
             raise Mismatch(

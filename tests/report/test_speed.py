@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import json
 import re
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -19,7 +20,8 @@ from grader.report.forms import Form, render
 from grader.report.measured import speed_cases
 from grader.report.speed import gpu_line
 
-SUSPICIOUS = "81 µs a call is less than the 190 µs that copying its bytes takes here."
+SUSPICIOUS = "the measurement is not plausible: 81 µs a call, where this GPU takes 190 µs."
+ACCUSES = re.compile(r"cheat|tamper|fraud|suspicious|dishonest|manipulat", re.IGNORECASE)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -88,16 +90,23 @@ def test_what_is_unknown_of_the_gpu_is_left_out() -> None:
     assert gpu_line(report) == "Example GPU · 1500 MHz · shared with 2 other processes"
 
 
-def test_a_suspicious_case_is_marked_and_explained_in_words() -> None:
+def test_a_case_that_is_not_plausible_counts_as_missed_and_blames_nobody() -> None:
     report = measured(speed_entry("8192 x 8192", suspicious=SUSPICIOUS), speed_entry("big"))
-    told = f"forward, 8192 x 8192 is suspicious and was not scored: {SUSPICIOUS}"
+    told = f"forward, 8192 x 8192, its tiers count as missed: {SUSPICIOUS}"
+    decides = "where points count, your instructor looks at it and decides"
 
     assert told in " ".join(plain(report, width=200).split())
-    assert "forward, 8192 x 8192  not scored" in plain(report)
+    assert "forward, 8192 x 8192  not plausible" in plain(report)
+    assert decides in " ".join(plain(report, width=200).split())
     for form in (Form.HTML, Form.MARKDOWN):
         text = text_of(report, form).replace("\\", "")
         assert told in text
-        assert text.count("suspicious: not scored") == 1
+        assert decides in text
+        assert text.count("not plausible: counts as missed") == 1
+    assert told in json.loads(text_of(report, Form.GRADESCOPE))["output"]
+    assert decides in json.loads(text_of(report, Form.GRADESCOPE))["output"]
+    shown = [plain(report), *(text_of(report, form) for form in (Form.MARKDOWN, Form.GRADESCOPE))]
+    assert not any(ACCUSES.search(text) for text in shown)
 
 
 def test_a_remark_on_several_cases_is_told_once() -> None:
@@ -220,12 +229,12 @@ def test_labels_of_lines_that_end_together_do_not_overlap() -> None:
     assert min(b - a for a, b in itertools.pairwise(heights)) >= 13.9
 
 
-def test_a_suspicious_point_is_hollow_and_the_caption_says_so() -> None:
+def test_a_point_that_is_not_plausible_is_hollow_and_the_caption_says_so() -> None:
     (figure,) = figures(measured(speed_entry("a"), speed_entry("b", suspicious=SUSPICIOUS)))
 
     discs = [item.attrib["class"] for item in ET.fromstring(figure["svg"]).iter(f"{SVG}circle")]
     assert discs == ["yours", "yours hollow"]
-    assert "hollow point is suspicious" in figure["title"]
+    assert "hollow point is not plausible and counts as missed" in figure["title"]
 
 
 POSITIVE = st.floats(1e-6, 1e12)

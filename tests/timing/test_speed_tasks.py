@@ -180,7 +180,7 @@ def test_values_that_are_wrong_when_timed_earn_nothing(graded: Graded) -> None:
 @pytest.mark.parametrize(
     ("trouble", "verdict"),
     [
-        ("raise NotGraded('a person must look at it')", "not_graded"),
+        ("raise NotGraded('a larger GPU is needed')", "not_graded"),
         ("raise CannotGrade('the GPU is busy')", "infra"),
         ("raise RuntimeError('our own fault')", "infra"),
     ],
@@ -190,6 +190,13 @@ def test_trouble_of_ours_leaves_the_denominator(graded: Graded, trouble: str, ve
 
     assert scores == {"right": 45}
     assert verdicts["test_speed[x0.5]"] == verdict
+
+
+def test_a_measurement_that_is_not_plausible_stays_in_the_denominator(graded: Graded) -> None:
+    scores, verdicts, _ = graded(trouble="raise Mismatch('it is not plausible')", ratio=0.1)
+
+    assert scores == {"right": 45, "speed": 0}
+    assert verdicts["test_speed[x0.5]"] == "failed"
 
 
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])

@@ -138,7 +138,7 @@ def test_middle_takes_each_reading_by_itself() -> None:
 @pytest.mark.parametrize(
     ("seconds", "believable"), [(1e-3, True), (0.85e-3, True), (0.5e-3, False)]
 )
-def test_what_no_gpu_can_do_goes_to_a_person(seconds: float, believable: bool) -> None:
+def test_what_no_gpu_can_do_is_not_plausible(seconds: float, believable: bool) -> None:
     race = Race(function="f", case="c", inputs=lambda g: (), bytes=10**9, flops=10**9)
     timing = Timing(4, NOTHING, solo=1.0, student=[seconds], baseline=[1.0])
 

@@ -18,6 +18,7 @@ from grader.course.gradebook.exports import Csv, canvas_csv, gradescope_files, l
 from grader.course.gradebook.gradebook import Change, Gradebook, compare_runs, read_gradebook
 from grader.course.gradebook.marks import SHOWN_COMMIT
 from grader.course.gradebook.pages import points_of, write_pages
+from grader.course.gradebook.review import Review, reviews
 from grader.errors import InferlabError, UsageError
 from grader.files import check_writable, write_file
 from grader.labs.lab import find_lab, find_root, load_lab
@@ -26,6 +27,7 @@ from grader.report.terminal import make_console
 from grader.text import number, visible_line
 
 FULL = 100.0
+MOST_REVIEWS = 20  # on a screen
 NOT_YET = "collect first: lab collect LAB --from ROSTER"
 
 
@@ -127,6 +129,17 @@ def _print(found: Gradebook) -> None:
         name = visible_line(f"{student.id}  {student.name}", 40)
         table.add_row(*map(Text, (name, *marks, number(found.total(student.id)))))
     make_console(sys.stdout).print(table)
+    _print_reviews(reviews(found))
+
+
+def _print_reviews(waiting: Sequence[Review]) -> None:
+    """Name what a person has to decide, and the command by which they do."""
+    for review in waiting[:MOST_REVIEWS]:
+        print(f"to review: {review.line}")
+    if len(waiting) > MOST_REVIEWS:
+        print(f"to review: {len(waiting) - MOST_REVIEWS} more: --csv long has all")
+    if waiting:
+        print(f"  you decide, also where the points stay as they are: {waiting[0].decided_by}")
 
 
 def show_student(order: Order, name: str) -> int:
@@ -138,6 +151,7 @@ def show_student(order: Order, name: str) -> int:
     print(visible_line(f"{student.id}  {student.name}"))
     for mark in found.told(student.id):
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
+    _print_reviews([item for item in reviews(found) if item.student == student.id])
     return 0
 
 

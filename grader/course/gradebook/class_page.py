@@ -14,12 +14,14 @@ from grader.course.gradebook.folders import plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Failing, Overview, Tried, overview
+from grader.course.gradebook.review import Review, reviews, reviews_of
 from grader.report.chart import tick_step
 from grader.report.web import escaped, figures, page, table
 from grader.text import number
 
 STUDENTS = "students"  # the folder of their pages
-MOST_LIKENESSES = 50
+MOST_LISTED = 50
+SIGNS = "* late, ! set by hand, ? to review, - nothing graded; each page says why"
 STYLE = """
 main { max-width: 64rem }
 h3 { color: inherit; margin: 1.2rem 0 .2rem }
@@ -65,11 +67,25 @@ def class_page(book: Gradebook) -> str:
         f"<h1>{escaped(book.course.title)}</h1>",
         f'<p class="score">{many}, {labs}</p>',
         f"<nav>{' · '.join(_link(name) for name in (*handed_in, 'Students'))}</nav>",
+        *_reviews(reviews(book)),
         *(line for lab in handed_in for line in _lab(overview(book, lab), book.title(lab))),
         '<h2 id="Students">Students</h2>',
         *_students(book),
     ]
     return page(book.course.title, body, style=STYLE, script=SCRIPT)
+
+
+def _reviews(waiting: Sequence[Review]) -> Iterable[str]:
+    """What a person has to decide, first of all: until then it counts as missed."""
+    if not waiting:
+        return
+    yield '<h2 id="Review">To review</h2>'
+    rows = ((item.student, item.lab, item.case, item.seen) for item in waiting[:MOST_LISTED])
+    yield table(("Student", "Lab", "Case", "What was seen"), rows)
+    if len(waiting) > MOST_LISTED:
+        yield f"<p>and {len(waiting) - MOST_LISTED} more</p>"
+    told = "These tiers count as missed until you decide, also where the points stay as they are:"
+    yield f"<p>{told} <code>{escaped(waiting[0].decided_by)}</code></p>"
 
 
 def _link(name: str) -> str:
@@ -128,11 +144,11 @@ def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:
     yield f"<details><summary><h3>Alike: {pairs}</h3></summary>"
     rows = [
         (item.student, item.other, f"{item.share:.0%}", f"{item.other_share:.0%}", str(item.tokens))
-        for item in found[:MOST_LIKENESSES]
+        for item in found[:MOST_LISTED]
     ]
     yield table(("Student", "Other", "of the student's", "of the other's", "characters"), rows)
-    if len(found) > MOST_LIKENESSES:
-        yield f"<p>and {len(found) - MOST_LIKENESSES} more pairs</p>"
+    if len(found) > MOST_LISTED:
+        yield f"<p>and {len(found) - MOST_LISTED} more pairs</p>"
     yield "<p><small>A reason to look, never a verdict.</small></p></details>"
 
 
@@ -145,7 +161,7 @@ def _students(book: Gradebook) -> Iterable[str]:
     rows = "\n".join(_student_row(book, student, flags) for student in book.students)
     yield '<div class="wide"><table class="sortable">'
     yield f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
-    yield "<p><small>* late, ! set by hand, - nothing graded; each page says why</small></p>"
+    yield f"<p><small>{SIGNS}</small></p>"
 
 
 def _named(item: Likeness) -> tuple[str, ...]:
@@ -158,16 +174,17 @@ def _student_row(book: Gradebook, student: Student, flags: set[str]) -> str:
     total = book.total(student.id)
     alike = "alike" if student.id in flags else ""
     cells = [f"<td>{link}</td>", f'<td class="name">{escaped(student.name)}</td>']
-    cells += [_mark_cell(mark, name) for mark in book.of(student.id)]
+    cells += [_mark_cell(book, mark, name) for mark in book.of(student.id)]
     cells += [f'<td class="points" data-value="{total}">{number(total)}</td>']
     cells += [f'<td class="flag" data-value="{alike and 1}">{alike}</td>']
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _mark_cell(mark: Mark, name: str) -> str:
+def _mark_cell(book: Gradebook, mark: Mark, name: str) -> str:
     if mark.points is None:
         return f'<td class="points" data-value="" title="{escaped(mark.why)}">-</td>'
     sign = "!" if mark.override else "*" if mark.late_days else ""
+    sign += "?" if reviews_of(book, mark.student, mark.lab) else ""
     shown = f"{number(mark.points)}{sign}"
     if mark.attempt is not None:
         shown = f'<a href="{STUDENTS}/{name}/{quote(mark.lab)}.html">{shown}</a>'

@@ -16,6 +16,7 @@ from grader.course.database.records import Student
 from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
+from grader.course.gradebook.review import reviews_of
 from grader.course.gradebook.stored import report_of
 from grader.files import write_file
 from grader.report.gradescope import render_gradescope
@@ -25,7 +26,7 @@ from grader.text import encodable, visible_line
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - they are meant
 LONG = (
     *("student", "name", "lab", "points", "possible", "late_days", "commit", "submitted"),
-    *("graded", "run", "override_author", "override_reason", "why"),
+    *("graded", "run", "override_author", "override_reason", "why", "review"),
 )
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "Points Possible"
@@ -41,7 +42,7 @@ class Csv(StrEnum):
 
 def long_csv(book: Gradebook) -> bytes:
     """A row per student and lab, with where the mark comes from; no points: nothing graded."""
-    rows = (_long(student, mark) for student in book.students for mark in book.of(student.id))
+    rows = (_long(book, student, mark) for student in book.students for mark in book.of(student.id))
     return _csv([LONG, *rows])
 
 
@@ -84,7 +85,7 @@ def gradescope_files(book: Gradebook, folder: Path) -> int:
     return count
 
 
-def _long(student: Student, mark: Mark) -> Sequence[object]:
+def _long(book: Gradebook, student: Student, mark: Mark) -> Sequence[object]:
     attempt, override = mark.attempt, mark.override
     graded = (
         (attempt.commit, attempt.submitted, attempt.graded, attempt.run) if attempt else [""] * 4
@@ -96,6 +97,7 @@ def _long(student: Student, mark: Mark) -> Sequence[object]:
         *graded,
         *said,
         mark.why,
+        "; ".join(item.line for item in reviews_of(book, student.id, mark.lab)),
     )
 
 

@@ -4,7 +4,6 @@ copydetect compares code by its tokens: names, comments, strings and layout do n
 finds is a reason to look, never a verdict: short right answers resemble each other by nature.
 """
 
-import io
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.database.records import Frozen, Likeness
+from grader.course.gradebook.lexing import Unread, significant_parts
+from grader.errors import JudgeError
 from grader.extras import needs
 from grader.labs.lab import Lab
 
 with needs("course"):
     import numpy as np
-    from copydetect import CodeFingerprint
-    from copydetect.utils import get_copied_slices
+    from copydetect.utils import get_copied_slices, get_document_fingerprints
 
 NOISE = 25  # characters of filtered code: what is shorter than this is no copy
 # Every fingerprint is kept, not one of a window: which one would differ from process to process.
@@ -72,11 +72,21 @@ def compare_class(
         file = code_file(lab, folder / item.path) if item.path else None
         if file is None:
             left_out.append(f"{item.student}: {item.problem or f'no {lab.code_name}'}")
+        elif file.stat().st_size > LONGEST:
+            left_out.append(f"{item.student}: {lab.code_name} is larger than {LONGEST >> 10} KiB")
         else:
             students.append(Answer(item.student, True, file))
     models = model_answers(lab)
     given = _values([lab.stub, *lab.given_files])
-    prints = [(answer, _print(answer.file, given)) for answer in (*students, *models)]
+    prints: list[tuple[Answer, Print]] = []
+    answers = [*students, *models]
+    for answer, part in zip(answers, _parts([item.file for item in answers]), strict=True):
+        if isinstance(part, str):
+            prints.append((answer, _print(part, given)))
+        elif answer.is_student:
+            left_out.append(f"{answer.name}: {part.why}")
+        else:
+            raise JudgeError(f"{answer.name} cannot be compared: {part.why}")
     pairs = itertools.combinations(prints, 2)
     found = [
         likeness
@@ -86,15 +96,16 @@ def compare_class(
         and likeness.highest >= threshold
     ]
     found.sort(key=lambda likeness: (-likeness.highest, likeness.student, likeness.other))
-    return Comparison(len(students), len(models), found, left_out)
+    compared = sum(answer.is_student for answer, _ in prints)
+    return Comparison(compared, len(models), found, left_out)
 
 
 def code_file(lab: Lab, folder: Path) -> Path | None:
-    """The answer's code in a folder that was collected; None if there is none of a fit size."""
+    """The answer's code in a folder that was collected; None if there is none."""
     for inner in (Path(lab.name), Path("labs", lab.name), Path()):
         file = folder / inner / lab.code_name
         if file.is_file() and not file.is_symlink():
-            return file if file.stat().st_size <= LONGEST else None
+            return file
     return None
 
 
@@ -107,17 +118,23 @@ def model_answers(lab: Lab) -> list[Answer]:
 
 def _values(files: Iterable[Path]) -> set[int]:
     """The fingerprints of what a student was given: they are nobody's."""
-    return {value for file in files for value in _read(file).hashes}
+    found: set[int] = set()
+    for part in _parts(list(files)):
+        if isinstance(part, Unread):
+            raise JudgeError(f"what students were given cannot be compared: {part.why}")
+        found |= get_document_fingerprints(part, NOISE, WINDOW)[0]
+    return found
 
 
-def _read(file: Path) -> Any:
-    text = file.read_bytes().decode("utf-8", "replace")
-    return CodeFingerprint(str(file), NOISE, WINDOW, language="python", fp=io.StringIO(text))
+def _parts(files: Sequence[Path]) -> list[str | Unread]:
+    """What counts of each file."""
+    return significant_parts([file.read_bytes().decode("utf-8", "replace") for file in files])
 
 
-def _print(file: Path, given: set[int]) -> Print:
+def _print(part: str, given: set[int]) -> Print:
     # Not by copydetect: it takes what occurs twice in a file for boilerplate.
-    own = {value: at for value, at in _read(file).hash_idx.items() if value not in given}
+    places_of = get_document_fingerprints(part, NOISE, WINDOW)[1]
+    own = {value: at for value, at in places_of.items() if value not in given}
     values = np.array([value for value, at in own.items() for _ in at], dtype=np.int64)
     places = np.array([place for at in own.values() for place in at], dtype=np.int64)
     return Print(values, places, np.unique(values), _covered(places))

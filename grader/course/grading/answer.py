@@ -1,10 +1,13 @@
 """The files of a lab in a commit of a student's repository, as objects: nothing is checked out."""
 
+import os
+import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import Path
 
-from grader.course.git import git, git_bytes
-from grader.course.grading.fetch import OFFLINE, Broken
+from grader.course.git import LIMITS, OFFLINE, git, git_bytes
+from grader.course.grading.fetch import Broken
 from grader.errors import GitError
 from grader.labs.lab import Lab
 from grader.labs.submission import MAX_BYTES, PSEUDOCODE_NAME, shown
@@ -15,6 +18,7 @@ State = Entries  # of what is collected, by name
 _FILE_MODES = ("100644", "100755", "100664")
 _TREE_MODE = "040000"
 _MOST_FOUND = 3  # places that are named where the code lies instead
+LOOKING = replace(LIMITS, seconds=20.0, cpu_seconds=10)  # for them
 
 
 def places(lab: Lab) -> tuple[str, ...]:
@@ -83,12 +87,17 @@ def _missing(repository: Path, commit: str, entries: Entries, lab: Lab) -> str:
 
 
 def _elsewhere(repository: Path, commit: str, lab: Lab) -> list[str]:
-    listing = git("ls-tree", "-r", "-z", "--name-only", commit, folder=repository, env=OFFLINE)
+    """Return paths of that name, in any case; none where there are too many files to look at."""
+    line = ("ls-tree", "-r", "-z", "--name-only", commit)
+    try:
+        listing = git_bytes(*line, folder=repository, limits=LOOKING, env=OFFLINE)
+    except GitError:
+        return []
+    wanted = re.compile(rb"(?:[^\0]*/)?" + re.escape(lab.code_name.encode()), re.IGNORECASE)
+    # One after the other: a list of all would take many times what the listing does.
+    found = (item[0] for item in re.finditer(rb"[^\0]+", listing) if wanted.fullmatch(item[0]))
     # Given code of that name lies in labs/ itself.
-    paths = [PurePosixPath(name) for name in listing.split("\0") if name]
-    wanted = lab.code_name.casefold()
-    found = (path for path in paths if path.name.casefold() == wanted)
-    return [str(path) for path in found if str(path.parent) != "labs"]
+    return [os.fsdecode(path) for path in found if path.rpartition(b"/")[0] != b"labs"]
 
 
 def _entries(repository: Path, commit: str, paths: Iterable[str]) -> Entries:

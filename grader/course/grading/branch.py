@@ -4,18 +4,20 @@ Only commits that the branch itself has pointed to are looked at: first parents.
 what the student's clock said.
 """
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.course.git import git
+from grader.course.git import OFFLINE, git
 from grader.course.grading.answer import places, state_of
-from grader.course.grading.fetch import OFFLINE, OTHERS, TIP, Broken
+from grader.course.grading.fetch import OTHERS, TIP, Broken
 from grader.errors import GitError
 from grader.labs.lab import Lab
 
 MOST_COMMITS = 5_000  # among which the last change is looked for
+SECONDS = 180.0  # in which it is found; a commit takes 10 ms
 SHOWN_COMMIT = 12  # characters
 
 
@@ -45,9 +47,14 @@ def last_change(repository: Path, commit: Commit, lab: Lab) -> Commit:
     """
     limit = f"--max-count={MOST_COMMITS}"
     state, change = state_of(repository, commit.hash, lab), commit
+    ends = time.monotonic() + SECONDS
     for name, date in _line(repository, limit, commit.hash, "--", *places(lab)):
         if state_of(repository, name, lab) != state:
             break
+        if time.monotonic() > ends:
+            raise Broken(
+                f"its last change was not found within {SECONDS:g} s of reading its history"
+            )
         change = Commit(name, min(date or commit.date, commit.date))
     return change
 

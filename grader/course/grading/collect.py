@@ -22,7 +22,8 @@ from grader.course.grading.answer import take
 from grader.course.grading.branch import doubts, last_change, newer_elsewhere, newest
 from grader.course.grading.fetch import Broken
 from grader.course.grading.ledger import Collection, Ledger, Outcome, Taken, asked
-from grader.errors import GitError, UsageError
+from grader.errors import GitError, GitLimit, UsageError
+from grader.limited import Resource
 from grader.text import moment_text
 
 
@@ -37,6 +38,7 @@ class Collected:
     records: tuple[Frozen, ...] = ()
 
 
+Branches = frozenset[str] | None
 OnCollected = Callable[[Collected], None]
 
 
@@ -91,23 +93,35 @@ def _open_moments(
     ]
 
 
-def _shared_branches(order: Collection, students: Sequence[Student]) -> frozenset[str]:
-    """Return the branches of the remote of all; asked once, and only if someone needs it."""
+def _shared_branches(order: Collection, students: Sequence[Student]) -> Branches:
+    """Return the branches of the remote of all; asked once, and only if someone needs it.
+
+    None if there are so many that git cannot list them: then each is asked for by its name.
+    """
     if all(student.repository for student in students):
         return frozenset()
     course = order.course
     try:
-        return frozenset(fetch.heads(course.remote, course.folder, order.bounds.seconds))
+        wanted = frozenset(student.branch for student in students)
+        return frozenset(fetch.heads(course.remote, course.folder, order.bounds, wanted))
+    except GitLimit as limit:
+        if limit.resource == Resource.TIME:
+            raise _unreadable(course, limit) from None
+        return None
     except GitError as error:
-        hint = 'check "remote" in course.toml, the network and your key'
-        raise UsageError(f"{course.remote} cannot be read: {error.message}", hint) from None
+        raise _unreadable(course, error) from None
+
+
+def _unreadable(course: Course, error: GitError) -> UsageError:
+    hint = 'check "remote" in course.toml, the network and your key'
+    return UsageError(f"{course.remote} cannot be read: {error.message}", hint)
 
 
 def _collect(
-    order: Collection, student: Student, before: Sequence[Frozen], branches: frozenset[str]
+    order: Collection, student: Student, before: Sequence[Frozen], branches: Branches
 ) -> Collected:
     try:
-        if not student.repository and student.branch not in branches:
+        if not student.repository and branches is not None and student.branch not in branches:
             others = fetch.named(_own_branches(student, branches))
             raise Broken(f"there is no branch {student.branch}{others}")
         return _freeze(order, student, before, branches)
@@ -134,7 +148,7 @@ def _own_branches(student: Student, branches: Iterable[str]) -> list[str]:
 
 
 def _freeze(
-    order: Collection, student: Student, before: Sequence[Frozen], branches: frozenset[str]
+    order: Collection, student: Student, before: Sequence[Frozen], branches: Branches
 ) -> Collected:
     """Take the work of each moment that is to be asked for; raises Broken if there is none."""
     remote = _location(order.course, student)
@@ -160,16 +174,16 @@ def _freeze(
 
 
 def _work_elsewhere(
-    order: Collection, student: Student, repository: Path, branches: frozenset[str]
+    order: Collection, student: Student, repository: Path, branches: Branches
 ) -> list[str]:
     """Name the student's other branches that hold newer work on the lab, for a person to look."""
     try:
         if student.repository:
             remote = _location(order.course, student)
-            known = fetch.heads(remote, repository, order.bounds.seconds)
+            known = fetch.heads(remote, repository, order.bounds)
             others = sorted(name for name in known if name != student.branch)
         else:
-            others = _own_branches(student, branches)
+            others = _own_branches(student, branches or ())
         tip = newest(repository, None)
         fetched = fetch.fetch_tips(repository, others, order.bounds)
         names = newer_elsewhere(repository, fetched, order.lab, tip) if tip and fetched else []

@@ -5,29 +5,29 @@ of a submission's are not asked for, what comes has a limit, and so has the time
 repository is temporary; what was taken from it stays.
 """
 
+import math
+import re
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.course.git import git, git_bytes
-from grader.errors import GitError
-from grader.labs.submission import MAX_BYTES
+from grader.course.git import LIMITS, OTHER_END, git, git_bytes, git_lines
+from grader.course.grading.objects import TooMuch, check_objects
+from grader.errors import GitError, GitLimit
+from grader.labs.submission import MAX_BYTES, shown
+from grader.limited import Limits, Resource
 
 TIP = "refs/heads/tip"
 OTHERS = "refs/others/"
-OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}  # else git would fetch an object that it misses
-# One pack, so that its size is the size of all, and little memory for what is large in it.
-ONE_PACK = {
-    "GIT_CONFIG_COUNT": "2",
-    "GIT_CONFIG_KEY_0": "fetch.unpackLimit",
-    "GIT_CONFIG_VALUE_0": "1",
-    "GIT_CONFIG_KEY_1": "core.bigFileThreshold",
-    "GIT_CONFIG_VALUE_1": "16m",
-}
 MOST_NAMED = 5
+LONGEST_NAME = 255  # of a branch; a file system takes no more
+LISTING_BYTES = 256 << 20
+MOST_BRANCHES = 20_000  # of a repository that are known, but for those that were asked for
 _MOST_OTHERS = 10  # branches that are looked at beside a student's own
+_INDEXER = "invalid index-pack output"
+_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-./]|[./]$")
 
 
 class Broken(Exception):
@@ -43,49 +43,71 @@ class Bounds:
 
 
 @contextmanager
-def fetched(remote: str, branch: str, bounds: Bounds) -> Generator[Path, None, None]:
-    """Fetch a branch into a temporary repository; raises Broken if it cannot be had."""
+def fetched(remote: str, branch: str, bounds: Bounds) -> Generator[Path]:
+    """Fetch a branch into a temporary repository; raises Broken if it cannot be had.
+
+    Where all of its history is too much, its last commit alone is tried.
+    """
     with tempfile.TemporaryDirectory(prefix="inferlab-collect-") as name:
-        for depth in ((), ("--depth=1",)):
-            folder = Path(name) / f"{len(depth)}.git"
-            try:
-                if _fetch(folder, remote, branch, bounds, depth):
-                    yield folder
-                    return
-            except GitError as error:
-                raise Broken(_reason(error, remote, branch, folder, bounds)) from None
-        raise Broken(f"the last commit alone is larger than {bounds.megabytes} MiB")
+        whole, alone = Path(name) / "whole.git", Path(name) / "alone.git"
+        problem = _fetch(whole, remote, branch, bounds)
+        if problem:
+            problem = _fetch(alone, remote, branch, bounds, "--depth=1")
+            if problem:
+                raise Broken(f"its last commit alone is too much: {problem}")
+        yield alone if alone.exists() else whole
 
 
-def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, depth: tuple[str, ...]) -> bool:
-    """Fetch, and return False if it is more than may come."""
-    limit = bounds.megabytes << 20
+def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, *depth: str) -> str:
+    """Fetch, and return what is too much, or an empty string; raises Broken."""
     folder.mkdir()
-    git("init", "--bare", "--quiet", "--template=", folder=folder)
-    git("remote", "add", "--", "student", remote, folder=folder)
     try:
-        git_bytes(
-            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow"),
-            *(f"--filter=blob:limit={MAX_BYTES + 1}", *depth),
-            *("student", f"+refs/heads/{branch}:{TIP}"),
-            folder=folder,
-            timeout=bounds.seconds,
-            env=ONE_PACK,
-            file_limit=limit,
-        )
-    except GitError:
-        packs = (folder / "objects" / "pack").glob("*")
-        if any(pack.stat().st_size >= 0.9 * limit for pack in packs):
-            return False
-        raise
-    return True
+        git("init", "--bare", "--quiet", "--template=", folder=folder)
+        git("remote", "add", "--", "student", remote, folder=folder)
+        what = (f"--filter=blob:limit={MAX_BYTES + 1}", *depth)
+        _ask(folder, what, [f"+refs/heads/{branch}:{TIP}"], bounds)
+        check_objects(folder)
+    except TooMuch as much:
+        return str(much)
+    except GitLimit as limit:
+        if limit.resource == Resource.TIME:
+            raise Broken(limit.message) from None
+        return limit.message
+    except GitError as error:
+        if OTHER_END in error.message:
+            return error.message
+        if _INDEXER in error.message:  # whatever ended it: git does not say
+            full = any(
+                pack.stat().st_size >= 0.9 * (bounds.megabytes << 20) for pack in _packs(folder)
+            )
+            return f"more than {bounds.megabytes} MiB" if full else error.message
+        raise Broken(_reason(error, remote, branch, folder, bounds)) from None
+    return ""
+
+
+def _packs(folder: Path) -> Iterator[Path]:
+    return (folder / "objects" / "pack").glob("*")
+
+
+def _ask(folder: Path, what: Sequence[str], refs: Sequence[str], bounds: Bounds) -> None:
+    git_bytes(
+        *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow"),
+        *(*what, "student", *refs),
+        folder=folder,
+        limits=_within(bounds),
+    )
+
+
+def _within(bounds: Bounds) -> Limits:
+    seconds = math.ceil(bounds.seconds)
+    return replace(LIMITS, seconds=bounds.seconds, cpu_seconds=seconds, file=bounds.megabytes << 20)
 
 
 def _reason(error: GitError, remote: str, branch: str, folder: Path, bounds: Bounds) -> str:
     if "find remote ref" not in error.message:
         return error.message
     try:
-        others = sorted(heads(remote, folder, bounds.seconds))
+        others = sorted(heads(remote, folder, bounds))
     except GitError:
         others = []
     return f"there is no branch {branch}{named(others)}"
@@ -96,14 +118,29 @@ def named(branches: Sequence[str]) -> str:
     if not branches:
         return ""
     more = f" and {len(branches) - MOST_NAMED} more" if len(branches) > MOST_NAMED else ""
-    return f"; there is {', '.join(branches[:MOST_NAMED])}{more}"
+    return f"; there is {', '.join(map(shown, branches[:MOST_NAMED]))}{more}"
 
 
-def heads(remote: str, folder: Path, seconds: float) -> dict[str, str]:
-    """Return the branches of a remote and their commits; raises GitError."""
-    lines = git("ls-remote", "--heads", "--", remote, folder=folder, timeout=seconds).splitlines()
-    pairs = (line.split("\t", 1) for line in lines)
-    return {name.removeprefix("refs/heads/"): commit for commit, name in pairs}
+def heads(
+    remote: str, folder: Path, bounds: Bounds, wanted: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the branches of a remote and their commits; raises GitError.
+
+    Of what is more than may be known, the ``wanted`` ones are among them. Names that git itself
+    would refuse are not.
+    """
+    limits = replace(_within(bounds), output=LISTING_BYTES)
+    found: dict[str, str] = {}
+    for line in git_lines("ls-remote", "--heads", "--", remote, folder=folder, limits=limits):
+        commit, _, ref = line.decode("utf-8", "surrogateescape").partition("\t")
+        name = ref.removeprefix("refs/heads/")
+        if (len(found) < MOST_BRANCHES or name in wanted) and _is_name(name):
+            found[name] = commit
+    return found
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= LONGEST_NAME and _NO_NAME.search(name) is None
 
 
 def fetch_tips(folder: Path, branches: Sequence[str], bounds: Bounds) -> list[str]:
@@ -114,16 +151,10 @@ def fetch_tips(folder: Path, branches: Sequence[str], bounds: Bounds) -> list[st
     asked = list(branches)[:_MOST_OTHERS]
     if not asked:
         return []
+    refs = [f"+refs/heads/{branch}:{OTHERS}{branch}" for branch in asked]
     try:
-        git_bytes(
-            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow"),
-            *("--filter=blob:none", "--depth=1", "student"),
-            *(f"+refs/heads/{branch}:{OTHERS}{branch}" for branch in asked),
-            folder=folder,
-            timeout=bounds.seconds,
-            env=ONE_PACK,
-            file_limit=bounds.megabytes << 20,
-        )
-    except GitError:
+        _ask(folder, ("--filter=blob:none", "--depth=1"), refs, bounds)
+        check_objects(folder)
+    except (GitError, TooMuch):
         return []
     return asked

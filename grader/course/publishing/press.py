@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.git import git
+from grader.course.git import OWN, git
 from grader.course.publishing.handing import NO_TERMS, Terms
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.repository import resolve
@@ -47,7 +47,7 @@ class Press:
             _data(f"Publication {number}: {names}\n".encode()),
         ]
         options = ("--quiet", "--date-format=now")
-        git("fast-import", *options, folder=self.folder, stdin=b"".join(stream))
+        git("fast-import", *options, folder=self.folder, limits=OWN, stdin=b"".join(stream))
         return resolve(self.folder, f"refs/heads/{branch}"), f"refs/tags/{tag}"
 
 

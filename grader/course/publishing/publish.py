@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from grader.course.config import is_branch
-from grader.course.git import git
+from grader.course.git import OWN, git
 from grader.course.publishing.handing import NO_TERMS, Terms
 from grader.course.publishing.held import answered, held_modules
 from grader.course.publishing.leak import Leak, find_leaks
@@ -26,7 +26,6 @@ from grader.errors import GitError, UsageError
 from grader.labs.lab import Lab
 
 LAB_FIELD = "{NN}"
-PUSH_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ def _prepare(
 def _refuse_changes(root: Path, paths: set[str]) -> None:
     """What is published is what was committed: changes that would be left out are an error."""
     own = sorted(paths - {GENERATED})
-    out = git("diff", "--name-only", "-z", "HEAD", "--", *own, folder=root)
+    out = git("diff", "--no-ext-diff", "--name-only", "-z", "HEAD", "--", *own, folder=root)
     changed = [path for path in out.split("\0") if path]
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
@@ -169,7 +168,7 @@ def _push(folder: Path, remote: Remote, made: Sequence[Publication]) -> None:
     refs = [ref for item in made for ref in (f"refs/heads/{item.branch}", item.tags[-1])]
     pairs = [f"{ref}:{ref}" for ref in refs]
     try:
-        git("push", "-q", "--atomic", remote.url, *pairs, folder=folder, timeout=PUSH_SECONDS)
+        git("push", "-q", "--atomic", remote.url, *pairs, folder=folder, limits=OWN)
     except GitError as error:
         now = look_at(remote.url, folder)
         for ref in refs:

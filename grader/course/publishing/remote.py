@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.git import git
+from grader.course.git import OWN, git
 from grader.course.publishing.hidden import INSTRUCTORS
 from grader.course.publishing.repository import resolve
 from grader.errors import GitError, UsageError
@@ -106,7 +106,7 @@ def fetch_history(folder: Path, remote: Remote, branch: str) -> str:
         raise UsageError(f"{where} was deleted after {last}", f"bring it back: {again}")
     refs = [f"{name}:{name}" for name in tags]
     own = f"+{_HEAD}{branch}:refs/fetched/{branch}"
-    git("fetch", "-q", "--no-tags", remote.url, own, *refs, folder=folder, timeout=600)
+    git("fetch", "-q", "--no-tags", remote.url, own, *refs, folder=folder, limits=OWN)
     _check_history(folder, where, tip, tags, again)
     return tip
 

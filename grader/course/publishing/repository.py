@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.git import git, git_bytes
+from grader.course.git import OWN, git, git_bytes
 from grader.errors import UsageError
 
 FILES = ("100644", "100755")
@@ -27,7 +27,8 @@ def resolve(folder: Path, name: str) -> str:
 def tree_of(folder: Path, commit: str) -> dict[str, str]:
     """Return the blobs of a commit by path; links and submodules are not among them."""
     found: dict[str, str] = {}
-    for entry in git("ls-tree", "-r", "-z", "--full-tree", commit, folder=folder).split("\0"):
+    listing = git("ls-tree", "-r", "-z", "--full-tree", commit, folder=folder, limits=OWN)
+    for entry in listing.split("\0"):
         if entry:
             head, _, path = entry.partition("\t")
             mode, _, blob = head.split()
@@ -40,7 +41,8 @@ def read_objects(folder: Path, ids: Sequence[str]) -> Iterator[Object]:
     """Read objects by their hashes, in order; one that is missing raises ``UsageError``."""
     if not ids:
         return
-    out = git_bytes("cat-file", "--batch", folder=folder, stdin="\n".join(ids).encode() + b"\n")
+    asked = "\n".join(ids).encode() + b"\n"
+    out = git_bytes("cat-file", "--batch", folder=folder, limits=OWN, stdin=asked)
     at = 0
     while at < len(out):
         end = out.index(b"\n", at)
@@ -61,5 +63,5 @@ def files_at(folder: Path, commit: str) -> dict[str, bytes]:
 
 def reachable(folder: Path, tips: Sequence[str]) -> list[str]:
     """Return the hashes of all objects that can be reached from some commits or tags."""
-    out = git("rev-list", "--objects", "--no-object-names", *tips, folder=folder)
+    out = git("rev-list", "--objects", "--no-object-names", *tips, folder=folder, limits=OWN)
     return out.split()

@@ -141,7 +141,11 @@ def test_who_cannot_be_compared_is_named(tmp_path: Path) -> None:
 
     found = compare_class(LLAMA, handed_in, tmp_path)
 
-    assert found.left_out == ["big: no llama.py", "link: no llama.py", "gone: no branch"]
+    assert found.left_out == [
+        "big: llama.py is larger than 256 KiB",
+        "link: no llama.py",
+        "gone: no branch",
+    ]
 
 
 @pytest.mark.parametrize("inner", ["", "01_llama", "labs/01_llama"])
@@ -169,7 +173,7 @@ def test_the_shares_are_those_of_copydetect(tmp_path: Path) -> None:
     bare = [CodeFingerprint(str(file), NOISE, 1, language="python") for file in files]
 
     tokens, shares, _ = compare_files(*bare)
-    ours = [similarity._print(file, set()) for file in files]
+    ours = [similarity._print(part, set()) for part in similarity._parts(files)]
 
     assert similarity._shared(*ours) == tokens > 0
     assert [similarity._shared(*ours) / ours[0].tokens] == [pytest.approx(shares[0])]

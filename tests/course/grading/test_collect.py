@@ -1,6 +1,7 @@
 """Freezing what a class had handed in: dates, extensions, and repositories that are hostile."""
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from grader.course.config import Course, LateRule
 from grader.course.database.records import Frozen, Student
 from grader.course.git import git
 from grader.course.grading.collect import Collected, Collection, Outcome, collect_class
-from grader.course.grading.fetch import Bounds
+from grader.course.grading.fetch import Bounds, _is_name
 from grader.errors import UsageError
 from grader.labs.lab import load_lab
 from grader.labs.submission import MAX_BYTES
@@ -407,6 +408,67 @@ def test_missing_branch_of_a_students_own_is_told(remote: Remote) -> None:
     )
 
 
+def test_a_remote_with_too_many_branches_to_list_is_asked_for_each(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
+    monkeypatch.setattr("grader.course.grading.fetch.LISTING_BYTES", 10)
+
+    found = collect(course(remote), ADA, BOB)
+
+    assert files(found["ada"]) == {"echo.py": b"one"}
+    assert problem(found["bob"]) == "there is no branch student/bob"
+
+
+def test_of_more_branches_than_are_known_the_rosters_are_among_them(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for branch in ("a", "b", "student/ada"):
+        remote.commit(branch, {CODE: "one"}, DUE - HOUR)
+    monkeypatch.setattr("grader.course.grading.fetch.MOST_BRANCHES", 1)
+
+    assert files(collect(course(remote), ADA)["ada"]) == {"echo.py": b"one"}
+
+
+def test_a_history_that_takes_too_long_is_told(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
+    monkeypatch.setattr("grader.course.grading.branch.SECONDS", 0)
+
+    told = problem(collect(course(remote), ADA)["ada"])
+    assert told == "its last change was not found within 0 s of reading its history"
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("MOST_OBJECTS", "its history has more than 2 objects"),
+        ("ALL_COMMITS", "the commits of its history have more than 0 MiB"),
+        (
+            "LARGEST_TREE",
+            r"a folder of its history has 0 MiB \(tree [0-9a-f]{12}\): more than 0 MiB",
+        ),
+    ],
+)
+def test_more_objects_than_may_be_read_are_told(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch, limit: str, told: str
+) -> None:
+    remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
+    monkeypatch.setattr(f"grader.course.grading.objects.{limit}", 2)
+
+    found = problem(collect(course(remote), ADA)["ada"])
+    assert re.fullmatch(f"its last commit alone is too much: {told}", found)
+
+
+@pytest.mark.parametrize(
+    "name", ["a:b", "a b", "a..b", "-a", "a/", "a.lock", "a/.b", "@{u}", "a\\b", "x" * 256, ""]
+)
+def test_a_name_that_is_no_branchs_is_not_taken_from_a_server(name: str) -> None:
+    assert not _is_name(name)
+    assert _is_name(f"student/ada-{len(name)}.x")
+
+
 def test_remote_of_all_that_is_not_there_is_one_line(remote: Remote, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none.git cannot be read: .*not appear to be a git"):
         collect(course(remote, remote=str(tmp_path / "none.git")), ADA)
@@ -520,7 +582,7 @@ def test_repository_above_the_limit_is_listed(remote: Remote) -> None:
 
     found = collect(course(remote), ADA, bounds=Bounds(megabytes=1))
 
-    assert problem(found["ada"]) == "the last commit alone is larger than 1 MiB"
+    assert problem(found["ada"]) == "its last commit alone is too much: more than 1 MiB"
 
 
 def test_repository_that_does_not_answer_is_given_up(

@@ -1,0 +1,74 @@
+"""What a person has to look at before a mark is final: measurements that are not plausible.
+
+Their tiers count as missed. An override decides, also one that leaves the points as they are; it
+holds for every commit that was graded before it, through any regrade.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from grader.course.database.records import Attempt
+from grader.course.gradebook.gradebook import Gradebook
+from grader.course.gradebook.marks import SHOWN_COMMIT, lab_number
+from grader.course.gradebook.stored import report_of
+from grader.report.measured import speed_cases
+from grader.text import visible_line
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Something that was seen in one commit of a student, and that nobody has decided yet."""
+
+    student: str
+    lab: str
+    commit: str
+    case: str  # "forward, 8192 x 8192"
+    seen: str
+
+    @property
+    def line(self) -> str:
+        """What was seen, in one line; the text comes from a report, and is made visible."""
+        told = visible_line(f"{self.case}: {self.seen}", 300)
+        return f"{self.student}, {self.lab}, {self.commit[:SHOWN_COMMIT]}: {told}"
+
+    @property
+    def decided_by(self) -> str:
+        """The command that decides."""
+        lab = lab_number(self.lab)
+        return f"lab gradebook override {self.student} {lab} POINTS --author NAME --reason TEXT"
+
+
+def reviews(book: Gradebook) -> list[Review]:
+    """Everything in a gradebook that waits for a person."""
+    return [
+        review
+        for student in book.students
+        for lab in book.labs
+        for review in reviews_of(book, student.id, lab)
+    ]
+
+
+def reviews_of(book: Gradebook, student: str, lab: str) -> list[Review]:
+    """What waits for a person of one student in one lab, in any commit that was graded."""
+    word = book.marks[student, lab].override
+    decided = word.made if word else None
+    return list(_open(book.attempts.get((student, lab), ()), decided))
+
+
+def _open(attempts: Sequence[Attempt], decided: datetime | None) -> Iterable[Review]:
+    commits: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        if not attempt.infra:
+            commits.setdefault(attempt.commit, []).append(attempt)
+    for graded in commits.values():
+        first = min(graded, key=lambda attempt: attempt.graded)
+        newest = max(graded, key=lambda attempt: attempt.graded)
+        if decided is None or decided < first.graded:
+            yield from _seen(newest)
+
+
+def _seen(attempt: Attempt) -> Iterable[Review]:
+    for case in speed_cases(report_of(attempt.report)):
+        if case.suspicious:
+            yield Review(attempt.student, attempt.lab, attempt.commit, case.name, case.suspicious)

@@ -1,0 +1,211 @@
+"""Run a program on hostile input: its time, memory, output and files have an end.
+
+The limits of a process hold for each of its children too. Output is read as it comes, so that no
+more than its limit is ever held. Whatever is over ends the whole session of the program.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import IO
+
+CHUNK = 1 << 16
+TOLD = 1 << 16  # bytes of standard error that are kept, from its beginning and from its end each
+_OUT_OF_MEMORY = (b"Out of memory", b"out of memory", b"Cannot allocate memory", b"MemoryError")
+_CPU, _FILE = int(signal.SIGXCPU), int(signal.SIGXFSZ)
+
+
+class Resource(StrEnum):
+    """What may run out."""
+
+    TIME = "time"
+    CPU = "processor time"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    FILE = "file size"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one program may take; 0 leaves the kernel's limit as it is.
+
+    ``memory`` is the address space of each process, ``file`` the size of any file that it writes.
+    """
+
+    seconds: float
+    output: int
+    cpu_seconds: int = 0
+    memory: int = 0
+    file: int = 0
+
+    def told(self, resource: Resource) -> str:
+        """Return what was too much, as "took longer than 120 s"."""
+        return {
+            Resource.TIME: f"took longer than {self.seconds:g} s",
+            Resource.CPU: f"needs more than {self.cpu_seconds} s of processor time",
+            Resource.MEMORY: f"needs more than {_size(self.memory)} of memory",
+            Resource.OUTPUT: f"has more than {_size(self.output)} to say",
+            Resource.FILE: f"writes more than {_size(self.file)}",
+        }[resource]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended; ``over`` is the limit that it met, if that is why."""
+
+    status: int  # as ``subprocess`` has it: negative for a signal
+    told: bytes  # of standard error, the beginning and the end
+    over: Resource | None
+    output: bytes = b""
+
+
+class _Told:
+    """Standard error, of which the middle is dropped."""
+
+    def __init__(self) -> None:
+        self._head, self._tail = b"", b""
+
+    def take(self, chunk: bytes) -> None:
+        room = TOLD - len(self._head)
+        self._head += chunk[:room]
+        self._tail = (self._tail + chunk[room:])[-TOLD:]
+
+    def bytes(self) -> bytes:
+        return self._head + self._tail
+
+
+def run(
+    command: Sequence[str], limits: Limits, *, stdin: bytes = b"", env: Mapping[str, str]
+) -> Ended:
+    """Run a program to its end, or to a limit; raises ``OSError`` if it cannot be started."""
+    chunks: list[bytes] = []
+    stream = open_stream(command, limits, stdin=stdin, env=env)
+    while True:
+        try:
+            chunks.append(next(stream))
+        except StopIteration as stop:
+            ended: Ended = stop.value
+            return Ended(ended.status, ended.told, ended.over, b"".join(chunks))
+
+
+def open_stream(
+    command: Sequence[str], limits: Limits, *, stdin: bytes = b"", env: Mapping[str, str]
+) -> Generator[bytes, None, Ended]:
+    """Yield what a program writes, as it comes; closing the generator kills the program."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [*_limiter(limits), *command],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=dict(env),
+        start_new_session=True,
+        bufsize=0,
+    )
+    told = _Told()
+    with process:
+        try:
+            over = yield from _pump(process, limits, stdin, told)
+        except BaseException:
+            _kill(process)
+            raise
+        if over is not None:
+            _kill(process)
+    return Ended(process.returncode, told.bytes(), over or _cause(process.returncode, told.bytes()))
+
+
+def _limiter(limits: Limits) -> list[str]:
+    """Return the start of a command line that sets limits for what follows."""
+    options = {
+        "as": str(limits.memory or ""),
+        # Of two limits the first sends a signal that says which one it was.
+        "cpu": f"{limits.cpu_seconds}:{limits.cpu_seconds + 1}" if limits.cpu_seconds else "",
+        "fsize": str(limits.file or ""),
+    }
+    wanted = [f"--{name}={value}" for name, value in options.items() if value]
+    return ["prlimit", "--core=0", *wanted, "--"] if wanted else []
+
+
+def _pump(
+    process: subprocess.Popen[bytes], limits: Limits, stdin: bytes, told: _Told
+) -> Generator[bytes, None, Resource | None]:
+    """Feed and read until the program has closed its ends; return the limit that it met."""
+    ends = time.monotonic() + limits.seconds
+    left, given = limits.output, memoryview(stdin)
+    with selectors.DefaultSelector() as selector:
+        for file in (process.stdout, process.stderr):
+            assert file is not None
+            selector.register(file, selectors.EVENT_READ)
+        assert process.stdin is not None
+        os.set_blocking(process.stdin.fileno(), False)
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            ready = selector.select(max(0.0, ends - time.monotonic()))
+            if time.monotonic() >= ends:
+                return Resource.TIME
+            for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    given = _feed(process.stdin, given)
+                    if not given:
+                        selector.unregister(process.stdin)
+                        _close(process.stdin)
+                    continue
+                chunk = os.read(key.fd, CHUNK)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stderr:
+                    told.take(chunk)
+                elif (left := left - len(chunk)) < 0:
+                    return Resource.OUTPUT
+                else:
+                    yield chunk
+    try:
+        process.wait(max(0.0, ends - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return Resource.TIME
+    return None
+
+
+def _feed(file: IO[bytes], given: memoryview) -> memoryview:
+    """Write what the pipe takes; a program that reads no more gets no more."""
+    try:
+        return given[os.write(file.fileno(), given[:CHUNK]) :] if given else given
+    except BlockingIOError:
+        return given
+    except BrokenPipeError:
+        return given[:0]
+
+
+def _close(file: IO[bytes]) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        file.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the whole session: what was left behind would keep the pipes open."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _cause(status: int, told: bytes) -> Resource | None:
+    """Return the limit that the kernel enforced, on the program or, as it tells, on a child."""
+    if status == 0:
+        return None
+    own = [line for line in told.splitlines() if not line.startswith(b"remote:")]
+    for number, resource in ((_CPU, Resource.CPU), (_FILE, Resource.FILE)):
+        if status == -number or any(line.endswith(b"signal %d" % number) for line in own):
+            return resource
+    if any(sign in line for line in own for sign in _OUT_OF_MEMORY):
+        return Resource.MEMORY
+    return None
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
