@@ -1,7 +1,7 @@
 """What copydetect compares of code, made in a limited process of its own, by pygments alone.
 
 A lexer is regular expressions, and a text can be made that takes them quadratic time: 32 KiB of
-blank lines took 15 s. Those go first, since they do not count; time and memory limit the rest.
+lines with a blank each took 25 s. Those go first, since they do not count; limits end the rest.
 The same as ``copydetect.utils.filter_code``, whose package would import a plotting library.
 """
 
