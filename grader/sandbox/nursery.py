@@ -70,7 +70,7 @@ class ForkedProcess:
         self._pidfd = fds[0]
         lines = Path(f"/proc/self/fdinfo/{self._pidfd}").read_text().splitlines()
         self._pid = next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
-        return ""
+        return "" if self._pid > 0 else "it has ended"
 
     @property
     def pid(self) -> int:

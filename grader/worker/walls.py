@@ -19,8 +19,9 @@ from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
-# Of users, processes, mounts, IPC, network, host name and control groups.
-NAMESPACES = 0x10000000 | 0x20000000 | 0x20000 | 0x8000000 | 0x40000000 | 0x4000000 | 0x2000000
+# Of users, processes, IPC, network, host name and control groups.
+NAMESPACES = 0x10000000 | 0x20000000 | 0x8000000 | 0x40000000 | 0x4000000 | 0x2000000
+MOUNTS = 0x20000
 NOSUID, NODEV, NOEXEC, BIND, REC, PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
@@ -35,7 +36,10 @@ def die_with_parent() -> None:
 
 
 def divide() -> None:
-    """Enter namespaces of our own; in that of processes it is the next child who comes first."""
+    """Enter namespaces of our own; in that of processes it is the next child who comes first.
+
+    Mounts are left to that child: what waits outside still wants the old ``/proc``.
+    """
     uid, gid = os.geteuid(), os.getegid()
     _checked(LIBC.unshare(NAMESPACES))
     maps = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
@@ -52,6 +56,7 @@ def furnish(folder: str, scratch: str) -> None:
 
     Of the folders in ``/folder`` the worker sees its own, and that in their place.
     """
+    _checked(LIBC.unshare(MOUNTS))
     mount("none", "/", "", REC | PRIVATE)
     mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
     for place in ("/tmp", "/dev/shm"):
