@@ -4,10 +4,12 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +26,7 @@ from grader.sandbox import limits, nursery
 from grader.sandbox.nursery import Nursery, unfit
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
+from grader.worker import nursery as forking
 
 CAGES = sorted({limits.detect(), "watch"})
 
@@ -87,6 +90,29 @@ def test_what_forks_has_no_rights_but_to_make_namespaces(setting: Setting, home:
     rights = {line.split()[1] for line in status.splitlines() if line.startswith("Cap")}
     assert rights == {"0" * 16}
     assert "NoNewPrivs:\t1" in status
+
+
+def test_nothing_is_forked_while_a_thread_runs() -> None:
+    config = {name: None for name in forking.PREPARED}
+    asked, answers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    hears, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    with asked, answers, hears:
+        others = [theirs.dup() for _ in range(forking.FDS)]
+        request = json.dumps({"config": config}).encode()
+        socket.send_fds(asked, [request], [other.fileno() for other in others])
+        never = forking.Nursery(answers, config, {}, lambda birth: None, lambda alive: None)
+        born = never.answer()
+        refused = json.loads(hears.recv(1000))
+    done.set()
+    thread.join()
+    for other in (theirs, *others):
+        other.close()
+
+    assert born == -1
+    assert "threads run" in refused["refused"]
 
 
 def test_gradings_fork_their_workers(tmp_path: Path) -> None:
