@@ -214,4 +214,4 @@ def forget_randomness() -> None:
     torch.default_generator.seed()
     numpy.random.seed()
     tempfile.tempdir = None
-    tempfile._name_sequence = None  # pyright: ignore
+    tempfile._name_sequence = None  # pyright: ignore[reportAttributeAccessIssue]  # no public one
