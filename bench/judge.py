@@ -13,6 +13,7 @@ import torch
 
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.proxy.conversation import Clock, Conversation
+from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess, choose_level
 from grader.sandbox.stage import staged
@@ -79,7 +80,8 @@ def _starts(setting: Setting) -> Iterator[Row]:
         worker: list[WorkerProcess] = []
         cold.append(_seconds(lambda w=worker: _start(w, setting)) * 1e3)
         worker[0].kill()
-    pool = WarmPool(lambda: WorkerProcess(setting))
+    nursery = Nursery()
+    pool = WarmPool(lambda: nursery.start(setting))
     pool.expect(ROUNDS + 1)
     warm: list[float] = []
     for _ in range(ROUNDS):
@@ -87,6 +89,7 @@ def _starts(setting: Setting) -> Iterator[Row]:
         worker = []
         warm.append(_seconds(lambda w=worker: w.append(pool.take())) * 1e3)
         worker[0].kill()
+    nursery.close()
     pool.close()
     yield _row("switch to a warm worker", warm, "ms", "<= 50 ms")
     yield _row("cold start of a worker", cold, "ms", "about 1200 ms")

@@ -103,6 +103,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
     ("name", "brings"),
     [
         ("worker.boot", {"serve", "channel", "interpreter", "rank"}),
+        ("worker.nursery", {"boot", "walls"}),
+        ("worker.walls", set()),
         ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory"}),
         ("worker.rank", {"collectives", "faults", "channel", "serve"}),
         ("worker.collectives", {"counters", "channel"}),

@@ -5,6 +5,7 @@ and so that nothing of the student's lies on its path.
 """
 
 import dataclasses
+import functools
 import importlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 from grader.judge.start import die_with_parent, serve_forks
 from grader.labs.lab import PSEUDOCODE, Lab, load_lab
+from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
 
@@ -28,10 +30,10 @@ PRELOADED = (
 )
 
 
-def main(start: Callable[[Setting], WorkerProcess] = WorkerProcess) -> None:
+def main(start: Callable[[Setting], WorkerProcess] | None = None) -> None:
     """Read the configuration, run pytest, and end with one line that says so.
 
-    ``start`` starts a worker.
+    ``start`` starts a worker; None: one of a nursery that is this session's own.
     """
     sys.dont_write_bytecode = True
     die_with_parent()
@@ -69,12 +71,18 @@ def collect(lab: Lab) -> None:
     pytest.main([*arguments(lab, "all"), "--collect-only"])
 
 
-def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProcess]) -> int:
+def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProcess] | None) -> int:
     """Run the suites and return pytest's exit code."""
     lab = load_lab(Path(config["lab"]))
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
-    pool = WarmPool(lambda: start(setting))
+    nursery = Nursery()
+    if start is None:
+        pool = WarmPool(
+            lambda: nursery.start(setting), instead=lambda error: nursery.instead(setting, error)
+        )
+    else:
+        pool = WarmPool(functools.partial(start, setting))
     chosen = frozenset(config["tasks"])
     tasks = (chosen or {task.id for task in lab.tasks}) - {*config["closed"]} - {PSEUDOCODE}
     pool.expect(len(tasks))
@@ -105,6 +113,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
     finally:
         if stopwatch is not None:
             stopwatch.close()
+        nursery.close()  # first: what was forked is gone with it
         student.close_()
         pool.close()
 

@@ -12,14 +12,12 @@ import gc
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from grader.errors import JudgeError
 from grader.judge import session
@@ -30,72 +28,27 @@ from grader.labs.results import Report
 from grader.reading import syntax
 from grader.reading.reader import Facts, facts_of
 from grader.sandbox.bubblewrap import worker_environment
-from grader.sandbox.output import has_come
-from grader.sandbox.process import Launch, Setting, WorkerProcess, worker_config
+from grader.sandbox.nursery import ForkedProcess
+from grader.sandbox.process import Setting, WorkerProcess, interpreter, worker_config
 from grader.sandbox.stage import staged
 
-MAX_ANSWER = 1 << 12
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # numpy's would start others when it is imported
-BOOT = (
-    "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); "
-    "from grader.prove.nursery import main; main()"
-)
 
+def fork_worker(nursery: int, setting: Setting) -> WorkerProcess:
+    """Return a worker that a nursery forks; the descriptor is that of its socket."""
 
-class ForkedProcess:
-    """A worker that a nursery has forked, as ``subprocess`` would show it."""
-
-    def __init__(self, nursery: int, setting: Setting, folder: Path, handed: list[int]) -> None:
-        self._hears, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours, printed = os.pipe()
-        self.stdout: IO[bytes] = os.fdopen(ours, "rb")
+    def launch(setting: Setting, folder: Path, handed: list[int]) -> ForkedProcess:
         request = {
             "folder": str(folder),
             "environment": worker_environment(setting.device, str(folder)),
             "config": worker_config(setting),
         }
-        # Other sessions ask it too: a message is whole, and the answer has a socket of its own.
-        with socket.socket(fileno=os.dup(nursery)) as asking, theirs:
-            fds = [*handed, printed, theirs.fileno()]
-            with contextlib.suppress(OSError):  # nobody will answer then
-                socket.send_fds(asking, [json.dumps(request).encode()], fds)
-        os.close(printed)
-        data, self._pidfds, _, _ = socket.recv_fds(self._hears, MAX_ANSWER, 1)
-        answer: dict[str, Any] = json.loads(data) if data else {"refused": "the nursery is gone"}
-        if "refused" in answer:
-            self.stdout.close()
-            self._hears.close()
-            raise JudgeError(f"no worker can be forked: {answer['refused']}")
-        self.pid: int = answer["pid"]
-        self._code: int | None = None
-        self._lock = threading.Lock()
+        process = ForkedProcess(nursery, request, handed)
+        if problem := process.problem():
+            process.wait()
+            process.stdout.close()
+            raise JudgeError(f"no worker can be forked: {problem}")
+        return process
 
-    def wait(self, timeout: float | None = None) -> int:
-        """Return how it ended; raises ``subprocess.TimeoutExpired``."""
-        with self._lock:
-            if self._code is None:
-                self._code = self._hear_end(timeout)
-                self._hears.close()
-                os.close(self._pidfds.pop())
-            return self._code
-
-    def _hear_end(self, timeout: float | None) -> int:
-        if not has_come(self._hears.fileno(), None if timeout is None else int(timeout * 1000)):
-            raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
-        data = self._hears.recv(MAX_ANSWER)
-        # A nursery that is gone has taken its workers along.
-        return json.loads(data)["ended"] if data else -signal.SIGKILL
-
-    def kill(self) -> None:
-        """End it now."""
-        with self._lock, contextlib.suppress(ProcessLookupError):
-            for pidfd in self._pidfds:  # none once it has ended
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-
-
-def fork_worker(nursery: int, setting: Setting) -> WorkerProcess:
-    """Return a worker that a nursery forks; the descriptor is that of its socket."""
-    launch: Launch = functools.partial(ForkedProcess, nursery)
     return WorkerProcess(setting, launch)
 
 
@@ -110,12 +63,11 @@ class Nursery:
         for name in ("__init__.py", "nursery.py"):
             shutil.copy(Path(__file__).with_name(name), place / name)
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config = worker_config(worker_setting(lab, self.stage, {}, "cpu", "none"))
-        line = [str(theirs.fileno()), json.dumps(config), str(self.stage / "judge")]
+        setting = worker_setting(lab, self.stage, {}, "cpu", "none")
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-u", "-c", BOOT, *line],
-                env=worker_environment("cpu", str(self.stage)) | ONE_THREAD,
+                interpreter(setting, "prove.nursery", [theirs.fileno()]),
+                env=worker_environment("cpu", str(self.stage)),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 cwd=self.stage,

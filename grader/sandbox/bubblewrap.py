@@ -40,8 +40,8 @@ def worker_environment(device: str, home: str) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": "lo",
     }
     if device == "cpu":
-        env |= {"TRITON_INTERPRET": "1", gpu.VISIBLE: ""}
-        return env
+        # A second thread of numpy's would start with its import, and could not be forked.
+        return env | {"TRITON_INTERPRET": "1", gpu.VISIBLE: "", "OPENBLAS_NUM_THREADS": "1"}
     kept = {key: value for key, value in os.environ.items() if key.startswith(GPU_SETTINGS)}
     if visible := os.environ.get(gpu.VISIBLE):
         kept[gpu.VISIBLE] = ",".join(gpu.chosen() or [visible])
@@ -55,15 +55,25 @@ def launcher_environment() -> dict[str, str]:
 
 
 def confine(
-    command: list[str], binds: list[tuple[Path, str]], device: str
+    command: list[str], binds: list[tuple[Path, str]], device: str, *, forks: bool = False
 ) -> tuple[list[str], list[int]]:
-    """Return the command line that runs ``command`` confined, and the descriptors that it needs."""
+    """Return the command line that runs ``command`` confined, and the descriptors that it needs.
+
+    What ``forks`` workers lacks what they then do themselves: system calls are not filtered, and
+    namespaces can be made.
+    """
     bwrap = shutil.which("bwrap")
     assert bwrap is not None
     passed: list[int] = []
-    folders = _installation(device)
+    folders = installation(device)
     view = ["--tmpfs", "/", *SCRATCH, *_view(folders, binds)]
-    walls = _walls(device, passed)
+    walls = _walls(device)
+    code = None if forks else seccomp.program(cuda=device != "cpu")
+    if code is not None:
+        passed.append(_memory_file(code))
+        walls += ["--seccomp", str(passed[-1])]
+    if not forks:
+        walls += ["--disable-userns"]
     if os.geteuid() != 0:
         fd = _memory_file("\0".join((*view, *walls)).encode())
         return [bwrap, "--args", str(fd), "--", *command], [*passed, fd]
@@ -83,8 +93,8 @@ def confine(
     return line, [*passed, first, second]
 
 
-def _installation(device: str) -> list[str]:
-    """Return the folders of the system and of Python, none inside another."""
+def installation(device: str) -> list[str]:
+    """Return the folders of the system and of Python in view, none inside another."""
     python = Path(sys.executable).resolve().parent.parent
     folders = [*SYSTEM, sys.prefix, sys.base_prefix, str(python)]
     if device != "cpu":
@@ -141,9 +151,9 @@ def _own_libraries(bwrap: str) -> list[str]:
     return args
 
 
-def _walls(device: str, passed: list[int]) -> list[str]:
-    """Return the options for namespaces, private mounts, seccomp and environment."""
-    args = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
+def _walls(device: str) -> list[str]:
+    """Return the options for namespaces, private mounts and environment."""
+    args = ["--unshare-all", "--unshare-user", "--die-with-parent"]
     args += ["--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     if device != "cpu":
         for node in gpu.device_nodes():
@@ -157,10 +167,6 @@ def _walls(device: str, passed: list[int]) -> list[str]:
         args += ["--setenv", name, value]
     if device != "cpu" and os.environ.get("LD_LIBRARY_PATH"):
         args += ["--setenv", "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]]
-    code = seccomp.program(cuda=device != "cpu")
-    if code is not None:
-        passed.append(_memory_file(code))
-        args += ["--seccomp", str(passed[-1])]
     return args
 
 

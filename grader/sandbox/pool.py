@@ -1,16 +1,24 @@
-"""Keep the next workers warm: each its own sandbox, started and waiting, used once."""
+"""Keep the next workers warm: each behind walls of its own, started and waiting, used once."""
 
 from collections import deque
 from collections.abc import Callable
 
+from grader.errors import SandboxError
 from grader.sandbox.process import WorkerProcess
 
 
 class WarmPool:
     """Starts workers ahead of need: as many as are wanted, ``size`` of them at a time."""
 
-    def __init__(self, start: Callable[[], WorkerProcess], size: int = 2) -> None:
+    def __init__(
+        self,
+        start: Callable[[], WorkerProcess],
+        size: int = 2,
+        instead: Callable[[SandboxError], WorkerProcess] | None = None,
+    ) -> None:
+        """``instead`` starts another for one that did not get ready, or raises."""
         self._start = start
+        self._instead = instead
         self._size = size
         self._waiting: deque[WorkerProcess] = deque()
         self._wanted = size
@@ -31,7 +39,13 @@ class WarmPool:
         self._fill()
         worker = self._waiting.popleft()
         self._wanted -= 1
-        worker.wait_ready()
+        try:
+            worker.wait_ready()
+        except SandboxError as error:
+            if self._instead is None:
+                raise
+            worker = self._instead(error)
+            worker.wait_ready()
         self._fill()
         return worker
 

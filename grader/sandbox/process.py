@@ -14,7 +14,8 @@ Not covered:
 - what a worker does to itself after it has loaded the submission: its answers prove nothing;
 - level ``none``: no isolation at all, for a student who grades their own code.
 
-``bubblewrap`` writes the command line that does it.
+``bubblewrap`` writes the command line that does it; ``nursery`` spares workers their imports, and
+they make the same walls from within.
 """
 
 import contextlib
@@ -47,11 +48,9 @@ START_SECONDS = 120.0
 # labs send a sixth of it at most. Pages are taken only when touched.
 ARENA = 256 << 20
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
+FOLDERS = "folders"  # of the stage: one for each worker
 # Imports leave no garbage, and to look for it takes a sixth of their time: main() enables it again.
-BOOT = (
-    "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); "
-    "from grader.worker.boot import main; main()"
-)
+BOOT = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); from grader."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +144,18 @@ class Process(Protocol):
 Launch = Callable[[Setting, Path, list[int]], Process]
 
 
-def start_confined(setting: Setting, folder: Path, handed: list[int]) -> Process:
-    """Start an interpreter for one worker, as the setting's level asks for."""
-    # The worker's arguments: socket, its inbox, its outbox, what to prepare, where our code is.
+def interpreter(setting: Setting, module: str, handed: list[int]) -> list[str]:
+    """Return the line that runs a module of ours for workers.
+
+    Its arguments: descriptors, what to prepare, and last, taken off, where our code is.
+    """
     args = [*map(str, handed), json.dumps(worker_config(setting)), setting.seen("judge")]
-    python = [sys.executable, "-I", "-B", "-u", "-c", BOOT, *args]
+    return [sys.executable, "-I", "-B", "-u", "-c", f"{BOOT}{module} import main; main()", *args]
+
+
+def start_alone(setting: Setting, folder: Path, handed: list[int]) -> Process:
+    """Start an interpreter for one worker, as the setting's level asks for."""
+    python = interpreter(setting, "worker.boot", handed)
     if setting.level == "none":
         return subprocess.Popen(
             python,
@@ -161,18 +167,33 @@ def start_confined(setting: Setting, folder: Path, handed: list[int]) -> Process
             cwd=folder,
             start_new_session=True,
         )
+    return start_confined(setting, python, folder, handed)
+
+
+def start_confined(
+    setting: Setting,
+    python: list[str],
+    folder: Path,
+    handed: list[int],
+    *,
+    forks: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start a command in a sandbox, with a folder as ``/folder`` beside what every worker sees.
+
+    What ``forks`` workers may make namespaces, says nothing, and must never meet a submission.
+    """
     binds = [(setting.stage / part, f"/{part}") for part in ("judge", "given", "submission")]
     for name, path in setting.checkpoints.items():
         binds.append((path, f"/given/labs/checkpoints/{name}"))
     binds.append((folder, "/folder"))
-    command, passed = confine(python, binds, setting.device)
+    command, passed = confine(python, binds, setting.device, forks=forks)
     try:
         return subprocess.Popen(
             command,
             env=launcher_environment(),
             pass_fds=[*handed, *passed],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL if forks else subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd="/",
         )
@@ -200,9 +221,12 @@ class WorkerProcess:
     channel: "Channel"
 
     def __init__(self, setting: Setting, launch: Launch | None = None) -> None:
-        """``launch`` starts the process; None: an interpreter of its own, confined."""
+        """``launch`` starts the process; None: an interpreter of its own, as the level says."""
         self._setting = setting
-        self.folder = Path(tempfile.mkdtemp(prefix="folder-", dir=setting.stage))
+        folders = setting.stage / FOLDERS
+        folders.mkdir(exist_ok=True)
+        folders.chmod(0o755)
+        self.folder = Path(tempfile.mkdtemp(dir=folders))
         self.folder.chmod(0o755)
         self.seen_folder = "/folder" if setting.level == "bwrap" else str(self.folder)
         self._socket, theirs = socket.socketpair()
@@ -210,7 +234,7 @@ class WorkerProcess:
         self._arenas: tuple[int, ...] = (make_arena(), make_arena())
         handed = [theirs.fileno(), *self._arenas]
         try:
-            self._process = (launch or start_confined)(setting, self.folder, handed)
+            self._process = (launch or start_alone)(setting, self.folder, handed)
         except BaseException:
             self._socket.close()
             self._close_arenas()

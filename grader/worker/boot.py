@@ -28,14 +28,10 @@ def limit(limits: dict[str, int]) -> None:
 
 def main() -> None:
     """Start: import what is given, say that we are ready, then serve."""
-    sock = socket.socket(fileno=int(sys.argv[1]))
-    channel = Channel(sock, int(sys.argv[2]), int(sys.argv[3]), takes_fds=True)
-    for fd in sys.argv[1:4]:
-        os.set_inheritable(int(fd), False)
     config = json.loads(sys.argv[4])
     given = prepare(config)
     gc.enable()
-    serve(channel, config, given)
+    serve([int(fd) for fd in sys.argv[1:4]], config, given)
 
 
 def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
@@ -56,8 +52,14 @@ def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
     return given
 
 
-def serve(channel: Channel, config: dict[str, Any], given: dict[str, ModuleType]) -> NoReturn:
-    """Take the limits, say that we are ready, and answer until the judge is gone."""
+def serve(fds: list[int], config: dict[str, Any], given: dict[str, ModuleType]) -> NoReturn:
+    """Take the limits, say that we are ready, and answer until the judge is gone.
+
+    ``fds`` are our socket, our inbox and our outbox.
+    """
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
     worker = _worker(channel, config["device"], config["ranks"])
     worker.given = given
     limit(config["rlimits"])

@@ -1,9 +1,7 @@
 """Workers that are forked: each starts as a fresh one does, and ends as one does."""
 
 import contextlib
-import json
 import mmap
-import socket
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +18,6 @@ from grader.errors import JudgeError, StudentCrashed
 from grader.judge.grade import grade, worker_setting
 from grader.judge.start import ForkServer
 from grader.labs.results import Report
-from grader.prove import nursery
 from grader.prove.forked import Nursery, Quick, fork_worker
 from grader.proxy.conversation import Clock, Conversation
 from grader.sandbox.bubblewrap import worker_environment
@@ -152,7 +149,8 @@ def test_a_worker_sees_no_more_of_ours_than_any_other(home: Nursery, setting: Se
     finally:
         fresh.kill()
 
-    assert seen - usual == {"grader.prove", "grader.prove.nursery"}
+    ours = {"grader.prove", "grader.prove.nursery", "grader.worker.nursery", "grader.worker.walls"}
+    assert seen - usual == ours
     assert usual <= seen
 
 
@@ -205,28 +203,6 @@ def state(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return "Z"
-
-
-def test_nothing_is_forked_while_a_thread_runs(setting: Setting) -> None:
-    config = {name: None for name in nursery.PREPARED}
-    asked, answers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    hears, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    done = threading.Event()
-    thread = threading.Thread(target=done.wait)
-    thread.start()
-    with asked, answers, hears:
-        others = [theirs.dup() for _ in range(nursery.FDS)]
-        request = json.dumps({"config": config}).encode()
-        socket.send_fds(asked, [request], [other.fileno() for other in others])
-        born = nursery.Nursery(answers, config, {}).answer()
-        refused = json.loads(hears.recv(1000))
-    done.set()
-    thread.join()
-    for other in (theirs, *others):
-        other.close()
-
-    assert born == -1
-    assert "threads run" in refused["refused"]
 
 
 def test_a_nursery_forks_for_labs_that_get_the_same_only(home: Nursery, setting: Setting) -> None:

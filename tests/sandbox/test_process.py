@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from stand_ins.confined import SPIN, WAYS, Make, Run, gone, made, setting_for, worker_of
 from stand_ins.expectation import HERE
 from stand_ins.isolation import processes_that_see, require_sandbox
 
@@ -30,31 +30,15 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.labs.lab import load_lab
-from grader.proxy.conversation import Clock, Conversation
 from grader.sandbox import limits, seccomp
 from grader.sandbox import process as sandbox
 from grader.sandbox.bubblewrap import NOBODY, worker_environment
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess, choose_level
-from grader.sandbox.stage import PACKAGES, staged, sweep
+from grader.sandbox.process import FOLDERS, Setting, WorkerProcess, choose_level
+from grader.sandbox.stage import PACKAGES, sweep
 
-LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
 PROJECT = HERE.parent
-CODE = b"def run(code):\n    space = {}\n    exec(code, space)\n    return space.get('out')\n"
 SECRET = "canary-8b1d7e60c2f94a35"
-MEBI = 1 << 20
-
-
-@contextlib.contextmanager
-def setting_for(level: str) -> Iterator[Setting]:
-    with staged(LAB, {}, level) as stage:
-        (stage / "submission").mkdir()
-        (stage / "submission" / "echo.py").write_bytes(CODE)
-        rlimits = {"NOFILE": 64, "FSIZE": 16 * MEBI, "CORE": 0}
-        yield Setting(
-            stage, {}, ("common",), "cpu", level, 400 * MEBI, 40, rlimits, output=16 << 10
-        )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,27 +56,17 @@ def setting() -> Iterator[Setting]:
         yield made
 
 
-Run = Callable[[str], Any]
-
-
-@contextlib.contextmanager
-def worker_of(setting: Setting, seconds: float = 60.0) -> Iterator[tuple[WorkerProcess, Run]]:
-    """Start a worker, load the submission that runs any code, and kill it at the end."""
-    worker = WorkerProcess(setting)
-    try:
-        worker.wait_ready()
-        talk = Conversation(worker, "cpu", Clock(60.0), "")
-        talk.request({"op": "load", "file": f"{setting.seen('submission')}/echo.py"})
-        talk._clock.call_seconds = seconds
-        yield worker, lambda code: talk.call(["function", "run"], (textwrap.dedent(code),), {})
-    finally:
-        worker.kill()
+@pytest.fixture(scope="module", params=WAYS)
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    """Start workers as a grading does, and as it does where they cannot be forked."""
+    with made(request.param) as start:
+        yield start
 
 
 @pytest.fixture(scope="module")
-def inside(setting: Setting) -> Iterator[Run]:
+def inside(setting: Setting, make: Make) -> Iterator[Run]:
     """Run code in one confined worker that all tests of what can be seen share."""
-    with worker_of(setting) as (_, run):
+    with worker_of(setting, make=make) as (_, run):
         yield run
 
 
@@ -272,8 +246,8 @@ def test_private_tmpfs_is_sized(inside: Run) -> None:
     assert inside(code) == [1 << 30, 1 << 30]
 
 
-def test_folder_of_the_worker_can_be_filled_by_us_alone(setting: Setting) -> None:
-    with worker_of(setting) as (worker, run):
+def test_folder_of_the_worker_can_be_filled_by_us_alone(setting: Setting, make: Make) -> None:
+    with worker_of(setting, make=make) as (worker, run):
         (worker.folder / "config.json").write_text("hello")
 
         assert run("out = open('/folder/config.json').read()") == "hello"
@@ -477,8 +451,10 @@ def test_open_files_and_file_size_are_limited(inside: Run) -> None:
 CAGES = sorted({limits.detect(), "watch"})
 
 
-def fault_of(setting: Setting, code: str, seconds: float = 20.0) -> SubmissionFault:
-    with worker_of(setting, seconds) as (worker, run):
+def fault_of(
+    setting: Setting, code: str, seconds: float = 20.0, make: Make = WorkerProcess
+) -> SubmissionFault:
+    with worker_of(setting, seconds, make) as (worker, run):
         with pytest.raises(SubmissionFault) as caught:
             run(code)
         assert worker.channel._sock.fileno() == -1
@@ -486,7 +462,7 @@ def fault_of(setting: Setting, code: str, seconds: float = 20.0) -> SubmissionFa
 
 
 @pytest.mark.parametrize("cage", CAGES)
-def test_memory_is_limited(setting: Setting, cage: str) -> None:
+def test_memory_is_limited(setting: Setting, make: Make, cage: str) -> None:
     fault = fault_of(
         replace(setting, cage=cage),
         """
@@ -496,6 +472,7 @@ def test_memory_is_limited(setting: Setting, cage: str) -> None:
             kept.append(b"a" * (8 << 20))
             time.sleep(0.005)
         """,
+        make=make,
     )
 
     assert isinstance(fault, StudentMemory)
@@ -503,7 +480,7 @@ def test_memory_is_limited(setting: Setting, cage: str) -> None:
 
 
 @pytest.mark.parametrize("cage", CAGES)
-def test_memory_of_children_counts(setting: Setting, cage: str) -> None:
+def test_memory_of_children_counts(setting: Setting, make: Make, cage: str) -> None:
     fault = fault_of(
         replace(setting, cage=cage),
         """
@@ -515,13 +492,14 @@ def test_memory_of_children_counts(setting: Setting, cage: str) -> None:
         time.sleep(100)
         """,
         seconds=5.0,
+        make=make,
     )
 
     # The kernel may choose a child: then the worker waits for it until its deadline.
     assert isinstance(fault, StudentMemory | StudentTimeout)
 
 
-def test_processes_are_limited_by_a_group(setting: Setting) -> None:
+def test_processes_are_limited_by_a_group(setting: Setting, make: Make) -> None:
     if setting.cage == "watch":
         pytest.skip("no control group can be made here")
     code = """
@@ -535,21 +513,21 @@ def test_processes_are_limited_by_a_group(setting: Setting) -> None:
         except OSError:
             pass
     """
-    with worker_of(setting) as (_, run):
+    with worker_of(setting, make=make) as (_, run):
         assert 0 < run(code) < 40
 
 
-def test_processes_are_limited_by_watching(setting: Setting) -> None:
+def test_processes_are_limited_by_watching(setting: Setting, make: Make) -> None:
     code = "import os, time\nfor _ in range(60):\n    os.fork() or time.sleep(100)\ntime.sleep(100)"
 
-    fault = fault_of(replace(setting, cage="watch"), code)
+    fault = fault_of(replace(setting, cage="watch"), code, make=make)
 
     assert isinstance(fault, StudentCrashed)
     assert "more than 40 processes" in str(fault)
 
 
-def test_output_is_kept_up_to_its_limit(setting: Setting) -> None:
-    with worker_of(setting) as (worker, run):
+def test_output_is_kept_up_to_its_limit(setting: Setting, make: Make) -> None:
+    with worker_of(setting, make=make) as (worker, run):
         run("print('hello'); out = 1")
         assert worker.output() == "hello\n"
         worker.forget_output()
@@ -560,7 +538,7 @@ def test_output_is_kept_up_to_its_limit(setting: Setting) -> None:
 
 
 def test_output_is_whole_as_soon_as_the_call_has_ended(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
+    setting: Setting, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that reads it may be anywhere between taking and keeping a piece."""
 
@@ -569,7 +547,7 @@ def test_output_is_whole_as_soon_as_the_call_has_ended(
         time.sleep(0.05)
         return piece
 
-    with worker_of(setting) as (worker, run):
+    with worker_of(setting, make=make) as (worker, run):
         monkeypatch.setattr(os, "read", slow)
         for n in range(3):
             run(f"print('line', {n}); out = 1")
@@ -577,9 +555,9 @@ def test_output_is_whole_as_soon_as_the_call_has_ended(
             worker.forget_output()
 
 
-def test_output_without_end_does_not_hold_up_the_judge(setting: Setting) -> None:
+def test_output_without_end_does_not_hold_up_the_judge(setting: Setting, make: Make) -> None:
     flood = "import os, threading\ndef flood():\n    while True: os.write(1, b'x' * 65536)\n"
-    with worker_of(setting) as (worker, run):
+    with worker_of(setting, make=make) as (worker, run):
         run(f"{flood}threading.Thread(target=flood, daemon=True).start(); out = 1")
         deadline = time.monotonic() + 5
         while not (told := worker.output()):
@@ -590,39 +568,13 @@ def test_output_without_end_does_not_hold_up_the_judge(setting: Setting) -> None
 # -- endings -----------------------------------------------------------------------------------
 
 
-def gone(folder: Path, seconds: float = 10.0) -> list[str]:
-    """Wait until no process sees a folder; return those that still do."""
-    deadline = time.monotonic() + seconds
-    while (left := processes_that_see(folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return left
-
-
-SPIN = """
-    import os, signal
-    for number in range(1, 65):
-        try:
-            signal.signal(number, signal.SIG_IGN)
-        except (OSError, ValueError):
-            pass
-    for _ in range(5):
-        if os.fork() == 0:
-            os.setsid()
-            os.fork()
-            while True:
-                pass
-    while True:
-        pass
-"""
-
-
 def test_kill_ends_all_that_a_spinning_worker_started() -> None:
     with setting_for("bwrap") as setting:
         fault = fault_of(setting, SPIN, seconds=1.0)
 
         assert isinstance(fault, StudentTimeout)
         assert gone(setting.stage) == []
-        assert list(setting.stage.glob("folder-*")) == []
+        assert list((setting.stage / FOLDERS).iterdir()) == []
 
 
 def test_kill_ends_children_without_a_sandbox() -> None:

@@ -1,0 +1,95 @@
+"""A worker whose submission runs any code: to look around from behind the walls."""
+
+import contextlib
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from stand_ins.expectation import HERE
+from stand_ins.isolation import processes_that_see
+
+from grader.labs.lab import load_lab
+from grader.proxy.conversation import Clock, Conversation
+from grader.sandbox.nursery import Nursery
+from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.stage import staged
+
+LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
+CODE = b"def run(code):\n    space = {}\n    exec(code, space)\n    return space.get('out')\n"
+MEBI = 1 << 20
+WAYS = ("alone", "forked")
+Run = Callable[[str], Any]
+Make = Callable[[Setting], WorkerProcess]
+
+
+@contextlib.contextmanager
+def setting_for(level: str) -> Iterator[Setting]:
+    """Stage that submission."""
+    with staged(LAB, {}, level) as stage:
+        (stage / "submission").mkdir()
+        (stage / "submission" / "echo.py").write_bytes(CODE)
+        rlimits = {"NOFILE": 64, "FSIZE": 16 * MEBI, "CORE": 0}
+        yield Setting(
+            stage, {}, ("common",), "cpu", level, 400 * MEBI, 40, rlimits, output=16 << 10
+        )
+
+
+@contextlib.contextmanager
+def made(way: str) -> Iterator[Make]:
+    """Return what starts workers of one stage: each alone, or all forked."""
+    if way == "alone":
+        yield WorkerProcess
+        return
+    nursery = Nursery()
+
+    def fork(setting: Setting) -> WorkerProcess:
+        worker = nursery.start(setting)
+        assert nursery.problem == ""
+        return worker
+
+    yield fork
+    nursery.close()
+
+
+@contextlib.contextmanager
+def worker_of(
+    setting: Setting, seconds: float = 60.0, make: Make = WorkerProcess
+) -> Iterator[tuple[WorkerProcess, Run]]:
+    """Start a worker, load the submission that runs any code, and kill it at the end."""
+    worker = make(setting)
+    try:
+        worker.wait_ready()
+        talk = Conversation(worker, "cpu", Clock(60.0), "")
+        talk.request({"op": "load", "file": f"{setting.seen('submission')}/echo.py"})
+        talk._clock.call_seconds = seconds
+        yield worker, lambda code: talk.call(["function", "run"], (textwrap.dedent(code),), {})
+    finally:
+        worker.kill()
+
+
+def gone(folder: Path, seconds: float = 10.0, *, but: int = 0) -> list[str]:
+    """Wait until no more than ``but`` processes see a folder; return those that do if more."""
+    deadline = time.monotonic() + seconds
+    while len(left := processes_that_see(folder)) > but and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left if len(left) > but else []
+
+
+SPIN = """
+    import os, signal
+    for number in range(1, 65):
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            pass
+    for _ in range(5):
+        if os.fork() == 0:
+            os.setsid()
+            os.fork()
+            while True:
+                pass
+    while True:
+        pass
+"""
