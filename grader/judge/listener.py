@@ -1,6 +1,6 @@
 """What is known so far of a grading, and who hears of it.
 
-Each result is saved as it arrives: a grading that is cut off has a partial report.
+Results are saved as they arrive: a grading that is cut off has a partial report.
 """
 
 import json
@@ -15,6 +15,7 @@ from grader.judge.scoring import score
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, TestResult, Verdict
 
+SAVING = 0.05  # of a grading's time at most: to write a report grows with what is in it
 OnEvent = Callable[[str, Any], None]
 
 
@@ -46,6 +47,7 @@ class Listener:
         self.started = time.monotonic()
         self._on_event = on_event
         self._file = file
+        self._saving = 0.0  # seconds
         self.announced = False
         self.begun = False  # a test of the suites has started
         self.current = ""  # the id of the test that runs
@@ -62,10 +64,12 @@ class Listener:
             self._on_event(event, data)
 
     def keep(self) -> None:
-        """Save what is known, marked as partial."""
-        self.progress.provenance["seconds"] = round(time.monotonic() - self.started, 2)
-        if self._file is not None:
+        """Save what is known, marked as partial; where that takes long, not after every test."""
+        now = time.monotonic()
+        self.progress.provenance["seconds"] = round(now - self.started, 2)
+        if self._file is not None and self._saving <= SAVING * (now - self.started):
             save(self.progress.report(partial=True), self._file)
+            self._saving += time.monotonic() - now
 
     def result(self, result: TestResult) -> None:
         """Take a result in; a later one of the same test takes the place of the first."""

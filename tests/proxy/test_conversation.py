@@ -26,6 +26,7 @@ from grader.judge.draw import Draw
 from grader.proxy.compare import assert_unmodified
 from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
 from grader.proxy.lent import Lent, Loans, Refusal
+from grader.sandbox.pace import PACE
 from grader.wire.channel import PREFIX
 from grader.wire.codec import Record
 
@@ -160,7 +161,7 @@ def test_call_ends_at_its_deadline_and_the_worker_with_it() -> None:
 )
 def test_deadlines_of_test_and_grading_cover_a_call(limit: str, message: str) -> None:
     with talking() as talk:
-        setattr(talk._clock, limit, time.monotonic() + 0.3)
+        setattr(talk._clock, limit, PACE.now() + 0.3)
 
         with pytest.raises(StudentTimeout, match=message):
             call(talk, "nap", 1)

@@ -15,6 +15,7 @@ from grader.errors import Mismatch, StudentCrashed, StudentError, StudentTimeout
 from grader.labs.lab import load_lab
 from grader.proxy.compare import assert_new, assert_unmodified
 from grader.proxy.student import Student
+from grader.sandbox.pace import PACE
 from grader.sandbox.process import Setting
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
@@ -57,7 +58,7 @@ def student(tmp_path: Path, pool: Pool) -> Student:
 
 
 def begin(student: Student, seconds: float = 30.0) -> None:
-    now = time.monotonic()
+    now = PACE.now()
     student.begin_(now + seconds, now + 100, 0)
 
 

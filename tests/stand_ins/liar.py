@@ -25,6 +25,7 @@ from grader.judge.gates import Gates
 from grader.judge.session import run_pytest
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.proxy.student import Student
+from grader.sandbox.pace import PACE
 from grader.sandbox.process import Setting, make_arena
 from grader.wire.channel import Channel, WireError
 from grader.wire.codec import DTYPES
@@ -203,7 +204,7 @@ class ThreadProcess:
         self.folder, self.seen_folder = folder, str(folder)
         ours, theirs = socket.socketpair()
         arenas = make_arena(ARENA), make_arena(ARENA)
-        self.channel = Channel(ours, arenas[1], arenas[0], holds=ARENA)
+        self.channel = Channel(ours, arenas[1], arenas[0], holds=ARENA, now=PACE.now)
 
         def serve() -> None:
             worker = LyingWorker(Channel(theirs, *arenas, takes_fds=True), "cpu")

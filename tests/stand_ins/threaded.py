@@ -10,6 +10,7 @@ from types import ModuleType
 import torch
 
 from grader.errors import StudentCrashed, SubmissionFault
+from grader.sandbox.pace import PACE
 from grader.sandbox.process import make_arena
 from grader.wire.channel import Channel, WireError
 from grader.worker.serve import Worker
@@ -142,7 +143,7 @@ class Thread:
     def __init__(self, serve: Callable[[socket.socket, tuple[int, int]], None]) -> None:
         ours, theirs = socket.socketpair()
         arenas = make_arena(1 << 20), make_arena(1 << 20)
-        self.channel = Channel(ours, arenas[1], arenas[0], holds=1 << 20)
+        self.channel = Channel(ours, arenas[1], arenas[0], holds=1 << 20, now=PACE.now)
         self.killed = False
 
         def run() -> None:
