@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stand_ins.confined import Run, setting_for, worker_of
+from stand_ins.confined import Run, require_forks, setting_for, worker_of
 from stand_ins.expectation import SUBMISSIONS, find
 from stand_ins.isolation import require_sandbox
 
@@ -33,6 +33,7 @@ def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 @pytest.fixture(scope="module")
 def setting() -> Iterator[Setting]:
     with setting_for("bwrap") as made:
+        require_forks(made)
         yield made
 
 

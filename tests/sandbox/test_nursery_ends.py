@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stand_ins.confined import SPIN, gone, setting_for, worker_of
+from stand_ins.confined import SPIN, gone, require_forks, setting_for, worker_of
 from stand_ins.expectation import HERE
 from stand_ins.isolation import processes_that_see, require_sandbox
 
@@ -38,6 +38,7 @@ def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 @pytest.fixture(scope="module")
 def setting() -> Iterator[Setting]:
     with setting_for("bwrap") as made:
+        require_forks(made)
         yield made
 
 
