@@ -15,6 +15,7 @@ from typing import Any
 
 from grader.reading.cursor import MODULE, UNKNOWN
 from grader.reading.scopes import Resolver
+from grader.reading.targets import arguments
 from grader.reading.uses import Function, Walk
 
 MEMORY = 1 << 30
@@ -122,16 +123,16 @@ def _measures(tree: ast.Module) -> dict[str, Any]:
         for node in every
     )
     functions = [node for node in every if isinstance(node, Function)]
-    arguments = [
+    taken = [
         item
         for function in functions
-        for item in _arguments(function)
+        for item in arguments(function.args)
         if item.arg not in ("self", "cls")
     ]
     return {
         "logical_lines": statements - texts,
-        "arguments": len(arguments),
-        "annotated": sum(item.annotation is not None for item in arguments),
+        "arguments": len(taken),
+        "annotated": sum(item.annotation is not None for item in taken),
         "signatures": signatures(tree),
     }
 
@@ -209,12 +210,6 @@ def _unparsed(arguments: ast.arguments) -> str:
         arguments.defaults = [dots for _ in arguments.defaults]
         arguments.kw_defaults = [default and dots for default in arguments.kw_defaults]
         return ast.unparse(arguments)
-
-
-def _arguments(node: Function) -> Iterator[ast.arg]:
-    args = node.args
-    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
-    yield from (item for item in (args.vararg, args.kwarg) if item is not None)
 
 
 if __name__ == "__main__":

@@ -28,21 +28,25 @@ def any_item(node: ast.expr) -> ast.expr | None:
     return ast.BoolOp(ast.Or(), items(node)) if items(node) else None
 
 
+def arguments(args: ast.arguments) -> list[ast.arg]:
+    """List the parameters, ``*args`` and ``**kwargs`` among them, in the order of the text."""
+    every = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
+    return [item for item in every if item is not None]
+
+
 def parameters(args: ast.arguments) -> Bound:
     """Give the parameters with their defaults."""
     places = [*args.posonlyargs, *args.args]
     values: dict[ast.arg, ast.expr | None]
     values = dict(zip(reversed(places), reversed(args.defaults), strict=False))
     values |= zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    for item in (*places, args.vararg, *args.kwonlyargs, args.kwarg):
-        if item is not None:
-            yield item.arg, values.get(item)
+    for item in arguments(args):
+        yield item.arg, values.get(item)
 
 
 def annotations(args: ast.arguments) -> list[ast.expr]:
     """List what is written beside the parameters."""
-    every = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
-    return [item.annotation for item in every if item and item.annotation]
+    return [item.annotation for item in arguments(args) if item.annotation]
 
 
 def captures(pattern: ast.pattern, subject: ast.expr) -> Bound:
