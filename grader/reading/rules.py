@@ -120,22 +120,28 @@ def find_violations(lab: Lab, facts: Facts) -> tuple[Violation, ...]:
 def _costs(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
     """Map each unit to the tasks that contain or reach it."""
     costs: dict[str, tuple[str, ...]] = {}
+    below = _below_each(facts)
     for task in lab.tasks:
-        for unit in _reached(facts, (name.partition(".")[0] for name in task.functions)):
+        for unit in _reached(below, (name.partition(".")[0] for name in task.functions)):
             costs[unit] = (*costs.get(unit, ()), task.id)
     return costs
 
 
 def _costs_at_import(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
     """Map what runs when the file is imported to all tasks: where its results go is not known."""
-    return dict.fromkeys(_reached(facts, [MODULE]), tuple(task.id for task in lab.tasks))
+    every = tuple(task.id for task in lab.tasks)
+    return dict.fromkeys(_reached(_below_each(facts), [MODULE]), every)
 
 
-def _reached(facts: Facts, units: Iterable[str]) -> set[str]:
-    """Return units and all that they build on."""
+def _below_each(facts: Facts) -> dict[str, set[str]]:
     below: dict[str, set[str]] = {}
     for user, used in facts.edges:
         below.setdefault(user, set()).add(used)
+    return below
+
+
+def _reached(below: Mapping[str, set[str]], units: Iterable[str]) -> set[str]:
+    """Return units and all that they build on."""
     todo, reached = [*units], set[str]()
     while todo:
         unit = todo.pop()
