@@ -8,17 +8,22 @@ points: a difference that a second grading does not show was chance, and is told
 import argparse
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from grader.prove.edits import built
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 1
+RATE = re.compile(r"[\d.?]+it/s")
+"""What a progress bar says of its speed."""
 
 
 def main() -> int:
@@ -27,36 +32,61 @@ def main() -> int:
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--wrong", type=int, default=100, help="how many wrong answers")
+    parser.add_argument("--skip", type=int, default=0, help="how many answers to leave out first")
+    parser.add_argument("--jobs", type=int, default=1, help="how many answers at a time")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="inferlab-compare-") as name:
         folder = Path(name)
         trees = [
             check_out(rev, folder / str(i)) for i, rev in enumerate((options.old, options.new))
         ]
-        differ = compare_all(trees, [*answers(options.old, options.wrong)], folder)
+        files = [*answers(options.old, options.wrong)]
+        differ = compare_all(trees, files[options.skip :], options.jobs)
     return 1 if differ else 0
 
 
-def compare_all(trees: Sequence[Path], files: Sequence[str], folder: Path) -> int:
+class Comparison(NamedTuple):
+    """What two revisions said of one answer."""
+
+    file: str
+    tests: int
+    differs: bool
+    """Whether the reports differ and did so again in a second grading."""
+    lines: tuple[str, ...]
+    """What the reports have not in common, chance or not."""
+
+
+def compare_all(trees: Sequence[Path], files: Sequence[str], jobs: int) -> int:
     """Grade each file in both trees, print what differs, and return how many do."""
-    differ = chance = tests = 0
-    for count, file in enumerate(files, 1):
-        source = whole(trees[0], file, folder)
-        lab = file.split("/")[1]
-        first, second = (graded(tree, lab, source, folder) for tree in trees)
-        tests += len(first["tests"])
-        if first != second:
-            again = [graded(tree, lab, source, folder) for tree in trees]
-            same = again[0] == again[1]
-            differ, chance = differ + (not same), chance + same
-            for line in differences(*((first, second) if same else again)):
-                print(f"{'~' if same else '!'} {file}: {line}")
-        print(f"{count}/{len(files)} {file}", file=sys.stderr, flush=True)
+    done: list[Comparison] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for each in pool.map(partial(compared, trees), files):
+            done.append(each)
+            for line in each.lines:
+                print(f"{'!' if each.differs else '~'} {each.file}: {line}", flush=True)
+            print(f"{len(done)}/{len(files)} {each.file}", file=sys.stderr, flush=True)
+    differ = sum(each.differs for each in done)
+    chance = sum(bool(each.lines) for each in done) - differ
     print(
-        f"{len(files)} answers, {tests} tests: {differ} reports differ,"
+        f"{len(files)} answers, {sum(each.tests for each in done)} tests: {differ} reports differ,"
         f" {chance} differed once and not when they were graded again"
     )
     return differ
+
+
+def compared(trees: Sequence[Path], file: str) -> Comparison:
+    """Grade one answer in both trees, and once more if the reports differ."""
+    with tempfile.TemporaryDirectory(prefix="inferlab-answer-") as name:
+        folder = Path(name)
+        source = whole(trees[0], file, folder)
+        lab = file.split("/")[1]
+        first, second = (graded(tree, lab, source, folder) for tree in trees)
+        count = len(first["tests"])
+        if first == second:
+            return Comparison(file, count, False, ())
+        again = [graded(tree, lab, source, folder) for tree in trees]
+        lines = differences(*((first, second) if again[0] == again[1] else again))
+        return Comparison(file, count, again[0] != again[1], tuple(lines))
 
 
 def answers(revision: str, wrong: int) -> Iterator[str]:
@@ -90,6 +120,8 @@ def graded(tree: Path, lab: str, source: Path, folder: Path) -> dict[str, Any]:
     report = json.loads(out.read_text())
     numbers = {key: report[key] for key in ("schema", "lab", "topic", "score", "graded", "total")}
     tests = [{key: test[key] for key in test if key != "seconds"} for test in report["tests"]]
+    for test in tests:
+        test["output"] = RATE.sub("", test["output"])
     return {**numbers, "tasks": report["tasks"], "tests": tests}
 
 
