@@ -78,13 +78,20 @@ def _nested(values: Any) -> str:
     return repr(values) if isinstance(values, complex) else plain(values)
 
 
+def apart(got: Any, want: Any) -> tuple[str, str]:
+    """Return two numbers as they are, with all their digits where fewer would look equal."""
+    came, due = plain(got), plain(want)
+    return (repr(got), repr(want)) if came == due and got != want else (came, due)
+
+
 def both(got: Tensor, want: Tensor, at: list[int]) -> str:
     """Return what came beside what was expected: all of it, or around the place ``at``."""
     if revealed() and want.numel() <= MOST_VALUES:
         return f"\n  got       {numbers(got)}\n  expected  {numbers(want)}"
     place = tuple(at)
     if not revealed() or not at:
-        return f"\n  there: got {plain(got[place].item())}, expected {plain(want[place].item())}"
+        came, due = apart(got[place].item(), want[place].item())
+        return f"\n  there: got {came}, expected {due}"
     *row, column = at
     first = max(0, column - NEAR)
     last = min(want.shape[-1], column + NEAR + 1)

@@ -230,13 +230,27 @@ def assert_law(
     what: str,
 ) -> None:
     """Fail if what was drawn is impossible, or beyond belief under two secret seeds."""
+    found: Counter[tuple[int, ...]] = Counter()
     for _ in range(2):
         found = Counter(sample(secret(draw)))
         check(not found.keys() - law.keys(), f"{what}: something came out that has probability 0")
         counts, chances = pooled(found, law)
         if chi_square_p(counts, chances) >= 1e-6:
             return
-    raise Mismatch(f"{what} does not have the probabilities that it should have")
+    say = f"{what} does not have the probabilities that it should have"
+    raise Mismatch(f"{say}: {furthest(found, law)}")
+
+
+def furthest(found: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> str:
+    """Say how often an outcome came, and how often it should have: the one furthest off."""
+    total = found.total()
+    off = {
+        each: (found[each] - total * chance) ** 2 / (total * chance + 1)
+        for each, chance in law.items()
+    }
+    worst = max(off, key=lambda each: off[each])
+    shown = str(worst[0]) if len(worst) == 1 else str(list(worst))
+    return f"{shown} came {found[worst]} times in {total}, expected about {total * law[worst]:.0f}"
 
 
 def pooled(

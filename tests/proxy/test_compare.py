@@ -25,7 +25,7 @@ from grader.proxy.compare import (
     tolerance,
 )
 from grader.proxy.conversation import Proxy, Watched
-from grader.proxy.shown import revealing
+from grader.proxy.shown import apart, revealing
 from grader.wire.codec import Record
 
 PROXY = Proxy(None, 1, "Box", [])  # type: ignore[arg-type]
@@ -558,3 +558,10 @@ def test_what_resembles_the_oracle() -> None:
     assert resembles(want.bfloat16() * 1.04, want)
     for other in (want * 1.06, want * torch.nan, want[:1], torch.zeros(2), None, [3.0, -4.0]):
         assert not resembles(other, want)
+
+
+def test_numbers_that_look_equal_are_shown_whole() -> None:
+    assert apart(1.0, 1.25) == ("1.0", "1.25")
+    assert apart(0.00862315, 0.008623152) == ("0.00862315", "0.008623152")
+    assert apart(float("nan"), 2.0) == ("nan", "2.0")
+    assert apart(7, 7) == ("7", "7")
