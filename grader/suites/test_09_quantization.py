@@ -1082,7 +1082,7 @@ def test_linear_layers_are_replaced(student, draw, name):
     new = quantized_model(student, model, student.handle(name))
 
     wrong = [part for part in INSIDE if kind_at(new, part) != name]
-    kinds = f"one is a {kind_at(new, wrong[0])}" if wrong else ""
+    kinds = f"one is of class {kind_at(new, wrong[0])}" if wrong else ""
     check(not wrong, f"{len(wrong)} of {len(INSIDE)} linear layers are no {name}: {kinds}")
     kind = kind_at(new, "lm_head")
     check(kind == "Linear", f"lm_head has become a {kind}, and should have stayed a Linear")
@@ -1137,7 +1137,7 @@ def test_skip_names_the_last_part(student, draw, skip):
     for part in (*INSIDE, "lm_head"):
         stays = part.rpartition(".")[2] in skip
         kind, wanted = kind_at(new, part), "Linear" if stays else "Int8Linear"
-        check(kind == wanted, f"with skip={skip} {part} is a {kind}, not a {wanted}")
+        check(kind == wanted, f"with skip={skip} {part} is of class {kind}, not {wanted}")
 
 
 @task("model", contract=37)

@@ -835,7 +835,7 @@ def assert_kinds(model: Proxy, which: str, **wanted: str) -> None:
     for key, kind in wanted.items():
         name = key.replace("__", ".")
         found = expect(model.get_submodule(name), Proxy, name).kind_
-        check(found == kind, f"{name} of {which} is a {found}, expected a {kind}")
+        check(found == kind, f"{name} of {which} is of class {found}, expected {kind}")
 
 
 @task("model", contract=37)
