@@ -78,26 +78,29 @@ def _nested(values: Any) -> str:
     return repr(values) if isinstance(values, complex) else plain(values)
 
 
-def apart(got: Any, want: Any) -> tuple[str, str]:
-    """Return two numbers as they are, with all their digits where fewer would look equal."""
-    came, due = plain(got), plain(want)
-    return (repr(got), repr(want)) if came == due and got != want else (came, due)
+def apart(got: Tensor, want: Tensor) -> tuple[str, str]:
+    """Return the values of two tensors, with all their digits where fewer would look equal."""
+    came, due = numbers(got), numbers(want)
+    whole, wanted = got.detach().cpu().tolist(), want.detach().cpu().tolist()
+    return (repr(whole), repr(wanted)) if came == due and whole != wanted else (came, due)
 
 
 def both(got: Tensor, want: Tensor, at: list[int]) -> str:
     """Return what came beside what was expected: all of it, or around the place ``at``."""
     if revealed() and want.numel() <= MOST_VALUES:
-        return f"\n  got       {numbers(got)}\n  expected  {numbers(want)}"
+        came, due = apart(got, want)
+        return f"\n  got       {came}\n  expected  {due}"
     place = tuple(at)
     if not revealed() or not at:
-        came, due = apart(got[place].item(), want[place].item())
+        came, due = apart(got[place], want[place])
         return f"\n  there: got {came}, expected {due}"
     *row, column = at
     first = max(0, column - NEAR)
     last = min(want.shape[-1], column + NEAR + 1)
     line = (*row, slice(first, last))
     shown = f"[{', '.join(map(str, [*row, f'{first}:{last}']))}]"
-    return f"\n  {shown}: got {numbers(got[line])}\n  {shown}: expected {numbers(want[line])}"
+    came, due = apart(got[line], want[line])
+    return f"\n  {shown}: got {came}\n  {shown}: expected {due}"
 
 
 def pair(got: Any, want: Any) -> str:

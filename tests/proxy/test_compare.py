@@ -560,8 +560,18 @@ def test_what_resembles_the_oracle() -> None:
         assert not resembles(other, want)
 
 
-def test_numbers_that_look_equal_are_shown_whole() -> None:
-    assert apart(1.0, 1.25) == ("1.0", "1.25")
-    assert apart(0.00862315, 0.008623152) == ("0.00862315", "0.008623152")
-    assert apart(float("nan"), 2.0) == ("nan", "2.0")
-    assert apart(7, 7) == ("7", "7")
+@pytest.mark.parametrize(
+    ("got", "want", "shown"),
+    [
+        (1.0, 1.25, ("1.0", "1.25")),
+        (0.00862315, 0.008623152, ("0.00862315", "0.008623152")),
+        (float("nan"), 2.0, ("nan", "2.0")),
+        (7, 7, ("7", "7")),
+        ([1.0, 0.1], [1.0, 0.1000000001], ("[1.0, 0.1]", "[1.0, 0.1000000001]")),
+    ],
+)
+def test_numbers_that_look_equal_are_shown_whole(
+    got: Any, want: Any, shown: tuple[str, str]
+) -> None:
+    wide = torch.int64 if isinstance(got, int) else torch.float64
+    assert apart(torch.tensor(got, dtype=wide), torch.tensor(want, dtype=wide)) == shown
