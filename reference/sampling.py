@@ -92,3 +92,13 @@ def chi_square_p(counts: Sequence[int], chances: Sequence[float]) -> float:
     statistic = math.fsum((n - mean) ** 2 / mean for n, mean in cells)
     half = torch.tensor([(len(cells) - 1) / 2, statistic / 2], dtype=torch.float64)
     return float(torch.special.gammaincc(half[0], half[1]))
+
+
+def furthest(counts: Sequence[int], chances: Sequence[float], floor: float = 1e-9) -> int:
+    """Return which count is furthest off by its part of Pearson's statistic.
+
+    ``floor`` is added to each expected count, so that one far below it weighs little.
+    """
+    means = [sum(counts) * chance for chance in chances]
+    off = [(n - mean) ** 2 / (mean + floor) for n, mean in zip(counts, means, strict=True)]
+    return off.index(max(off))

@@ -454,12 +454,10 @@ def assert_law(draw: Any, sample: Callable[[int], Samples], what: str = "the tok
 
 def furthest(counts: Sequence[int], chances: Sequence[float]) -> str:
     """Say of the outcome that is furthest off how often it came, and how often it should have."""
-    means = [sum(counts) * chance for chance in chances]
-    off = [(n - mean) ** 2 / (mean + 1e-9) for n, mean in zip(counts, means, strict=True)]
-    worst = off.index(max(off))
+    worst, total = oracle.furthest(counts, chances), sum(counts)
     return (
-        f"of {len(counts)} outcomes, number {worst} came {counts[worst]} times in {sum(counts)}, "
-        f"expected about {means[worst]:.0f}"
+        f"of {len(counts)} outcomes, number {worst} came {counts[worst]} times in {total}, "
+        f"expected about {total * chances[worst]:.0f}"
     )
 
 

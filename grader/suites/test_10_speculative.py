@@ -27,7 +27,7 @@ from grader.suite import (
     task,
 )
 from reference import speculative as oracle
-from reference.sampling import chi_square_p
+from reference.sampling import chi_square_p, furthest
 from reference.scripted import Misuse
 
 VOCAB = 47
@@ -238,18 +238,14 @@ def assert_law(
         if chi_square_p(counts, chances) >= 1e-6:
             return
     say = f"{what} does not have the probabilities that it should have"
-    raise Mismatch(f"{say}: {furthest(found, law)}")
+    raise Mismatch(f"{say}: {furthest_off(found, law)}")
 
 
-def furthest(found: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> str:
-    """Say how often an outcome came, and how often it should have: the one furthest off."""
+def furthest_off(found: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> str:
+    """Say of the outcome that is furthest off how often it came, and how often it should have."""
+    worst = [*law][furthest([found[each] for each in law], [*law.values()], floor=1.0)]
+    shown = worst[0] if len(worst) == 1 else list(worst)
     total = found.total()
-    off = {
-        each: (found[each] - total * chance) ** 2 / (total * chance + 1)
-        for each, chance in law.items()
-    }
-    worst = max(off, key=lambda each: off[each])
-    shown = str(worst[0]) if len(worst) == 1 else str(list(worst))
     return f"{shown} came {found[worst]} times in {total}, expected about {total * law[worst]:.0f}"
 
 

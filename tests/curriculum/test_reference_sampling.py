@@ -152,3 +152,9 @@ def test_p_is_uniform_under_the_law_and_tiny_beside_it():
     ideal = (torch.arange(400) + 0.5) / 400
     assert float((found.sort().values - ideal).abs().max()) < 0.1
     assert all(oracle.chi_square_p(row.tolist(), [0.25] * 4) < 1e-6 for row in counts)
+
+
+def test_furthest_is_what_adds_most_to_the_statistic() -> None:
+    assert oracle.furthest([50, 30, 20], [0.5, 0.4, 0.1]) == 2
+    assert oracle.furthest([99, 1], [1.0, 0.0]) == 1
+    assert oracle.furthest([540, 459, 1], [0.5, 0.499999, 1e-6], floor=1.0) == 1
