@@ -175,6 +175,20 @@ def rms_norms(x: Tensor, weight: Tensor, eps: float) -> list[Tensor]:
 # --- attention -------------------------------------------------------------------------------
 
 
+def attention_of_rounded_scores(
+    q: Tensor,  # [B, H, T, D]
+    k: Tensor,  # [B, G, S, D]
+    v: Tensor,  # [B, G, S, D]
+) -> Tensor:  # [B, H, T, D]
+    """Attend causally, with scores that are rounded to the dtype of q before their softmax."""
+    repeats = q.shape[1] // k.shape[1]
+    keys, values = (x.repeat_interleave(repeats, 1) for x in (k, v))
+    scores = q @ keys.mT * q.shape[-1] ** -0.5
+    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(k.shape[2] - q.shape[2] + 1)
+    wide = scores.to(torch.promote_types(q.dtype, torch.float32))
+    return torch.softmax(wide.masked_fill(hidden, -math.inf), dim=-1).to(q.dtype) @ values
+
+
 def attentions(
     q: Tensor,  # [B, H, T, D] float32
     k: Tensor,  # [B, G, S, D]

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 Norm = Callable[[Tensor, Tensor, float], Tensor]
+Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Config(Protocol):
@@ -81,7 +82,11 @@ def swiglu(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
 
 
 def logits(
-    config: Config, weights: Mapping[str, Tensor], tokens: Tensor, norm: Norm = rms_norm
+    config: Config,
+    weights: Mapping[str, Tensor],
+    tokens: Tensor,
+    norm: Norm = rms_norm,
+    attend: Attention = attention,
 ) -> Tensor:
     """Return the logits [B,T,V] of tokens [B,T]; ``weights`` under their Hugging Face names."""
     x = weights["model.embed_tokens.weight"][tokens]
@@ -97,7 +102,7 @@ def logits(
         v = _heads(y @ w["self_attn.v_proj"].T, config.num_kv_heads)
         q = apply_rope(q, positions, config.rope_theta)
         k = apply_rope(k, positions, config.rope_theta)
-        mixed = attention(q, k, v).transpose(1, 2).flatten(2)  # [B, T, H * D]
+        mixed = attend(q, k, v).transpose(1, 2).flatten(2)  # [B, T, H * D]
         x = x + mixed @ w["self_attn.o_proj"].T
         y = norm(x, w["post_attention_layernorm"], config.rms_norm_eps)
         x = x + swiglu(y, w["mlp.gate_proj"], w["mlp.up_proj"], w["mlp.down_proj"])

@@ -4,6 +4,7 @@ Greedy tokens are judged one by one by the oracle's logits after the same histor
 rounding may break either way costs nothing.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -409,7 +410,9 @@ def assert_logits(got: Any, model: Model, tokens: Tensor, dtype: torch.dtype = F
     want = oracle.logits(*model.exact, tokens)
     rounded = model.in_dtype(dtype).rounded
     norms = oracle.rms_norm, honest.norm_rounded_twice
-    trusted = [oracle.logits(*rounded, tokens, norm) for norm in norms]
+    attends = oracle.attention, honest.attention_of_rounded_scores
+    ways = itertools.product(norms, attends)
+    trusted = [oracle.logits(*rounded, tokens, *way) for way in ways]
     assert_close(got, want, "matmul", dtype=dtype, trusted=trusted, what="the logits")
 
 

@@ -259,18 +259,24 @@ def dense(
 
 
 def loosened(got: Any, want: Tensor, like: Tensor, inner: int, what: str, case: str) -> None:
-    """Compare; in bfloat16 each term of a sum over ranks is rounded, as the sum is."""
+    """Compare; in bfloat16 each term of a sum over ranks is rounded, as the sum is.
+
+    A rank may add up in any order, number by number too: that doubles the limit of a sum in lanes.
+    """
     trusted = want.to(like.dtype) if like.dtype == BFLOAT16 else ()
-    assert_close(got, want, case, like=like, inner=inner, trusted=trusted, what=what)
+    assert_close(got, want, case, like=like, inner=4 * inner, trusted=trusted, what=what)
 
 
 def assert_out(step: Step, want: Tensor, like: Tensor, inner: int) -> None:
     loosened(step.out, want, like, inner, f"the output on rank {step.rank}", "matmul")
 
 
-def assert_gradient(step: Step, got: Any, name: str, want: Tensor, like: Tensor) -> None:
+def assert_gradient(
+    step: Step, got: Any, name: str, want: Tensor, like: Tensor, terms: int = 1
+) -> None:
+    """Compare; ``terms`` is the length of the sum behind each element where that is long."""
     what = f"the gradient of {name} on rank {step.rank}"
-    loosened(got, want, like, max(like.shape[0], 64), what, "backward")
+    loosened(got, want, like, terms, what, "backward")
 
 
 BUILDERS = {"column": "ColumnParallelLinear", "row": "RowParallelLinear"}
@@ -355,7 +361,7 @@ def assert_column(steps: list[Step], case: Dense, gather: bool = False, needs: b
         own = oracle.part(outer, step.rank, len(steps))
         assert_out(step, case.y if gather else case.y[..., own], case.x, inner)
         if needs:
-            assert_gradient(step, step.dx, "x", dx, case.x)
+            assert_gradient(step, step.dx, "x", dx, case.x, outer)
         assert_gradient(step, step.grads["weight"], "weight", dweight[own], case.weight)
         if case.bias is not None:
             assert_gradient(step, step.grads["bias"], "bias", dbias[own], case.bias)
@@ -636,13 +642,13 @@ def row_train(group: Group, module: GroupProxy, case: Dense, needs: bool = True)
 
 def assert_row(steps: list[Step], case: Dense, needs: bool = True) -> None:
     """Compare with the dense layer: the whole output on every rank, and the rank's gradients."""
-    inner = case.weight.shape[1]
+    outer, inner = case.weight.shape
     dx, dweight, dbias = case.gradients
     for step in steps:
         own = oracle.part(inner, step.rank, len(steps))
         assert_out(step, case.y, case.x, inner)
         if needs:
-            assert_gradient(step, step.dx, "x", dx[..., own], case.x)
+            assert_gradient(step, step.dx, "x", dx[..., own], case.x, outer)
         assert_gradient(step, step.grads["weight"], "weight", dweight[:, own], case.weight)
         if "bias" in step.grads:
             assert_gradient(step, step.grads["bias"], "bias", dbias, case.bias)
@@ -926,10 +932,11 @@ def assert_qkv_out(out: Any, case: Heads, rank: int) -> None:
 
 def assert_qkv(steps: list[Step], case: Heads, needs: bool = True) -> None:
     dx, dweights = case.gradients()
+    terms = sum(weight.shape[0] for weight in case.weights)
     for step in steps:
         assert_qkv_out(step.out, case, step.rank)
         if needs:
-            assert_gradient(step, step.dx, "x", dx, case.x)
+            assert_gradient(step, step.dx, "x", dx, case.x, terms)
         for name, dweight, rows in zip(QKV_NAMES, dweights, case.rows(step.rank), strict=True):
             assert_gradient(step, step.grads[name], name, dweight[rows], case.weights[0])
 

@@ -139,6 +139,18 @@ def test_half_precision_on_the_way_exceeds_the_limit(
     assert min(attention_shares(kind, attention)) > FAR
 
 
+def test_rounding_the_scores_is_attention_still() -> None:
+    """In float64 nothing is rounded; in half only as much as half allows."""
+    q, k, v = random_scores(1.0)(torch.Generator().manual_seed(5))
+
+    want, _ = exact.attend(q, k, v, causal=True)
+    exactly = honest.attention_of_rounded_scores(q.double(), k.double(), v.double())
+    rounded = honest.attention_of_rounded_scores(q.bfloat16(), k.bfloat16(), v.bfloat16())
+
+    assert torch.allclose(exactly, want)
+    assert 1e-4 < float((rounded.double() - want).norm() / want.norm()) < 0.05
+
+
 def test_lse_has_honest_ways_too() -> None:
     q, k, v = random_scores(12.0)(torch.Generator().manual_seed(1))
 
