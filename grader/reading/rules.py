@@ -152,19 +152,14 @@ def _reached(below: Mapping[str, set[str]], units: Iterable[str]) -> set[str]:
 
 
 def find_foundations(lab: Lab, facts: Facts) -> dict[str, list[str]]:
-    """Map each task to the others whose functions its code reaches, in the order of the lab."""
-    costs = _costs(lab, facts)
+    """Map each public function to the tasks of others that its code reaches, in the lab's order."""
+    edges = _below_each(facts)
     own = {task.id: {name.partition(".")[0] for name in task.functions} for task in lab.tasks}
-    below = {
-        task.id: [
-            other.id
-            for other in lab.tasks
-            if not own[task.id] & own[other.id]
-            if any(task.id in costs.get(name, ()) for name in own[other.id])
-        ]
-        for task in lab.tasks
-    }
-    return {task: others for task, others in below.items() if others}
+    below: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for names in own.values() for name in sorted(names)):
+        reached = _reached(edges, [name])
+        below[name] = [t for t, names in own.items() if name not in names and names & reached]
+    return {name: tasks for name, tasks in below.items() if tasks}
 
 
 Found = tuple[Reference, str, str]  # the use, the name to show, the reason

@@ -1,15 +1,15 @@
-"""Where a failure may come from: a task whose functions the code of another one calls."""
+"""Where a failure may come from: a task whose functions the code of another's calls."""
 
 from grader.labs.results import Report, State
 from grader.report.contracts import numbers_text, of_state
 from grader.report.measured import listed, table_of, text_of
 from grader.report.summary import TaskSummary, summarize
 
-BUILDS_ON = "builds_on"  # of a report's extras: task -> tasks that its code reaches
+BUILDS_ON = "builds_on"  # of a report's extras: public function -> tasks that its code reaches
 
 
 def origin_line(report: Report, part: TaskSummary) -> str:
-    """Name the tasks that a failed one builds on and that have failed too; "" if there is none."""
+    """Name the tasks that a failure builds on and that have failed too; "" if there is none."""
     told = [_told(report, other) for other in origins(report, part)]
     if not told:
         return ""
@@ -18,8 +18,9 @@ def origin_line(report: Report, part: TaskSummary) -> str:
 
 
 def origins(report: Report, part: TaskSummary) -> list[TaskSummary]:
-    """Return the tasks that lost points by what was written and that this one builds on."""
-    below = table_of(report.extras.get(BUILDS_ON)).get(part.task.id)
+    """Return the tasks that lost points by what was written and that the failure builds on."""
+    function = part.first.function if part.first else ""
+    below = table_of(report.extras.get(BUILDS_ON)).get(function)
     names = {text_of(name) for name in listed(below)}
     return [other for other in summarize(report) if other.task.id in names and other.begun]
 

@@ -169,11 +169,11 @@ def test_width_of_any_kind(student, draw, width):
 @pytest.mark.parametrize("width", [20_000, 100_003])
 def test_row_longer_than_a_block(student, draw, width):
     """One row that does not fit into a block: all of it counts, and all of y is written."""
-    x, weight, bias = (draw.normal(n, width, dtype=torch.bfloat16) for n in (1, 1, 1))
+    x, weight, bias = draw.normal(1, width), draw.normal(width), draw.normal(width)
 
-    got = student.layer_norm_forward(x + 1, weight[0], bias[0], 1e-5)
+    got = student.layer_norm_forward(x + 1, weight, bias, 1e-5)
 
-    compare_forward(got, x + 1, weight[0], bias[0], 1e-5)
+    compare_forward(got, x + 1, weight, bias, 1e-5)
 
 
 @task("forward", contract=6)
@@ -257,6 +257,16 @@ def test_sums_that_float16_cannot_hold(student):
     third = 1 / math.sqrt(3)
     want = torch.tensor([[third, 2 * third, 1 + third, 1 - 6 * third], [1.0, -2.0, 2.0, -1.0]])
     assert_close(y, want, "elementwise", dtype=torch.float16, what="y")
+
+
+@task("forward", contract=8)
+def test_sums_of_a_long_row_stay_in_float32(student, draw):
+    """What is carried from block to block of a bfloat16 row is as exact as of a float32 one."""
+    x, weight, bias = (draw.normal(n, 20_000, dtype=torch.bfloat16) for n in (1, 1, 1))
+
+    got = student.layer_norm_forward(x + 1, weight[0], bias[0], 1e-5)
+
+    compare_forward(got, x + 1, weight[0], bias[0], 1e-5)
 
 
 @task("forward", contract=8)
@@ -409,9 +419,9 @@ def test_gradients_for_a_width_of_any_kind(student, draw, width):
 @task("backward", contract=17)
 def test_gradients_of_a_row_longer_than_a_block(student, draw):
     """One row of 100,003 columns: all of it counts, and all of dx is written."""
-    dy, x, weight = (draw.normal(1, 100_003, dtype=torch.bfloat16) for _ in range(3))
+    dy, x, weight = draw.normal(1, 100_003), draw.normal(1, 100_003), draw.normal(100_003)
 
-    compare_backward(call_backward(student, dy, x, weight[0]), dy, x, weight[0])
+    compare_backward(call_backward(student, dy, x, weight), dy, x, weight)
 
 
 @task("backward", contract=18)
@@ -450,6 +460,14 @@ def test_dy_times_weight_is_not_rounded(student, dtype, middle):
 
     want = torch.tensor([[-1 / 9, 5 / 27, -5 / 27, 1 / 9]])
     assert_close(dx, want, "backward", dtype=dtype, what="dx")
+
+
+@task("backward", contract=19)
+def test_sums_of_a_long_row_gradient_stay_in_float32(student, draw):
+    """What is carried from block to block of a bfloat16 row is as exact as of a float32 one."""
+    dy, x, weight = (draw.normal(1, 20_000, dtype=torch.bfloat16) for _ in range(3))
+
+    compare_backward(call_backward(student, dy, x, weight[0]), dy, x, weight[0])
 
 
 @task("backward", contract=19)

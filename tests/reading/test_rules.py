@@ -219,13 +219,14 @@ def test_tasks_whose_functions_another_calls_are_its_foundations() -> None:
 def rms_norm(x): return x
 def helper(x): return rms_norm(x)
 def attention(q): return helper(q)
+def apply_rope(x): return x
 class Llama:
     def forward(self, x): return attention(x)
 """
 
     assert check(HEAD + code, read_here).builds_on == {
         "attention": ["norm"],
-        "model": ["norm", "attention"],
+        "Llama": ["norm", "attention"],
     }
 
 

@@ -173,7 +173,7 @@ def test_failure_names_the_broken_task_that_it_builds_on() -> None:
     item = replace(
         report(failed(4, "second"), above),
         tasks=tasks[::-1],  # whatever the order, what others build on comes first
-        extras={"builds_on": {"model": ["norm"], "engine": "anything"}},
+        extras={"builds_on": {"Llama": ["norm"], "second": "anything"}},
     )
     line = "it builds on norm (contract 4), which is broken too: mend that first"
 
@@ -185,13 +185,13 @@ def test_failure_names_the_broken_task_that_it_builds_on() -> None:
 
 
 def test_task_that_holds_is_no_origin() -> None:
-    above = TestResult("test_all", "model", "public", Verdict.FAILED, "off")
+    above = TestResult("test_all", "model", "public", Verdict.FAILED, "off", function="Llama")
     passed = TestResult("test_1", "norm", "public", Verdict.PASSED, contract=1)
     whole = TaskResult("norm", "Norm", 100.0, 100.0, True)
     item = replace(
         report(passed, above),
         tasks=(whole, TaskResult("model", "Model", 50.0, 0.0, True)),
-        extras={"builds_on": {"model": ["norm"]}},
+        extras={"builds_on": {"Llama": ["norm"]}},
     )
 
     assert "builds on" not in shown(item)
