@@ -140,7 +140,8 @@ def student_file(text: str) -> tuple[int, Path]:
     number = text.partition("_")[0].lstrip("0")
     if not number.isdigit() or int(number) not in ENGINES:
         known = ", ".join(map(str, ENGINES))
-        raise ValueError(f"lab {text} runs no model of its own: labs {known} do; try make chat")
+        other = "make speculate" if number == "10" else "make chat"
+        raise ValueError(f"lab {text} runs no model of its own: labs {known} do; try {other}")
     folder = next(LABS.glob(f"{int(number):02}_*"), None)
     if folder is None:
         raise ValueError(f"lab {number} is not here yet")

@@ -265,6 +265,8 @@ def _after_success(report: Report, guide: Guide | None) -> str:
     done = "all that was graded here passed"
     if left:
         done = f"{done}; read in the handout what the hidden tests alone try: {left}"
+    if report.provenance.get("suite") == "public" and not (guide and guide.source):
+        done = f"{done}; hand it in: make submit LAB={report.lab}"
     if guide and guide.next_lab is not None:
         return f"{done}; go on with make grade LAB={guide.next_lab}"
     return done

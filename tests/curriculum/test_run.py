@@ -77,5 +77,13 @@ def test_lab_without_a_model_is_refused(text: str, capsys: pytest.CaptureFixture
     assert "labs 1, 2, 5 do" in capsys.readouterr().err
 
 
+def test_what_runs_a_lab_without_a_model_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["10"]) == main(["6"]) == 2
+
+    first, second = capsys.readouterr().err.splitlines()
+    assert "make speculate" in first
+    assert "make chat" in second
+
+
 def test_lab_is_named_as_everywhere() -> None:
     assert student_file("1") == student_file("01") == student_file("01_llama")

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -101,6 +102,15 @@ def test_success_points_to_the_next_lab() -> None:
     assert "100 of 100 points" in plain(done)
     assert "go on with make grade LAB=2" in plain(done)
     assert "LAB=2" not in plain(done, guide=None)
+
+
+def test_success_in_public_is_handed_in() -> None:
+    tests = [result(task, Verdict.PASSED) for task in ("norm", "rope", "speed")]
+    done = report_of(*tests, score={"norm": 10.0, "rope": 20.0, "speed": 70.0})
+    public = replace(done, provenance={**done.provenance, "suite": "public"})
+
+    assert "hand it in: make submit LAB=1; go on with make grade LAB=2" in plain(public)
+    assert "make submit" not in plain(done)
 
 
 def test_no_color_leaves_no_escape_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
