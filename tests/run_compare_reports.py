@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("new")
     parser.add_argument("--wrong", type=int, default=100, help="how many wrong answers")
     parser.add_argument("--skip", type=int, default=0, help="how many answers to leave out first")
+    parser.add_argument("--count", type=int, help="how many answers to compare")
     parser.add_argument("--jobs", type=int, default=1, help="how many answers at a time")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="inferlab-compare-") as name:
@@ -41,7 +42,8 @@ def main() -> int:
             check_out(rev, folder / str(i)) for i, rev in enumerate((options.old, options.new))
         ]
         files = [*answers(options.old, options.wrong)]
-        differ = compare_all(trees, files[options.skip :], options.jobs)
+        files = files[options.skip :][: options.count]
+        differ = compare_all(trees, files, options.jobs)
     return 1 if differ else 0
 
 
