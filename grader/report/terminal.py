@@ -14,13 +14,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, State, TestResult
-from grader.report.contracts import contract_lines, hidden_only, numbers_text, of_state
+from grader.report.advice import (
+    grade_command,
+    handout_of,
+    hint_command,
+    names_of,
+    next_step,
+    stub_of,
+)
+from grader.report.contracts import contract_lines, of_state
 from grader.report.measured import speed_cases
 from grader.report.next_step import Guide
 from grader.report.notices import Level, Notice, notices
-from grader.report.origins import origin_line, origins
+from grader.report.origins import origin_line
 from grader.report.plots import plots_of
 from grader.report.speed import (
     SHORT_HEAD,
@@ -32,10 +39,7 @@ from grader.report.speed import (
 from grader.report.summary import (
     SHOWN_AS,
     TaskSummary,
-    ahead,
-    functions_at_fault,
     is_stub,
-    is_unwritten,
     score_line,
     summarize,
 )
@@ -190,7 +194,7 @@ def _failure(report: Report, part: TaskSummary) -> Padding:
     if origin:
         shown.append(f"\n  {visible_line(origin)}", style="not bold")
     body = Padding(Text(visible(test.message.strip() or "no message", MESSAGE)), (0, 0, 0, 2))
-    hint = Text(f"  hint: {_hint_command(report, part)}", style="dim")
+    hint = Text(f"  hint: {hint_command(report, part)}", style="dim")
     return _block(Group(shown, body, *_printed(test), hint))
 
 
@@ -205,48 +209,19 @@ def _welcome(report: Report, part: TaskSummary, guide: Guide | None) -> Padding:
     """The report of an untouched stub: not a list of failures but the first step."""
     shown = Text()
     shown.append("Nothing written yet, and that is where everyone starts.\n\n", style="bold")
-    shown.append(f"  1. read   {_handout(guide)}\n")
-    shown.append(f"  2. open   {_stub(guide)}\n")
-    shown.append(f"  3. write  {_names(part, guide)} for {number(part.task.points)} points\n")
+    shown.append(f"  1. read   {handout_of(guide)}\n")
+    shown.append(f"  2. open   {stub_of(guide)}\n")
+    shown.append(f"  3. write  {names_of(part, guide)} for {number(part.task.points)} points\n")
     shown.append(f"  4. run    make grade LAB={report.lab}\n\n")
-    shown.append(f"Stuck? {_hint_command(report, part)}", style="dim")
+    shown.append(f"Stuck? {hint_command(report, part)}", style="dim")
     return _block(shown)
 
 
 def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) -> RenderableType:
     shown = Text()
     shown.append("next: ", style="bold")
-    if report.partial:
-        shown.append(f"{_grade(report, guide)}, since this one was cut off")
-    elif not lost:
-        shown.append(_after_success(report, guide))
-    else:
-        ready = [part for part in lost if not part.waiting]
-        goal = next((part for part in ready if not origins(report, part)), (ready or lost)[0])
-        shown.append(f"{_verb(goal)} {_names(goal, guide)} ")
-        shown.append(f"in {_place(goal, guide)}, then {_grade(report, guide)}")
-        lines = [*_by_function(report, goal, guide), *ahead(lost)]
-        shown.append("".join(f"\n{line}" for line in lines))
+    shown.append(next_step(report, lost, guide))
     return Group(_block(shown), *_again(report, guide))
-
-
-def _verb(goal: TaskSummary) -> str:
-    unwritten = goal.first is not None and is_unwritten(goal.first)
-    return "write" if goal.untouched or unwritten else "fix"
-
-
-def _at_fault(part: TaskSummary, guide: Guide | None) -> dict[str, int]:
-    return functions_at_fault(part, guide.functions.get(part.task.id, ()) if guide else ())
-
-
-def _by_function(report: Report, goal: TaskSummary, guide: Guide | None) -> list[str]:
-    """Say how many tests of each function fail, and how to try this task alone."""
-    counts = [] if goal.untouched else [*_at_fault(goal, guide).items()]
-    if not counts:
-        return []
-    told = ", ".join(f"{visible_line(name)} {count}" for name, count in counts)
-    alone = f"{_grade(report, guide)} TASK={visible_line(goal.task.id)}"
-    return [f"tests that fail: {told}; this task alone: {alone}"]
 
 
 def _again(report: Report, guide: Guide | None) -> list[RenderableType]:
@@ -254,50 +229,5 @@ def _again(report: Report, guide: Guide | None) -> list[RenderableType]:
     seed = report.provenance.get("seed")
     if not isinstance(seed, int):
         return []
-    text = f"seed {seed}; the same inputs again: {_grade(report, guide)} SEED={seed}"
+    text = f"seed {seed}; the same inputs again: {grade_command(report, guide)} SEED={seed}"
     return [_block(Text(text, style="dim"))]
-
-
-def _after_success(report: Report, guide: Guide | None) -> str:
-    if report.exit_code == 3:
-        return f"make doctor, then {_grade(report, guide)}"
-    left = numbers_text(hidden_only(report))
-    done = "all that was graded here passed"
-    if left:
-        done = f"{done}; read in the handout what the hidden tests alone try: {left}"
-    if report.provenance.get("suite") == "public" and not (guide and guide.source):
-        done = f"{done}; hand it in: make submit LAB={report.lab}"
-    if guide and guide.next_lab is not None:
-        return f"{done}; go on with make grade LAB={guide.next_lab}"
-    return done
-
-
-def _grade(report: Report, guide: Guide | None) -> str:
-    """Return the command that grades the same submission again."""
-    source = f" FROM={visible_line(guide.source)}" if guide and guide.source else ""
-    return f"make grade LAB={report.lab}{source}"
-
-
-def _names(part: TaskSummary, guide: Guide | None) -> str:
-    known = list(guide.functions.get(part.task.id, ())) if guide else []
-    names = [] if part.untouched else list(_at_fault(part, guide))
-    names = names or known
-    return f"{', '.join(names[:3])} (task {part.task.id})" if names else f"task {part.task.id}"
-
-
-def _hint_command(report: Report, part: TaskSummary) -> str:
-    return f"make hint LAB={report.lab} TASK={visible_line(part.task.id)}"
-
-
-def _stub(guide: Guide | None) -> str:
-    return guide.stub if guide else "the lab's file"
-
-
-def _place(part: TaskSummary, guide: Guide | None) -> str:
-    if part.task.id != PSEUDOCODE:
-        return _stub(guide)
-    return guide.pseudocode if guide else "PSEUDOCODE.md"
-
-
-def _handout(guide: Guide | None) -> str:
-    return guide.handout if guide else "the lab's README.md"
