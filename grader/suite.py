@@ -13,11 +13,10 @@ from grader.proxy.compare import (
     assert_unmodified,
     check,
     check_within,
-    describe,
-    expect,
 )
 from grader.proxy.conversation import Proxy
 from grader.proxy.group import Group, GroupProxy, PerRank
+from grader.proxy.kinds import describe, expect
 from grader.proxy.student import Folder
 from grader.timing.race import Race
 from grader.timing.silence import assert_from_kernels

@@ -9,7 +9,7 @@ import fnmatch
 import functools
 import os
 import tempfile
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -104,25 +104,40 @@ def check_labs(
                 suite="public" if public else "all",
             )
             date = sample_date or ("" if only or public else f"{datetime.now(UTC):%Y-%m-%d}")
-            sampled = [
-                place
-                for place in (draw(trials, date) if date else ())
-                if judging.quick(trials[place].lab) is not None
-            ]
+            drawn = draw(trials, date) if date else ()
+            sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (whole or brief or public)
             graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
     if public:
-        catches = catches_of(graded)
-        broken = [finding for item in graded for finding in judge_public(item)]
-        shares = [enough(catches, lab.name) for lab in labs]
-        return CheckReport((*broken, *shares), catches=tuple(catches))
-    findings: list[Finding] = []
-    for lab in labs:
-        findings += [] if only else [*check_files(lab), *check_contracts(lab)]
-        for place, item in enumerate(graded):
-            findings += judge(item) if item.lab is lab else ()
-            if item.lab is lab and place in again:
-                findings.append(compare(item, again[place]))
+        return _report_in_public(labs, graded)
+    findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=not only)]
+    return _report(findings, graded, margins=margins)
+
+
+def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:
+    """Tell which wrong answers the public tests alone have caught."""
+    catches = catches_of(graded)
+    broken = [finding for item in graded for finding in judge_public(item)]
+    shares = [enough(catches, lab.name) for lab in labs]
+    return CheckReport((*broken, *shares), catches=tuple(catches))
+
+
+def _of_lab(
+    lab: Lab, graded: Sequence[Graded], again: Mapping[int, Graded], *, files: bool
+) -> Iterator[Finding]:
+    """Judge a lab's gradings; ``again`` holds those of the sample, by their places."""
+    if files:
+        yield from check_files(lab)
+        yield from check_contracts(lab)
+    for place, item in enumerate(graded):
+        if item.lab is lab:
+            yield from judge(item)
+            if place in again:
+                yield compare(item, again[place])
+
+
+def _report(findings: list[Finding], graded: Sequence[Graded], *, margins: bool) -> CheckReport:
+    """Add what only all gradings together tell: the least losses, and margins."""
     losses = losses_of(graded)
     found = margins_of(graded) if margins else []
     findings += [*too_small(losses), *narrow(graded, found)] if margins else too_small(losses)

@@ -4,19 +4,19 @@ Of a hidden test that is the one value that is most wrong, of a public one all t
 """
 
 import math
-import types
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.labs.results import Measured
-from grader.proxy.conversation import Proxy, Watched
+from grader.proxy.conversation import Watched
+from grader.proxy.kinds import describe, expect, mismatch
 from grader.proxy.shown import both, pair, plain, short
 from grader.wire.codec import Record
 from grader.wire.storage import content
@@ -89,66 +89,6 @@ def check_within(error: float, limit: float, message: str, what: str = "the resu
     """Fail the test with the message if a number is more than its limit, or NaN."""
     _note(Measured(what, "number", error, limit))
     check(error <= limit, message)
-
-
-def expect(value: Any, kind: Any, what: str = "the result") -> Any:
-    """Return ``value`` if it is a ``kind``, else fail; types are exact, so True is no int."""
-    problem = _mismatch(value, kind, what)
-    if problem:
-        raise Mismatch(problem)
-    return value
-
-
-def _mismatch(value: Any, kind: Any, what: str) -> str:
-    origin, args = get_origin(kind), get_args(kind)
-    if isinstance(kind, types.UnionType):
-        fits = any(not _mismatch(value, option, what) for option in args)
-        return "" if fits else f"{what} should be {_name(kind)}, not {describe(value)}"
-    wanted = origin or kind
-    right = isinstance(value, wanted) if wanted in (Tensor, Proxy) else type(value) is wanted
-    if not right:
-        return f"{what} should be {_name(kind)}, not {describe(value)}"
-    if origin is list:
-        return _first_mismatch(value, [args[0]] * len(value), what)
-    if origin is tuple:
-        if args[-1] is Ellipsis:
-            return _first_mismatch(value, [args[0]] * len(value), what)
-        if len(value) != len(args):
-            return f"{what} should hold {len(args)} values, not {len(value)}"
-        return _first_mismatch(value, list(args), what)
-    return ""
-
-
-def _first_mismatch(values: Any, kinds: list[Any], what: str) -> str:
-    problems = (
-        _mismatch(value, kind, f"item {index} of {what}")
-        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
-    )
-    return next((problem for problem in problems if problem), "")
-
-
-def _name(kind: Any) -> str:
-    names = {Tensor: "a tensor", Proxy: "an object", int: "an int", type(None): "None"}
-    if kind in names:
-        return names[kind]
-    if isinstance(kind, types.UnionType):
-        return " or ".join(_name(option) for option in get_args(kind))
-    if get_origin(kind):
-        return str(kind).replace("torch.Tensor", "Tensor")
-    return f"a {kind.__name__}"
-
-
-def describe(value: Any) -> str:
-    """Return a value's kind in words, without its content."""
-    if value is None:
-        return "None"
-    if isinstance(value, Tensor):
-        return f"a {short(value.dtype)} tensor of shape {list(value.shape)}"
-    if isinstance(value, Proxy):
-        return f"a {value.kind_}"
-    if isinstance(value, Record):
-        return f"a {value.name}"
-    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
 
 
 def assert_close(
@@ -301,7 +241,7 @@ def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
 
 
 def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
-    problem = _mismatch(got, Tensor, what)
+    problem = mismatch(got, Tensor, what)
     if problem:
         return problem
     if got.shape != want.shape:

@@ -13,11 +13,11 @@ from typing import Any
 from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.calls import Calls
-from grader.proxy.compare import expect
 from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
+from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
 from grader.sandbox.pace import PACE
 from grader.sandbox.pool import WarmPool

@@ -18,13 +18,12 @@ from grader.proxy.compare import (
     assert_unmodified,
     check,
     check_within,
-    describe,
-    expect,
     measuring,
     resembles,
     tolerance,
 )
 from grader.proxy.conversation import Proxy, Watched
+from grader.proxy.kinds import describe, expect
 from grader.proxy.shown import apart, revealing
 from grader.wire.codec import Record
 

@@ -1,0 +1,72 @@
+"""What kind of value a submission returned, and whether it is the kind that a test expects."""
+
+import types
+from typing import Any, get_args, get_origin
+
+from torch import Tensor
+
+from grader.errors import Mismatch
+from grader.proxy.conversation import Proxy
+from grader.proxy.shown import short
+from grader.wire.codec import Record
+
+
+def expect(value: Any, kind: Any, what: str = "the result") -> Any:
+    """Return ``value`` if it is a ``kind``, else fail; types are exact, so True is no int."""
+    problem = mismatch(value, kind, what)
+    if problem:
+        raise Mismatch(problem)
+    return value
+
+
+def mismatch(value: Any, kind: Any, what: str) -> str:
+    """Say how a value is not of a kind, or return an empty string."""
+    origin, args = get_origin(kind), get_args(kind)
+    if isinstance(kind, types.UnionType):
+        fits = any(not mismatch(value, option, what) for option in args)
+        return "" if fits else f"{what} should be {_name(kind)}, not {describe(value)}"
+    wanted = origin or kind
+    right = isinstance(value, wanted) if wanted in (Tensor, Proxy) else type(value) is wanted
+    if not right:
+        return f"{what} should be {_name(kind)}, not {describe(value)}"
+    if origin is list:
+        return _first_mismatch(value, [args[0]] * len(value), what)
+    if origin is tuple:
+        if args[-1] is Ellipsis:
+            return _first_mismatch(value, [args[0]] * len(value), what)
+        if len(value) != len(args):
+            return f"{what} should hold {len(args)} values, not {len(value)}"
+        return _first_mismatch(value, list(args), what)
+    return ""
+
+
+def _first_mismatch(values: Any, kinds: list[Any], what: str) -> str:
+    problems = (
+        mismatch(value, kind, f"item {index} of {what}")
+        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
+    )
+    return next((problem for problem in problems if problem), "")
+
+
+def _name(kind: Any) -> str:
+    names = {Tensor: "a tensor", Proxy: "an object", int: "an int", type(None): "None"}
+    if kind in names:
+        return names[kind]
+    if isinstance(kind, types.UnionType):
+        return " or ".join(_name(option) for option in get_args(kind))
+    if get_origin(kind):
+        return str(kind).replace("torch.Tensor", "Tensor")
+    return f"a {kind.__name__}"
+
+
+def describe(value: Any) -> str:
+    """Return a value's kind in words, without its content."""
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        return f"a {short(value.dtype)} tensor of shape {list(value.shape)}"
+    if isinstance(value, Proxy):
+        return f"a {value.kind_}"
+    if isinstance(value, Record):
+        return f"a {value.name}"
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
