@@ -48,6 +48,9 @@ START_SECONDS = 120.0
 # labs send a sixth of it at most. Pages are taken only when touched.
 ARENA = 256 << 20
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
+# Of what the kernel counts by user, and by the user of a namespace for all below it: no message
+# queues, and so few signals that all workers of a grading together have enough.
+SHARES = {"SIGPENDING": 1024, "MSGQUEUE": 0}
 FOLDERS = "folders"  # of the stage: one for each worker
 # Imports leave no garbage, and to look for it takes a sixth of their time: main() enables it again.
 BOOT = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); from grader."
@@ -209,7 +212,7 @@ def worker_config(setting: Setting) -> dict[str, Any]:
         "threads": setting.threads,
         "given_path": setting.seen("given"),
         "given": setting.given,
-        "rlimits": setting.rlimits,
+        "rlimits": SHARES | setting.rlimits,
         "triton": setting.triton,
         "ranks": setting.ranks,
     }

@@ -32,10 +32,11 @@ from grader.errors import (
 )
 from grader.sandbox import limits, seccomp
 from grader.sandbox import process as sandbox
-from grader.sandbox.bubblewrap import NOBODY, worker_environment
+from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import FOLDERS, Setting, WorkerProcess, choose_level
 from grader.sandbox.stage import PACKAGES, sweep
+from grader.sandbox.users import NOBODY
 
 PROJECT = HERE.parent
 SECRET = "canary-8b1d7e60c2f94a35"
