@@ -57,8 +57,8 @@ def made(way: str) -> Iterator[Make]:
         assert nursery.problem == ""
         return worker
 
-    yield fork
-    nursery.close()
+    with contextlib.closing(nursery):
+        yield fork
 
 
 @contextlib.contextmanager
