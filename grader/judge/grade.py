@@ -23,7 +23,7 @@ from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
 from grader.sandbox import gpu
-from grader.sandbox.process import Setting, choose_level
+from grader.sandbox.process import Setting, are_divided, choose_level
 from grader.sandbox.stage import staged
 
 MOST_SESSIONS = 6  # of one grading, where they end in the middle of tests
@@ -225,6 +225,7 @@ def worker_setting(
         output=limits.output_kb << 10,
         triton="triton" in lab.imports,
         ranks=limits.ranks,
+        divided=are_divided(level, device),
     )
 
 

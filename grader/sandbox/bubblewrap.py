@@ -2,7 +2,8 @@
 
 As root the view is built in two steps: a first bubblewrap, still root, binds the folders (some may
 lie under folders that only root may enter), drops to a user of the sandbox's own (``users``), and a
-second one makes the namespaces. An unprivileged judge needs only the second.
+second one makes the namespaces. An account with subordinate ids does the same where it is root; any
+other needs only the second.
 """
 
 import os
@@ -56,18 +57,23 @@ def launcher_environment() -> dict[str, str]:
 
 
 def confine(
-    command: list[str], binds: list[tuple[Path, str]], device: str, *, forks: bool = False
+    command: list[str],
+    binds: list[tuple[Path, str]],
+    device: str,
+    *,
+    divided: bool,
+    forks: bool = False,
 ) -> tuple[list[str], list[int]]:
     """Return the command line that runs ``command`` confined, and the descriptors that it needs.
 
     What ``forks`` workers lacks what they then do themselves: system calls are not filtered, and
-    namespaces can be made. Where users are divided it may become any of its block, and no other.
+    namespaces can be made. If users are ``divided`` it may become any of its block, and no other.
     """
     bwrap = shutil.which("bwrap")
     assert bwrap is not None
     folders = installation(device)
     view = ["--tmpfs", "/", *SCRATCH, *_view(folders, binds)]
-    block = None if users.undivided() else users.take(forks=forks)
+    block = users.take(forks=forks) if divided else None
     passed = block.descriptors if block else []
     walls = _walls(device, block)
     code = None if forks else seccomp.program(cuda=device != "cpu")
@@ -76,7 +82,7 @@ def confine(
         walls += ["--seccomp", str(passed[-1])]
     if not forks:
         walls += ["--disable-userns"]
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 and block is None:
         fd = _memory_file("\0".join((*view, *walls)).encode())
         return [bwrap, "--args", str(fd), "--", *command], [*passed, fd]
     outer = [*view, "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--die-with-parent"]
@@ -85,6 +91,7 @@ def confine(
     outer += ["--unshare-pid", *BECOME, *_own_libraries(bwrap)]
     if block is not None:  # open until the sandbox has ended, but not in there
         outer += ["--sync-fd", str(block.lock)]
+        outer += ["--userns", str(block.outer)] if block.outer is not None else []
     inner = ["--ro-bind", "/", "/", *SCRATCH]
     for folder in folders:  # what the fresh /tmp has covered
         inner += ["--ro-bind", folder, folder] if folder.startswith("/tmp/") else []
@@ -157,8 +164,8 @@ def _own_libraries(bwrap: str) -> list[str]:
 def _walls(device: str, block: Block | None) -> list[str]:
     """Return the options for namespaces, private mounts and environment."""
     args = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    if block is not None and block.namespace is not None:
-        args += ["--userns", str(block.namespace), *BECOME, "--unshare-cgroup-try"]
+    if block is not None and block.inner is not None:
+        args += ["--userns", str(block.inner), *BECOME, "--unshare-cgroup-try"]
         args += [f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts")]
     else:
         args += ["--unshare-all", "--unshare-user"]

@@ -1,10 +1,11 @@
 """Host users for sandboxes: each holds a block of ids that none beside it has, whoever judges.
 
 The workers of one host user share what the kernel counts by user: watches of epoll, descriptors in
-flight, memory of pipes, signals that wait, message queues. So as root each gets a user of its own,
-out of a range that is ours alone. A block is taken by a lock on its place in one file of the
-machine. The lock lies in a descriptor that the sandbox keeps open: however judge and sandbox end,
-it ends with them. Who still runs as one of the block's users keeps it from being taken, too.
+flight, memory of pipes, signals that wait, message queues. So each gets a user of its own: as root
+out of a range that is ours alone, else out of the account's subordinate ids (``subordinate``). A
+block is taken by a lock on its place in a file. The lock lies in a descriptor that the sandbox
+keeps open: however judge and sandbox end, it ends with them. Who still runs as one of the block's
+users keeps it from being taken, too.
 """
 
 import fcntl
@@ -12,21 +13,33 @@ import os
 import secrets
 import struct
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from grader.errors import SandboxError
+from grader.sandbox import subordinate
 
-# Whom a worker takes itself for; and the user of all where they are not divided.
+# Whom a worker takes itself for; as root, the user of all where they are not divided.
 NOBODY = 65534
 # No accounts, subordinate ids or containers are here by the habits of distributions and systemd.
 FIRST, COUNT = 2_100_000_000, 65_536
 BLOCK = 64  # the first one's own, and one for each that it forks
-RANGE = "INFERLAB_UIDS"  # names another range
+RANGE = "INFERLAB_UIDS"  # names another range for root
 RANGE_HINT = f"set {RANGE} to FIRST:COUNT, numbers of users and groups that nobody else has"
-LOCKS = Path("/run/inferlab.uids.lock")
+LOCKS = Path("/run/inferlab.users.lock")
 FLOCK = "hhqqi4x"  # struct flock: kind, from where, start, length, process
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The users that there are for sandboxes."""
+
+    first: int  # as the host knows it
+    count: int
+    known: int  # the same one, as the namespace knows it that they are in
+    namespace: int | None  # its descriptor, where it is not the judge's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,59 +48,79 @@ class Block:
 
     first: int
     lock: int
-    namespace: int | None  # that has these users and no other, for what forks
+    outer: int | None  # the namespace that knows them, to be entered first
+    inner: int | None  # one below that knows no others, for what forks
 
     @property
     def descriptors(self) -> list[int]:
         """Return what a sandbox needs, and we only until it has started."""
-        return [self.lock] if self.namespace is None else [self.lock, self.namespace]
+        return [fd for fd in (self.lock, self.outer, self.inner) if fd is not None]
 
 
 def take(*, forks: bool = False) -> Block:
     """Take a block that is free; raises SandboxError if there is none."""
-    lock = _open_locks()
+    users = ours()
+    opened = [_open_locks()]
     try:
-        first = _free(lock)
-        return Block(first, lock, _namespace(first) if forks else None)
+        outer = inner = None
+        first = _free(users, opened[0])
+        if users.namespace is not None:
+            outer = os.dup(users.namespace)
+            opened.append(outer)
+        if forks:
+            inner = _namespace(first, outer)
+        return Block(first, opened[0], outer, inner)
     except BaseException:
-        os.close(lock)
+        for fd in opened:
+            os.close(fd)
         raise
 
 
-def _free(lock: int) -> int:
+def _free(users: Range, lock: int) -> int:
     """Lock a block of which nobody is alive, beginning anywhere; return its first user."""
-    first, count = bounds()
-    number = count // BLOCK
+    number = users.count // BLOCK
     start = secrets.randbelow(number)
     for index in range(number):
-        found = first + (start + index) % number * BLOCK
+        offset = (start + index) % number * BLOCK
+        found = users.first + offset
         if _lock(lock, found, fcntl.F_WRLCK):
             if not any(map(is_alive, range(found, found + BLOCK))):
-                return found
+                return users.known + offset
             _lock(lock, found, fcntl.F_UNLCK)
-    raise SandboxError(f"all users from {first} to {first + count - 1} are taken", RANGE_HINT)
+    last = users.first + users.count - 1
+    raise SandboxError(f"all users from {users.first} to {last} are taken", RANGE_HINT)
 
 
 @cache
-def undivided() -> str:
-    """Return why all workers are one user of this machine, or an empty string."""
+def obstacle() -> str:
+    """Return why users cannot be divided here, or an empty string."""
+    try:
+        ours()
+        os.close(_open_locks())
+    except subordinate.NoUsers as error:
+        return str(error)
+    except OSError as error:
+        return f"{_locks()} cannot be opened: {error.strerror}"
+    return ""
+
+
+@cache
+def ours() -> Range:
+    """Return the users that there are; raises NoUsers if there are none."""
     if os.geteuid() != 0:
-        return "the judge is not root"
+        first, count, namespace = subordinate.enter(BLOCK)
+        return Range(first, count, 1, namespace)
     first, count = bounds()
     for name in ("uid_map", "gid_map"):
         lines = Path("/proc/self", name).read_text().splitlines()
         known = [(int(low), int(size)) for low, _, size in map(str.split, lines)]
         if not any(low <= first and first + count <= low + size for low, size in known):
-            return f"this container has no users from {first} to {first + count - 1}"
-    try:
-        os.close(_open_locks())
-    except OSError as error:
-        return f"{LOCKS} cannot be opened: {error.strerror}"
-    return ""
+            raise subordinate.NoUsers(f"there are none from {first} on in this container")
+    return Range(first, count, first, None)
 
 
 def bounds() -> tuple[int, int]:
-    """Return the first user of our range, and how many there are."""
+    """Return root's range: its first user, and how many there are."""
     wanted = os.environ.get(RANGE)
     if wanted is None:
         return FIRST, COUNT
@@ -101,7 +134,7 @@ def bounds() -> tuple[int, int]:
 
 
 def is_alive(user: int) -> bool:
-    """Tell whether any process that we can see runs as a user."""
+    """Tell whether any process that we can see runs as a user of the host."""
     try:
         os.getpriority(os.PRIO_USER, user)
     except ProcessLookupError:
@@ -114,28 +147,33 @@ def become(user: int) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
-def _namespace(first: int) -> int:
+def _namespace(first: int, outer: int | None) -> int:
     """Return a descriptor of a user namespace that has the users of a block and no other.
 
     Its maker, the first of them, may enter himself there; all of them root must enter.
     """
-    line = [*become(first), "unshare", "--user", "cat"]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-        if not process.stdout.read(1):  # an answer comes from inside
-            raise SandboxError("no user namespace can be made")
+    passed = () if outer is None else (outer,)
+    inside = [] if outer is None else ["nsenter", f"--user=/proc/self/fd/{outer}"]
+    with subordinate.waiting([*inside, *become(first), "unshare", "--user"], passed) as pid:
+        text = f"{first} {first} {BLOCK}\n"
         for name in ("uid_map", "gid_map"):
-            Path(f"/proc/{process.pid}", name).write_text(f"{first} {first} {BLOCK}")
-        found = os.open(f"/proc/{process.pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-        process.stdin.close()
-    return found
+            place = f"/proc/{pid}/{name}"
+            if outer is None:
+                Path(place).write_text(text)
+            else:
+                line = [*inside, "tee", place]
+                subprocess.run(line, input=text.encode(), pass_fds=passed, check=True, env={})
+        return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _locks() -> Path:
+    if os.geteuid() == 0:
+        return LOCKS
+    return Path(tempfile.gettempdir()) / f"inferlab.users{os.geteuid()}.lock"
 
 
 def _open_locks() -> int:
-    return os.open(LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.open(_locks(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def _lock(lock: int, first: int, kind: int) -> bool:

@@ -86,7 +86,7 @@ def test_what_forks_may_make_namespaces_and_become_who_is_in_its_own_alone(
             Path(f"/proc/{forks}/{name}").read_text().split() for name in ("uid_map", "gid_map")
         ]
 
-    divided = not users.undivided()
+    divided = setting.divided
     rights = {line.split()[1] for line in status.splitlines() if line.startswith("Cap")}
     assert rights <= {f"{BECOME if divided else 0:016x}", "0" * 16}
     assert "NoNewPrivs:\t1" in status
