@@ -41,7 +41,7 @@ def setting() -> Iterator[Setting]:
         yield made
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def few_watches() -> Iterator[None]:
     """Lower a limit of the machine that would take minutes to reach."""
     before = WATCHES.read_text()
@@ -49,8 +49,10 @@ def few_watches() -> Iterator[None]:
         WATCHES.write_text(str(FEW_WATCHES))
     except OSError:
         pytest.skip("the limit cannot be lowered here")
-    yield
-    WATCHES.write_text(before)
+    try:
+        yield
+    finally:
+        WATCHES.write_text(before)
 
 
 @pytest.fixture
@@ -65,15 +67,19 @@ def one_block(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     users.ours.cache_clear()
 
 
-@contextlib.contextmanager
-def beside(way: str) -> Iterator[tuple[Make, Make]]:
-    """Return what starts two workers that are each other's neighbours."""
-    with contextlib.ExitStack() as stack:
-        first = stack.enter_context(made(way.removesuffix(" elsewhere")))
-        yield first, stack.enter_context(made("forked")) if "elsewhere" in way else first
+@pytest.fixture(scope="module", params=WAYS)
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    """Start workers as a grading does, and as it does where they cannot be forked."""
+    with made(request.param) as start:
+        yield start
 
 
-NEIGHBOURS = (*WAYS, "forked elsewhere")
+@pytest.fixture(scope="module", params=(*WAYS, "forked elsewhere"))
+def neighbours(request: pytest.FixtureRequest) -> Iterator[tuple[Make, Make]]:
+    """Start two workers that are beside each other: of one grading, or each of its own."""
+    way, _, elsewhere = request.param.partition(" ")
+    with made(way) as one, made(way) as other:
+        yield one, other if elsewhere else one
 
 
 def hosts_users(worker: WorkerProcess) -> set[int]:
@@ -91,14 +97,10 @@ def hosts_users(worker: WorkerProcess) -> set[int]:
 # -- whom a worker runs as -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", NEIGHBOURS)
-def test_a_worker_has_a_user_of_its_own(setting: Setting, way: str) -> None:
+def test_a_worker_has_a_user_of_its_own(setting: Setting, neighbours: tuple[Make, Make]) -> None:
     ours = users.ours()
-    with (
-        beside(way) as (one, other),
-        worker_of(setting, make=one) as (a, _),
-        worker_of(setting, make=other) as (b, _),
-    ):
+    one, other = neighbours
+    with worker_of(setting, make=one) as (a, _), worker_of(setting, make=other) as (b, _):
         seen = [hosts_users(worker) for worker in (a, b)]
 
     assert [len(found) for found in seen] == [1, 1]
@@ -106,15 +108,12 @@ def test_a_worker_has_a_user_of_its_own(setting: Setting, way: str) -> None:
     assert seen[0] | seen[1] <= {*range(ours.first, ours.first + ours.count)}
 
 
-@pytest.mark.parametrize("way", NEIGHBOURS)
-def test_a_worker_can_become_nobody_else(setting: Setting, way: str) -> None:
-    with (
-        beside(way) as (one, other),
-        worker_of(setting, make=one) as (a, _),
-        worker_of(setting, make=other) as (_, run),
-    ):
-        (neighbour,) = hosts_users(a)
-        wanted = [0, 1, users.NOBODY - 1, *range(neighbour - 70, neighbour + 70)]
+def test_a_worker_can_become_nobody_else(setting: Setting, neighbours: tuple[Make, Make]) -> None:
+    one, other = neighbours
+    with worker_of(setting, make=one) as (a, run), worker_of(setting, make=other) as (b, _):
+        hosts = [user for worker in (a, b) for user in hosts_users(worker)]
+        near = {user + step for user in hosts for step in range(-70, 71)}
+        wanted = [0, 1, users.NOBODY - 1, *near]
         code = f"""
             import contextlib, os
             out = []
@@ -134,8 +133,7 @@ def test_a_worker_can_become_nobody_else(setting: Setting, way: str) -> None:
     assert [line.split()[::2] for line in maps] == [[str(users.NOBODY), "1"]] * 2
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_worker_may_write_to_its_own_folders(setting: Setting, way: str) -> None:
+def test_a_worker_may_write_to_its_own_folders(setting: Setting, make: Make) -> None:
     code = """
         import os
         out = []
@@ -143,7 +141,7 @@ def test_a_worker_may_write_to_its_own_folders(setting: Setting, way: str) -> No
             with open(folder + "/mine", "w") as file:
                 out.append(os.fstat(file.fileno()).st_uid)
     """
-    with made(way) as make, worker_of(setting, make=make) as (_, run):
+    with worker_of(setting, make=make) as (_, run):
         assert run(code) == [users.NOBODY] * 2
 
 
@@ -369,19 +367,17 @@ LEAST = {
 }
 
 
-@pytest.mark.usefixtures("few_watches")
-@pytest.mark.parametrize("way", NEIGHBOURS)
 @pytest.mark.parametrize("counted", COUNTED)
 def test_who_takes_all_that_a_user_gets_takes_it_from_nobody_else(
-    setting: Setting, counted: str, way: str
+    setting: Setting, neighbours: tuple[Make, Make], counted: str
 ) -> None:
     take, work, wanted = COUNTED[counted]
     rlimits = {"NOFILE": 1024, "FSIZE": 1 << 20, "NPROC": 30, "CORE": 0}
     greedy = replace(setting, rlimits=rlimits)
     with (
-        beside(way) as (one, other),
-        worker_of(greedy, make=one) as (_, hog),
-        worker_of(greedy, make=other) as (_, honest),
+        few_watches() if counted == "watches" else contextlib.nullcontext(),
+        worker_of(greedy, make=neighbours[0]) as (_, hog),
+        worker_of(greedy, make=neighbours[1]) as (_, honest),
     ):
         assert honest(work) == wanted
         assert hog(take) >= LEAST[counted]
@@ -389,11 +385,10 @@ def test_who_takes_all_that_a_user_gets_takes_it_from_nobody_else(
         assert honest(work) == wanted
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_no_queue_of_messages_can_be_made(setting: Setting, way: str) -> None:
+def test_no_queue_of_messages_can_be_made(setting: Setting, make: Make) -> None:
     code = """
         import ctypes, os
         out = ctypes.CDLL("librt.so.1").mq_open(b"/queue", os.O_CREAT | os.O_RDWR, 0o600, None)
     """
-    with made(way) as make, worker_of(setting, make=make) as (_, run):
+    with worker_of(setting, make=make) as (_, run):
         assert run(code) == -1
