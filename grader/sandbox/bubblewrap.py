@@ -91,7 +91,6 @@ def confine(
     outer += ["--unshare-pid", *BECOME, *_own_libraries(bwrap)]
     if block is not None:  # open until the sandbox has ended, but not in there
         outer += ["--sync-fd", str(block.lock)]
-        outer += ["--userns", str(block.outer)] if block.outer is not None else []
     inner = ["--ro-bind", "/", "/", *SCRATCH]
     for folder in folders:  # what the fresh /tmp has covered
         inner += ["--ro-bind", folder, folder] if folder.startswith("/tmp/") else []
@@ -99,7 +98,8 @@ def confine(
     first = _memory_file("\0".join(outer).encode())
     second = _memory_file("\0".join(inner).encode())
     drop = users.become(block.first if block else NOBODY)
-    line = [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
+    line = [*block.enter] if block else []
+    line += [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
     return line, [*passed, first, second]
 
 
@@ -164,8 +164,8 @@ def _own_libraries(bwrap: str) -> list[str]:
 def _walls(device: str, block: Block | None) -> list[str]:
     """Return the options for namespaces, private mounts and environment."""
     args = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    if block is not None and block.inner is not None:
-        args += ["--userns", str(block.inner), *BECOME, "--unshare-cgroup-try"]
+    if block is not None and block.namespace is not None:
+        args += ["--userns", str(block.namespace), *BECOME, "--unshare-cgroup-try"]
         args += [f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts")]
     else:
         args += ["--unshare-all", "--unshare-user"]

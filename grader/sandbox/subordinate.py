@@ -10,7 +10,7 @@ import pwd
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 
 from grader import ROOT
@@ -53,14 +53,13 @@ def enter(least: int) -> tuple[int, int, int]:
 
 
 @contextlib.contextmanager
-def waiting(command: list[str], passed: Sequence[int] = ()) -> Generator[int, None, None]:
+def waiting(command: list[str]) -> Generator[int, None, None]:
     """Give the number of a process that is inside of what a command makes, and waits there."""
     with subprocess.Popen(
         [*command, "cat"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        pass_fds=passed,
         env={},
     ) as process:
         assert process.stdin is not None

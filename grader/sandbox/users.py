@@ -8,12 +8,14 @@ keeps open: however judge and sandbox end, it ends with them. Who still runs as 
 users keeps it from being taken, too.
 """
 
+import contextlib
 import fcntl
 import os
 import secrets
 import struct
 import subprocess
 import tempfile
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,31 +50,27 @@ class Block:
 
     first: int
     lock: int
-    outer: int | None  # the namespace that knows them, to be entered first
-    inner: int | None  # one below that knows no others, for what forks
+    namespace: int | None  # that knows no others, for what forks
+    enter: tuple[str, ...]  # the command that runs another one as root among them
 
     @property
     def descriptors(self) -> list[int]:
         """Return what a sandbox needs, and we only until it has started."""
-        return [fd for fd in (self.lock, self.outer, self.inner) if fd is not None]
+        return [self.lock] if self.namespace is None else [self.lock, self.namespace]
 
 
 def take(*, forks: bool = False) -> Block:
     """Take a block that is free; raises SandboxError if there is none."""
     users = ours()
-    opened = [_open_locks()]
+    lock = _open(_locks())
     try:
-        outer = inner = None
-        first = _free(users, opened[0])
-        if users.namespace is not None:
-            outer = os.dup(users.namespace)
-            opened.append(outer)
-        if forks:
-            inner = _namespace(first, outer)
-        return Block(first, opened[0], outer, inner)
+        first = _free(users, lock)
+        # By its place with us, so that nobody inherits it.
+        place = f"--user=/proc/{os.getpid()}/fd/{users.namespace}"
+        enter = ("nsenter", place) if users.namespace is not None else ()
+        return Block(first, lock, _namespace(first, enter) if forks else None, enter)
     except BaseException:
-        for fd in opened:
-            os.close(fd)
+        os.close(lock)
         raise
 
 
@@ -96,7 +94,7 @@ def obstacle() -> str:
     """Return why users cannot be divided here, or an empty string."""
     try:
         ours()
-        os.close(_open_locks())
+        os.close(_open(_locks()))
     except subordinate.NoUsers as error:
         return str(error)
     except OSError as error:
@@ -147,33 +145,46 @@ def become(user: int) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
-def _namespace(first: int, outer: int | None) -> int:
+def _namespace(first: int, enter: Sequence[str]) -> int:
     """Return a descriptor of a user namespace that has the users of a block and no other.
 
     Its maker, the first of them, may enter himself there; all of them root must enter.
     """
-    passed = () if outer is None else (outer,)
-    inside = [] if outer is None else ["nsenter", f"--user=/proc/self/fd/{outer}"]
-    with subordinate.waiting([*inside, *become(first), "unshare", "--user"], passed) as pid:
-        text = f"{first} {first} {BLOCK}\n"
-        for name in ("uid_map", "gid_map"):
-            place = f"/proc/{pid}/{name}"
-            if outer is None:
-                Path(place).write_text(text)
+    with subordinate.waiting([*enter, *become(first), "unshare", "--user"]) as pid:
+        text = f"{first} {first} {BLOCK}\n".encode()
+        for place in (f"/proc/{pid}/uid_map", f"/proc/{pid}/gid_map"):
+            if enter:
+                line = [*enter, "tee", place]
+                subprocess.run(line, input=text, stdout=subprocess.DEVNULL, check=True, env={})
             else:
-                line = [*inside, "tee", place]
-                subprocess.run(line, input=text.encode(), pass_fds=passed, check=True, env={})
+                Path(place).write_bytes(text)
         return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
 
 
+@contextlib.contextmanager
+def in_turn(*, alone: bool) -> Generator[None, None, None]:
+    """Hold a place among the gradings whose workers are one user: alone, or beside some that are
+    not. It ends with the process, however that ends.
+    """
+    lock = _open(_own("ranks"))
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _own(kind: str) -> Path:
+    """Return a file of this account's, one for all its judges."""
+    return Path(tempfile.gettempdir()) / f"inferlab.{kind}{os.geteuid()}.lock"
+
+
 def _locks() -> Path:
-    if os.geteuid() == 0:
-        return LOCKS
-    return Path(tempfile.gettempdir()) / f"inferlab.users{os.geteuid()}.lock"
+    return LOCKS if os.geteuid() == 0 else _own("users")
 
 
-def _open_locks() -> int:
-    return os.open(_locks(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _open(file: Path) -> int:
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def _lock(lock: int, first: int, kind: int) -> bool:

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from stand_ins.confined import WAYS, Make, made, setting_for, worker_of
-from stand_ins.expectation import HERE
+from stand_ins.expectation import HERE, find
 from stand_ins.isolation import require_sandbox
 
 from grader.errors import SandboxError
+from grader.judge.grade import grade
+from grader.labs.results import Verdict
 from grader.sandbox import limits, users
 from grader.sandbox.process import Setting, WorkerProcess, undivided
 from grader.worker import nursery as forking
@@ -251,7 +253,7 @@ COUNTED = {
     "descriptors in flight": (
         """
         import builtins, os, socket
-        builtins.kept = kept = []
+        kept = builtins.__dict__.setdefault("kept", [])
         out = 0
         try:
             while True:
@@ -278,7 +280,7 @@ COUNTED = {
         """
         import builtins, fcntl, os
         SET_SIZE = 1031
-        builtins.kept = kept = []
+        kept = builtins.__dict__.setdefault("kept", [])
         out, pages = 0, 256
         while pages >= 16:
             kept.append(os.pipe())
@@ -316,7 +318,7 @@ COUNTED = {
         """
         import builtins, os, select
         targets = [os.pipe()[0] for _ in range(200)]
-        builtins.kept = kept = []
+        kept = builtins.__dict__.setdefault("kept", [])
         out = 0
         try:
             while True:
@@ -383,6 +385,19 @@ def test_who_takes_all_that_a_user_gets_takes_it_from_nobody_else(
         assert hog(take) >= LEAST[counted]
 
         assert honest(work) == wanted
+
+
+def test_ranks_do_their_work_beside_who_takes_all_that_a_user_gets(setting: Setting) -> None:
+    lab = find("08_tp_linear")
+    rlimits = {"NOFILE": 4096, "FSIZE": 1 << 20, "NPROC": 30, "CORE": 0}
+    with few_watches(), worker_of(replace(setting, rlimits=rlimits)) as (_, hog):
+        for counted, (take, _, _) in COUNTED.items():
+            assert hog(take) >= LEAST[counted]
+
+        answer = lab.solutions / lab.code_name
+        report = grade(lab, answer, device="cpu", sandbox="required", tasks={"column"})
+
+    assert {test.verdict for test in report.tests if test.task == "column"} == {Verdict.PASSED}
 
 
 def test_no_queue_of_messages_can_be_made(setting: Setting, make: Make) -> None:

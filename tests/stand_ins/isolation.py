@@ -16,7 +16,7 @@ from grader.sandbox.process import probe, undivided
 
 MARK = "left-by-a-submission"  # what an attack writes has this in its name
 HOST = ("/tmp", "/dev/shm", "/var/tmp", "/", "/run", str(Path.home()), str(Path.cwd()))
-LOCK = re.compile(r"inferlab\.(gpu|lease).*\.lock")  # of a GPU: gradings share it, and it stays
+LOCK = re.compile(r"inferlab\.(gpu|lease|ranks|users).*\.lock")  # gradings share it: it stays
 PATIENCE_SECONDS = 10.0
 
 
