@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
@@ -30,9 +30,12 @@ class Instruments(ABC):
         """
         return self._guarded(audit=True)
 
-    def race_guard_(self) -> AbstractContextManager[None]:
-        """Return the same for runs of a race, of which nothing may stay in what is timed next."""
-        return self._guarded(audit=False) if self._lab.rules else nullcontext()
+    def race_guard_(self) -> AbstractContextManager[None] | None:
+        """Return the same for runs of a race, of which nothing may stay in what is timed next.
+
+        None: nothing is forbidden.
+        """
+        return self._guarded(audit=False) if self._lab.rules else None
 
     @contextmanager
     def _guarded(self, *, audit: bool) -> Generator[None, None, None]:
