@@ -7,6 +7,7 @@ Covered, at level ``bwrap``:
 - the network, other processes, their memory, shared memory and signals; new namespaces; the system
   calls that ``seccomp`` names; capabilities; the environment and command line of the judge;
 - memory and number of processes (``limits``), open files, size of files, output, time;
+- what the kernel counts by user, where workers are ``divided``: each is one of its own (``users``);
 - surviving: the namespace dies with the judge, and is killed after each task.
 
 Not covered:

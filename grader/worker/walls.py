@@ -39,8 +39,8 @@ def die_with_parent() -> None:
 def divide(user: int | None) -> None:
     """Enter namespaces of our own; in that of processes it is the next child who comes first.
 
-    First we become a ``user`` of the host, if there is one for us; from inside none shows. Mounts
-    are left to that child: what waits outside still wants the old ``/proc``.
+    First we become a ``user`` of the host, if there is one for us; in here it is called nobody.
+    Mounts are left to that child: what waits outside still wants the old ``/proc``.
     """
     if user is not None:
         os.setresgid(user, user, user)

@@ -236,12 +236,12 @@ def test_users_that_a_container_has_not_divide_nobody(monkeypatch: pytest.Monkey
 
 
 def test_forks_take_turns_and_two_never_share_a_user() -> None:
-    home = forking.Nursery(None, {}, {}, lambda _: None, lambda _: None, deque([7, 8, 9]))  # pyright: ignore[reportArgumentType]
+    home = forking.Nursery(None, {}, {}, lambda _: None, lambda _: None, deque([7, 8, 9]))
     drawn = [home._user() for _ in range(4)]
 
-    home.alive = {20: (100, 7, None), 21: (101, 9, None)}  # pyright: ignore[reportAttributeAccessIssue]
+    home.alive = {20: (100, 7, None), 21: (101, 9, None)}
     beside = [home._user() for _ in range(2)]
-    home.alive[22] = 102, 8, None  # pyright: ignore[reportArgumentType]
+    home.alive[22] = 102, 8, None
 
     assert (drawn, beside, home._user()) == ([7, 8, 9, 7], [8, 8], None)
 
