@@ -20,7 +20,7 @@ FILES = {"newuidmap": Path("/etc/subuid"), "newgidmap": Path("/etc/subgid")}
 FOR_OTHERS = 0o005  # to read, and to look into folders
 
 
-class NoUsers(Exception):
+class NoUsers(SandboxError):
     """There are no users for sandboxes; says why."""
 
 
@@ -61,11 +61,12 @@ def waiting(command: list[str]) -> Generator[int, None, None]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={},
+        bufsize=0,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(b"\n")
-        process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            process.stdin.write(b"\n")
         if not process.stdout.read(1):  # an answer comes from inside
             raise SandboxError(f"{command[0]} cannot make a user namespace")
         yield process.pid

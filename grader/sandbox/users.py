@@ -62,16 +62,19 @@ class Block:
 def take(*, forks: bool = False) -> Block:
     """Take a block that is free; raises SandboxError if there is none."""
     users = ours()
-    lock = _open(_locks())
-    try:
-        first = _free(users, lock)
-        # By its place with us, so that nobody inherits it.
-        place = f"--user=/proc/{os.getpid()}/fd/{users.namespace}"
-        enter = ("nsenter", place) if users.namespace is not None else ()
-        return Block(first, lock, _namespace(first, enter) if forks else None, enter)
-    except BaseException:
-        os.close(lock)
-        raise
+    # By its place with us, so that nobody inherits it.
+    place = f"--user=/proc/{os.getpid()}/fd/{users.namespace}"
+    enter = ("nsenter", place) if users.namespace is not None else ()
+    with contextlib.ExitStack() as undo:
+        try:
+            lock = _open(_locks())
+            undo.callback(os.close, lock)
+            first = _free(users, lock)
+            namespace = _namespace(first, enter) if forks else None
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise SandboxError(f"a sandbox gets no users of its own: {error}") from None
+        undo.pop_all()
+    return Block(first, lock, namespace, enter)
 
 
 def _free(users: Range, lock: int) -> int:
@@ -96,7 +99,7 @@ def obstacle() -> str:
         ours()
         os.close(_open(_locks()))
     except subordinate.NoUsers as error:
-        return str(error)
+        return error.message
     except OSError as error:
         return f"{_locks()} cannot be opened: {error.strerror}"
     return ""

@@ -20,6 +20,7 @@ from grader.errors import SandboxError
 from grader.judge.grade import grade
 from grader.labs.results import Verdict
 from grader.sandbox import limits, users
+from grader.sandbox.nursery import Nursery
 from grader.sandbox.process import Setting, WorkerProcess, undivided
 from grader.worker import nursery as forking
 
@@ -217,6 +218,26 @@ def test_nothing_of_a_block_stays_open(one_block: int) -> None:
 
     assert sorted(os.listdir("/proc/self/fd")) == before
     os.close(users.take().lock)
+
+
+def test_workers_start_alone_where_no_namespace_can_be_made(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(users, "become", lambda user: ["false"])
+    with pytest.raises(SandboxError, match="cannot make a user namespace"):
+        users.take(forks=True)
+    assert len(os.listdir("/proc/self/fd")) == before
+    monkeypatch.setattr(users, "_namespace", lambda first, enter: os.close(-1))
+
+    with pytest.raises(SandboxError, match="no users of its own"):
+        users.take(forks=True)
+    assert len(os.listdir("/proc/self/fd")) == before
+    monkeypatch.undo()
+    monkeypatch.setattr(users, "_namespace", lambda first, enter: os.close(-1))
+    with contextlib.closing(Nursery()) as home, worker_of(setting, make=home.start) as (_, run):
+        assert run("out = 1") == 1
+        assert "no users of its own" in home.problem
 
 
 @pytest.mark.parametrize("wanted", ["", "5", "a:b", "0:65536", "-5:70", "1000:63", "1:2:3"])
