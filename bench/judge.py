@@ -16,7 +16,7 @@ from grader.labs.lab import Lab, all_labs, find_root
 from grader.proxy.conversation import Clock, Conversation
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess, choose_level
+from grader.sandbox.process import Setting, WorkerProcess, are_divided, choose_level
 from grader.sandbox.stage import staged
 
 SUBMISSION = """
@@ -48,7 +48,10 @@ def run_bench() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder, staged(labs[0], {}, level) as stage:
         (stage / "submission").mkdir(mode=0o755)
         (stage / "submission" / "bench.py").write_text(SUBMISSION)
-        setting = Setting(stage, {}, (), "cpu", level, 4 << 30, 200, {"CORE": 0}, 1 << 16)
+        setting = Setting(
+            *(stage, {}, (), "cpu", level, 4 << 30, 200, {"CORE": 0}, 1 << 16),
+            divided=are_divided(level, "cpu"),
+        )
         yield from _starts(setting)
         talk = _talk(WorkerProcess(setting), setting)
         yield from _calls(talk)

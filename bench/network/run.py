@@ -20,7 +20,7 @@ from grader.labs.lab import Lab
 from grader.proxy.conversation import Clock
 from grader.proxy.group import Group
 from grader.proxy.groups import Groups
-from grader.sandbox.process import Setting, WorkerProcess, choose_level
+from grader.sandbox.process import Setting, WorkerProcess, are_divided, choose_level
 from grader.sandbox.stage import staged
 
 CODE = Path(__file__).with_name("busywork.py")
@@ -86,7 +86,9 @@ def groups(lab: Lab, backend: str, ranks: int) -> Generator[Callable[[int], Grou
         shutil.copy(lab.solutions / lab.code_name, folder / lab.code_name)
         limits = {"CORE": 0}
         setting = Setting(
-            stage, {}, lab.given, device, level, 64 << 30, 4096, limits, 1 << 16, ranks=ranks
+            *(stage, {}, lab.given, device, level, 64 << 30, 4096, limits, 1 << 16),
+            ranks=ranks,
+            divided=are_divided(level, device),
         )
         file = f"{setting.seen('submission')}/{CODE.name}"
         source = CODE.read_text(encoding="utf-8")

@@ -59,6 +59,12 @@ problem = probe()
 print(problem or "a confined process ran")
 raise SystemExit(1 if problem else 0)
 """
+USERS = """
+from grader.sandbox.process import undivided
+problem = undivided()
+print(problem or "each worker is a user of its own on this host")
+raise SystemExit(1 if problem else 0)
+"""
 CAGE = """
 from grader.sandbox.limits import detect
 kind = detect()
@@ -104,6 +110,13 @@ def diagnose() -> Iterator[Check]:
     yield _workspace()
     yield _probe("bubblewrap", SANDBOX, _bubblewrap_fix(), needed=False)
     yield _namespaces()
+    yield _probe(
+        "users",
+        USERS,
+        "groups of ranks are graded one at a time instead; for several at a time grade as root, or "
+        "install uidmap and give the account ids in /etc/subuid and /etc/subgid",
+        needed=False,
+    )
     yield _probe(
         "cgroup",
         CAGE,

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Generator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
-from grader.sandbox import gpu
-from grader.sandbox.process import Setting, choose_level
+from grader.sandbox import gpu, users
+from grader.sandbox.process import Setting, are_divided, choose_level
 from grader.sandbox.stage import staged
 
 MOST_SESSIONS = 6  # of one grading, where they end in the middle of tests
@@ -64,7 +65,7 @@ def grade(
         gpu.assert_fit()
     checkpoints = find_checkpoints(lab)
     level, why_not = choose_level(sandbox)
-    with staged(lab, checkpoints, level) as stage:
+    with _turn(lab, device, level), staged(lab, checkpoints, level) as stage:
         submission = freeze(lab, source, stage / "submission")
         # Drawn after the submission is frozen: it cannot depend on it.
         seed = secrets.randbits(31) if seed is None else seed
@@ -96,6 +97,16 @@ def grade(
     if partial_file is not None:
         save(report, partial_file)
     return report
+
+
+def _turn(lab: Lab, device: str, level: str) -> AbstractContextManager[None]:
+    """Return a place among gradings that could take from each other what the kernel counts by user.
+
+    Groups of ranks need most of that: they have the machine alone.
+    """
+    if level == "none" or are_divided(level, device):
+        return contextlib.nullcontext()
+    return users.in_turn(alone=lab.limits.ranks > 1)
 
 
 @contextlib.contextmanager
@@ -225,6 +236,7 @@ def worker_setting(
         output=limits.output_kb << 10,
         triton="triton" in lab.imports,
         ranks=limits.ranks,
+        divided=are_divided(level, device),
     )
 
 

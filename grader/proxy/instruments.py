@@ -23,14 +23,25 @@ class Instruments(ABC):
     def _conversation(self) -> Conversation:
         """Return the conversation with a worker that has loaded the submission."""
 
-    @contextmanager
-    def guard(self) -> Generator[None, None, None]:
+    def guard(self) -> AbstractContextManager[None]:
         """Fail if the submission reaches, in the calls inside, what the lab's rules forbid.
 
         That closes the task, as what can be read in the code does.
         """
+        return self._guarded(audit=True)
+
+    def race_guard_(self) -> AbstractContextManager[None] | None:
+        """Return the same for runs of a race, of which nothing may stay in what is timed next.
+
+        None: nothing is forbidden.
+        """
+        return self._guarded(audit=False) if self._lab.rules else None
+
+    @contextmanager
+    def _guarded(self, *, audit: bool) -> Generator[None, None, None]:
         rules = self._lab.rules
         config = {
+            "audit": audit,
             "names": [name for rule in rules for name in rule.forbid],
             "aten": [pattern for rule in rules for pattern in rule.aten],
             "packages": [rule.package for rule in rules if rule.package],

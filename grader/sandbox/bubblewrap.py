@@ -1,8 +1,9 @@
 """The command line of bubblewrap: what a worker sees, and the walls around it.
 
 As root the view is built in two steps: a first bubblewrap, still root, binds the folders (some may
-lie under folders that only root may enter), drops to an unprivileged uid, and a second one makes
-the namespaces. An unprivileged judge needs only the second.
+lie under folders that only root may enter), drops to a user of the sandbox's own (``users``), and a
+second one makes the namespaces. An account with subordinate ids does the same where it is root; any
+other needs only the second.
 """
 
 import os
@@ -12,15 +13,16 @@ import sysconfig
 from pathlib import Path
 
 from grader import ROOT
-from grader.sandbox import gpu, seccomp
+from grader.sandbox import gpu, seccomp, users
+from grader.sandbox.users import NOBODY, Block
 
-NOBODY = 65534
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 SCRATCH_BYTES = str(1 << 30)  # of /tmp, and of /dev/shm
 SCRATCH = ("--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/tmp")
 # What a host's keeper sets for the libraries that join GPUs holds for workers too.
 GPU_SETTINGS = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
+BECOME = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
 
 def worker_environment(device: str, home: str) -> dict[str, str]:
@@ -55,41 +57,49 @@ def launcher_environment() -> dict[str, str]:
 
 
 def confine(
-    command: list[str], binds: list[tuple[Path, str]], device: str, *, forks: bool = False
+    command: list[str],
+    binds: list[tuple[Path, str]],
+    device: str,
+    *,
+    divided: bool,
+    forks: bool = False,
 ) -> tuple[list[str], list[int]]:
     """Return the command line that runs ``command`` confined, and the descriptors that it needs.
 
     What ``forks`` workers lacks what they then do themselves: system calls are not filtered, and
-    namespaces can be made.
+    namespaces can be made. If users are ``divided`` it may become any of its block, and no other.
     """
     bwrap = shutil.which("bwrap")
     assert bwrap is not None
-    passed: list[int] = []
     folders = installation(device)
     view = ["--tmpfs", "/", *SCRATCH, *_view(folders, binds)]
-    walls = _walls(device)
+    block = users.take(forks=forks) if divided else None
+    passed = block.descriptors if block else []
+    walls = _walls(device, block)
     code = None if forks else seccomp.program(cuda=device != "cpu")
     if code is not None:
         passed.append(_memory_file(code))
         walls += ["--seccomp", str(passed[-1])]
     if not forks:
         walls += ["--disable-userns"]
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 and block is None:
         fd = _memory_file("\0".join((*view, *walls)).encode())
         return [bwrap, "--args", str(fd), "--", *command], [*passed, fd]
     outer = [*view, "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--die-with-parent"]
     # A pid namespace of its own: a root monitor could not signal what has become unprivileged,
     # but when its namespace ends, all in it ends.
-    outer += ["--unshare-pid", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    outer += _own_libraries(bwrap)
+    outer += ["--unshare-pid", *BECOME, *_own_libraries(bwrap)]
+    if block is not None:  # open until the sandbox has ended, but not in there
+        outer += ["--sync-fd", str(block.lock)]
     inner = ["--ro-bind", "/", "/", *SCRATCH]
     for folder in folders:  # what the fresh /tmp has covered
         inner += ["--ro-bind", folder, folder] if folder.startswith("/tmp/") else []
     inner += walls
     first = _memory_file("\0".join(outer).encode())
     second = _memory_file("\0".join(inner).encode())
-    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    line = [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
+    drop = users.become(block.first if block else NOBODY)
+    line = [*block.enter] if block else []
+    line += [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
     return line, [*passed, first, second]
 
 
@@ -151,10 +161,16 @@ def _own_libraries(bwrap: str) -> list[str]:
     return args
 
 
-def _walls(device: str) -> list[str]:
+def _walls(device: str, block: Block | None) -> list[str]:
     """Return the options for namespaces, private mounts and environment."""
-    args = ["--unshare-all", "--unshare-user", "--die-with-parent"]
-    args += ["--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+    args = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    if block is not None and block.namespace is not None:
+        args += ["--userns", str(block.namespace), *BECOME, "--unshare-cgroup-try"]
+        args += [f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts")]
+    else:
+        args += ["--unshare-all", "--unshare-user"]
+        args += ["--uid", str(NOBODY), "--gid", str(NOBODY)] if block is not None else []
+    args += ["--proc", "/proc", "--dev", "/dev"]
     if device != "cpu":
         for node in gpu.device_nodes():
             args += ["--dev-bind", str(node), str(node)]

@@ -113,9 +113,12 @@ class Nursery:
     def start(self, setting: Setting) -> WorkerProcess:
         """Return a worker that may not be ready yet; all get the same but for limits."""
         self.problem = self.problem or unfit(setting)
-        if self.problem:
-            return WorkerProcess(setting)
-        return WorkerProcess(setting, self._fork)
+        if not self.problem:
+            try:
+                return WorkerProcess(setting, self._fork)
+            except SandboxError as error:
+                self.problem = error.message
+        return WorkerProcess(setting)
 
     def instead(self, setting: Setting, error: SandboxError) -> WorkerProcess:
         """Start alone what could not be forked, and all that follow; raise what is our fault."""

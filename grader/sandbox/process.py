@@ -7,6 +7,7 @@ Covered, at level ``bwrap``:
 - the network, other processes, their memory, shared memory and signals; new namespaces; the system
   calls that ``seccomp`` names; capabilities; the environment and command line of the judge;
 - memory and number of processes (``limits``), open files, size of files, output, time;
+- what the kernel counts by user, where workers are ``divided``: each is one of its own (``users``);
 - surviving: the namespace dies with the judge, and is killed after each task.
 
 Not covered:
@@ -35,7 +36,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
-from grader.sandbox import limits
+from grader.sandbox import limits, users
 from grader.sandbox.bubblewrap import confine, launcher_environment, worker_environment
 from grader.sandbox.output import Printed, has_come
 from grader.sandbox.pace import PACE
@@ -48,6 +49,9 @@ START_SECONDS = 120.0
 # labs send a sixth of it at most. Pages are taken only when touched.
 ARENA = 256 << 20
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
+# Of what the kernel counts by user, and by the user of a namespace for all below it: no message
+# queues, and so few signals that all workers of a grading together have enough.
+SHARES = {"SIGPENDING": 1024, "MSGQUEUE": 0}
 FOLDERS = "folders"  # of the stage: one for each worker
 # Imports leave no garbage, and to look for it takes a sixth of their time: main() enables it again.
 BOOT = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); from grader."
@@ -70,6 +74,7 @@ class Setting:
     triton: bool = False  # the worker imports it before it is ready
     ranks: int = 1  # of the largest group; above 1 the worker may have to fork
     cage: str = field(default_factory=limits.detect)
+    divided: bool = False  # each worker has a host user of its own
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
@@ -101,7 +106,28 @@ def probe() -> str:
     """Return why bubblewrap does not work here, or an empty string."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
-    command, passed = confine([sys.executable, "-I", "-S", "-c", ""], [], "cpu")
+    return _trouble(divided=False)
+
+
+@cache
+def undivided() -> str:
+    """Return why workers do not each get a host user of their own here, or an empty string."""
+    if os.geteuid() != 0 and limits.detect() == "cgroup1":
+        return "control groups of the first version take no processes of other users"
+    return probe() or users.obstacle() or _trouble(divided=True)
+
+
+def are_divided(level: str, device: str) -> bool:
+    """Tell whether workers each get a host user of their own.
+
+    Nodes of GPUs may be open to an account's groups alone, and only root's workers are sure to see
+    what is open to all.
+    """
+    return level == "bwrap" and (device == "cpu" or os.geteuid() == 0) and not undivided()
+
+
+def _trouble(*, divided: bool) -> str:
+    command, passed = confine([sys.executable, "-I", "-S", "-c", ""], [], "cpu", divided=divided)
     try:
         done = subprocess.run(
             command,
@@ -186,7 +212,8 @@ def start_confined(
     for name, path in setting.checkpoints.items():
         binds.append((path, f"/given/labs/checkpoints/{name}"))
     binds.append((folder, "/folder"))
-    command, passed = confine(python, binds, setting.device, forks=forks)
+    divided = setting.divided
+    command, passed = confine(python, binds, setting.device, divided=divided, forks=forks)
     try:
         return subprocess.Popen(
             command,
@@ -209,7 +236,7 @@ def worker_config(setting: Setting) -> dict[str, Any]:
         "threads": setting.threads,
         "given_path": setting.seen("given"),
         "given": setting.given,
-        "rlimits": setting.rlimits,
+        "rlimits": SHARES | setting.rlimits,
         "triton": setting.triton,
         "ranks": setting.ranks,
     }

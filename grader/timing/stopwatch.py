@@ -58,6 +58,7 @@ class Stopwatch:
         try:
             lane.run(prover, VERIFIED_SLOTS, seconds=RACE_SECONDS)
             prover.judge_whole(lane.slots)
+            lane.watch(prover, VERIFIED_SLOTS)
         finally:
             self._student.close_()
             lane.close()

@@ -9,6 +9,9 @@ Time per call is the larger of two readings, both less those of a function that 
 
 Student and baseline alternate A-B-B-A. The baseline is also timed while no student's worker lives,
 before and after: a baseline that was slower beside the student counts as fast as it is alone.
+
+The run-time guard costs more than what is timed. It looks at runs that count for nothing, between
+those that do.
 """
 
 import gc
@@ -39,6 +42,7 @@ FACTOR = 5  # between the short and the long run
 LONG_RUN_SECONDS = 0.03  # of the baseline: this bounds the number of calls
 MOST_CALLS = 12  # n, of the short run
 RING_SHARE = 0.2  # of the free memory of the device, for one ring of two
+WATCHED_SHARE = 1 / 3  # of the blocks: before each of these the guard looks at a run
 COMPILE_SECONDS = 180.0  # for the first call: a kernel is compiled, perhaps tuned
 RUN_SECONDS = 30.0
 
@@ -132,6 +136,17 @@ class Lane:
             prover.judge(seen, expected)
         return elapsed
 
+    def watch(self, prover: Prover, count: int) -> None:
+        """Run once more, untimed, beside the run-time guard; raises Forbidden for what it sees.
+
+        A run without it follows: what is timed next begins as it would have.
+        """
+        guard = self.student.race_guard_()
+        if guard is not None:
+            with guard:
+                self.run(prover, count, seconds=COMPILE_SECONDS)
+            self.run(prover, count)
+
     def quickest(self, prover: Prover, count: int) -> float:
         """Return about how many seconds a call takes: a first reading, to plan with."""
         idle, busy = (
@@ -212,6 +227,7 @@ class Contest:
         student.run(self.prover, 1, seconds=COMPILE_SECONDS)
         self.prover.judge_whole(student.slots[:1])
         student.run(self.prover, FACTOR * self.calls)
+        student.watch(self.prover, self.calls)
 
     def block(self, student: Lane, baseline: Lane) -> None:
         """Time A-B-B-A once."""
@@ -231,9 +247,16 @@ class Contest:
         return timing
 
     def compete(self, student: Lane, baseline: Lane, ratios: tuple[float, ...]) -> None:
-        """Time blocks until every ratio is decided, or as many as there may be."""
+        """Time blocks until every ratio is decided, or as many as there may be.
+
+        The guard looks between blocks at moments that nobody can know, and at the end.
+        """
+        draw = random.SystemRandom()
         while len(self._blocks) < MOST_BLOCKS:
+            if draw.random() < WATCHED_SHARE:
+                student.watch(self.prover, self.calls)
             self.block(student, baseline)
             enough = len(self._blocks) >= FEWEST_BLOCKS
             if enough and self.timing().ratio.settles(ratios):
-                return
+                break
+        student.watch(self.prover, self.calls)

@@ -24,14 +24,24 @@ class Delegation:
     """Notes processes, and calls ``enter`` in each thread that starts, until it is stopped."""
 
     def __init__(
-        self, note: Callable[[str], None], enter: Callable[[], None], ours: frozenset[int]
+        self,
+        note: Callable[[str], None],
+        enter: Callable[[], None],
+        ours: frozenset[int],
+        *,
+        audit: bool = True,
     ) -> None:
+        """``ours`` are processes that are no delegation. Without ``audit`` nothing stays behind,
+        and of processes those are seen that live at the beginning or at the end.
+        """
         self._note = note
         self._enter = enter
+        self._ours = ours
+        self._audited = audit
         self._watching = True
-        if any(_is_theirs(pid) for pid in children() - ours):
-            note("another process")
-        sys.addaudithook(self._on_event)  # there is no way to take one out
+        self._look_for_processes()
+        if audit:
+            sys.addaudithook(self._on_event)  # there is no way to take one out
         threading.setprofile(self._on_thread)
         self._starts = {name: getattr(_thread, name) for name in BARE_STARTS}
         for name, start in self._starts.items():
@@ -55,8 +65,14 @@ class Delegation:
         if self._watching:
             self._enter()
 
+    def _look_for_processes(self) -> None:
+        if any(_is_theirs(pid) for pid in children() - self._ours):
+            self._note("another process")
+
     def stop(self) -> None:
         """Watch no longer."""
+        if not self._audited:
+            self._look_for_processes()
         self._watching = False
         for name, start in self._starts.items():
             setattr(_thread, name, start)

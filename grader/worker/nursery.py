@@ -2,8 +2,9 @@
 
 It lies in a sandbox that shows what a worker sees, and no submission ever speaks to it: it reads
 requests of the judge and nothing else. A fork makes walls of its own (``walls``), and only then may
-it hear of a submission. Here nothing runs an operator: a thread would be lost in a fork, and with
-it whatever waits for that thread.
+it hear of a submission. Where the host's users are divided it becomes one of them that no other
+is; after that it can become nobody else. Here nothing runs an operator: a thread would be lost in a
+fork, and with it whatever waits for that thread.
 """
 
 import contextlib
@@ -15,8 +16,10 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -38,6 +41,7 @@ class Birth:
     given: dict[str, ModuleType]
     fds: list[int]  # the worker's socket, inbox, outbox, what it prints
     hears: socket.socket
+    user: int | None  # of the host, whom it is to become
 
     def announce(self) -> None:
         """Say that there is a worker, and that it ends with this process."""
@@ -67,10 +71,16 @@ Tidy = Callable[[Collection[int]], None]  # after an end; given are those that a
 
 def main() -> None:
     """Fork confined workers until nobody can ask for one."""
-    run(confine, lambda alive: None)
+    run(confine, lambda alive: None, users())
 
 
-def run(begin: Begin, tidy: Tidy) -> None:
+def users() -> range:
+    """Return the host's users that are there for forks: all in our namespace but ourselves."""
+    first, _, count = map(int, Path("/proc/self/uid_map").read_text().split())
+    return range(first + 1, first + count)
+
+
+def run(begin: Begin, tidy: Tidy, users: Iterable[int] = ()) -> None:
     """Import what is given, then fork whenever we are asked to."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(sock.fileno(), False)
@@ -78,19 +88,20 @@ def run(begin: Begin, tidy: Tidy) -> None:
     given = boot.prepare(config)
     gc.enable()
     gc.freeze()  # what is shared is not looked at again, and so not copied
-    Nursery(sock, config, given, begin, tidy).serve()
+    Nursery(sock, config, given, begin, tidy, deque(users)).serve()
 
 
 @dataclass(slots=True)
 class Nursery:
-    """The workers that are alive: the number of each, and who hears of its end, by its pidfd."""
+    """The workers that are alive, by their pidfds: number, user, and who hears of the end."""
 
     sock: socket.socket
     config: dict[str, Any]
     given: dict[str, ModuleType]
     begin: Begin
     tidy: Tidy
-    alive: dict[int, tuple[int, socket.socket]] = field(default_factory=dict[Any, Any])
+    users: deque[int] = field(default_factory=deque[int])  # the next one first
+    alive: dict[int, tuple[int, int | None, socket.socket]] = field(default_factory=dict[Any, Any])
 
     def serve(self) -> None:
         """Fork and bury."""
@@ -111,24 +122,37 @@ class Nursery:
         data, fds, _, _ = socket.recv_fds(self.sock, MAX_REQUEST, FDS)
         if not data:
             return None
-        birth = Birth(json.loads(data), self.given, fds[:-1], socket.socket(fileno=fds[-1]))
-        problem = self._problem(birth.request["config"])
+        hears = socket.socket(fileno=fds[-1])
+        birth = Birth(json.loads(data), self.given, fds[:-1], hears, self._user())
+        problem = self._problem(birth)
         pidfd = -1
         if problem:
             birth.refuse(problem)
         else:
             pid = self._fork(birth)
             pidfd = os.pidfd_open(pid)
-            self.alive[pidfd] = pid, birth.hears
+            self.alive[pidfd] = pid, birth.user, hears
         for fd in birth.fds:
             os.close(fd)
         return pidfd
 
-    def _problem(self, config: dict[str, Any]) -> str:
+    def _user(self) -> int | None:
+        """Return whom no worker that is alive has become: the one who was it longest ago."""
+        taken = {user for _, user, _ in self.alive.values()}
+        for user in (*self.users,):
+            self.users.rotate(-1)
+            if user not in taken:
+                return user
+        return None
+
+    def _problem(self, birth: Birth) -> str:
         """Say why a fork would not be what a fresh worker is, or return an empty string."""
         threads = len(os.listdir("/proc/self/task"))
         if threads > 1:
             return f"{threads} threads run in the process that would be forked"
+        if self.users and birth.user is None:
+            return f"each of {len(self.users)} users has a worker"
+        config = birth.request["config"]
         other = [name for name in PREPARED if config[name] != self.config[name]]
         return f"it was prepared with another {', '.join(other)}" if other else ""
 
@@ -140,7 +164,7 @@ class Nursery:
             walls.die_with_parent()
             if os.getppid() == nursery:  # else it ended before we could ask for that
                 self.sock.close()
-                for pidfd, (_, hears) in self.alive.items():
+                for pidfd, (_, _, hears) in self.alive.items():
                     os.close(pidfd)
                     hears.close()
                 self.begin(birth)
@@ -151,17 +175,17 @@ class Nursery:
 
     def bury(self, pidfd: int) -> None:
         """Tell how a worker ended, and see to what it has left behind."""
-        pid, hears = self.alive.pop(pidfd)
+        pid, _, hears = self.alive.pop(pidfd)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         os.close(pidfd)
-        self.tidy([pid for pid, _ in self.alive.values()])
+        self.tidy([pid for pid, *_ in self.alive.values()])
         with hears, contextlib.suppress(OSError):
             hears.send(json.dumps({"ended": code}).encode())
 
 
 def confine(birth: Birth) -> None:
     """Make namespaces, wait outside of them for the first process inside, and end as it does."""
-    walls.divide()
+    walls.divide(birth.user)
     walls.die_with_parent()  # a change of rights may have cleared it
     pid = os.fork()
     if pid == 0:

@@ -21,23 +21,23 @@ class Probes:
     """The probes that are running."""
 
     def __init__(self) -> None:
-        self._running: dict[str, Any] = {}
+        self.running: dict[str, Any] = {}
         self._ours = children()
 
     def run(self, name: str, action: str, config: dict[str, Any]) -> Any:
         """Start a probe, or stop it and return what it saw."""
         if action == "start":
-            self._running[name] = self._start(name, config)
+            self.running[name] = self._start(name, config)
             return None
-        return self._stop(name, self._running.pop(name))
+        return self._stop(name, self.running.pop(name))
 
     def unobserved(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which no probe counts: our copying is not the submission's cost."""
-        return self._paused() if self._running else contextlib.nullcontext()
+        return self._paused() if self.running else contextlib.nullcontext()
 
     @contextlib.contextmanager
     def _paused(self) -> Generator[None, None, None]:
-        memory = self._running.get("memory")
+        memory = self.running.get("memory")
         if memory is not None:
             memory.pause()
         with _disable_current_modes():

@@ -158,7 +158,7 @@ class Worker:
             case "race":
                 name = header["function"]
                 function = name and public(self.module, name, Path(self.file).name)
-                self.harness.run(function, header["count"], header["options"])
+                self._race(function, header["count"], header["options"])
             case "watched":
                 first = len(self.watched) - header["count"]  # calls nest: the latest are meant
                 watched, self.watched = self.watched[first:], self.watched[:first]
@@ -209,6 +209,12 @@ class Worker:
                 kind = {"ValueError": ValueError, "IndexError": IndexError, "TypeError": TypeError}
                 raise kind.get(header["kind"], Raised)(header["message"])
             self.answer(header, buffers)
+
+    def _race(self, function: Any, count: int, options: dict[str, Any]) -> None:
+        if self.probes.running:
+            self.harness.run_watched(function, count, options, self.probes.unobserved)
+        else:
+            self.harness.run(function, count, options)
 
     def take_ring(self, header: dict[str, Any]) -> None:
         """Map the memory whose descriptor came with the message, and give the last one up."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+NOBODY = 65534
 
 # Of users, processes, IPC, network, host name and control groups.
 NAMESPACES = 0x10000000 | 0x20000000 | 0x8000000 | 0x40000000 | 0x4000000 | 0x2000000
@@ -35,14 +36,21 @@ def die_with_parent() -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def divide() -> None:
+def divide(user: int | None) -> None:
     """Enter namespaces of our own; in that of processes it is the next child who comes first.
 
+    First we become a ``user`` of the host, if there is one for us; in here it is called nobody.
     Mounts are left to that child: what waits outside still wants the old ``/proc``.
     """
-    uid, gid = os.geteuid(), os.getegid()
+    if user is not None:
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        show_itself(True)  # else root alone could fill in what follows
+    own = {"uid_map": os.geteuid(), "gid_map": os.getegid()}
     _checked(LIBC.unshare(NAMESPACES))
-    maps = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
+    maps = {"setgroups": "deny"}
+    for name, number in own.items():
+        maps[name] = f"{number if user is None else NOBODY} {number} 1"
     for name, text in maps.items():
         Path("/proc/self", name).write_text(text)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

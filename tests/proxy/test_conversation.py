@@ -444,6 +444,7 @@ def test_guard_sees_forbidden_calls_only_inside_its_block(talk: Conversation) ->
         "names": ["torch.nn.functional.scaled_dot_product_attention"],
         "aten": ["_scaled_dot_product_*"],
         "packages": [],
+        "audit": True,
     }
     q = torch.ones(1, 1, 2, 4)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import tempfile
 import threading
@@ -14,11 +15,12 @@ from stand_ins.expectation import SUBMISSIONS, find
 from stand_ins.isolation import require_sandbox
 
 from grader.judge.grade import grade
-from grader.sandbox import limits
+from grader.sandbox import limits, users
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.process import Setting
 from grader.worker import nursery as forking
 
+BECOME = 1 << 6 | 1 << 7  # CAP_SETGID, CAP_SETUID
 CAGES = sorted({limits.detect(), "watch"})
 
 
@@ -74,14 +76,23 @@ def test_what_forks_has_one_thread_and_shares_no_memory_that_can_be_written(
     assert threads == [str(forks)]
 
 
-def test_what_forks_has_no_rights_but_to_make_namespaces(setting: Setting, home: Nursery) -> None:
+def test_what_forks_may_make_namespaces_and_become_who_is_in_its_own_alone(
+    setting: Setting, home: Nursery
+) -> None:
     with worker_of(setting, make=home.start) as (worker, _):
         forks = parent(parent(worker._process.pid))
         status = Path(f"/proc/{forks}/status").read_text()
+        known = [
+            Path(f"/proc/{forks}/{name}").read_text().split() for name in ("uid_map", "gid_map")
+        ]
 
+    divided = setting.divided
     rights = {line.split()[1] for line in status.splitlines() if line.startswith("Cap")}
-    assert rights == {"0" * 16}
+    assert rights <= {f"{BECOME if divided else 0:016x}", "0" * 16}
     assert "NoNewPrivs:\t1" in status
+    user = re.search(r"^Uid:\t(\d+)", status, re.MULTILINE)
+    assert user is not None
+    assert [seen[1:] for seen in known] == [[user[1], str(users.BLOCK if divided else 1)]] * 2
 
 
 def test_nothing_is_forked_while_a_thread_runs() -> None:

@@ -32,10 +32,11 @@ from grader.errors import (
 )
 from grader.sandbox import limits, seccomp
 from grader.sandbox import process as sandbox
-from grader.sandbox.bubblewrap import NOBODY, worker_environment
+from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import FOLDERS, Setting, WorkerProcess, choose_level
 from grader.sandbox.stage import PACKAGES, sweep
+from grader.sandbox.users import NOBODY
 
 PROJECT = HERE.parent
 SECRET = "canary-8b1d7e60c2f94a35"
@@ -258,14 +259,15 @@ def test_folder_of_the_worker_can_be_filled_by_us_alone(setting: Setting, make: 
 # -- what can be reached ---------------------------------------------------------------------
 
 
-def test_process_is_nobody_without_rights(inside: Run) -> None:
+def test_process_is_nobody_without_rights(setting: Setting, inside: Run) -> None:
     status = dict(
         line.split(":\t", 1)
         for line in text(inside, "/proc/self/status").splitlines()
         if "\t" in line
     )
 
-    assert set(status["Uid"].split()) == {str(NOBODY if os.geteuid() == 0 else os.geteuid())}
+    nobody = setting.divided or os.geteuid() == 0
+    assert set(status["Uid"].split()) == {str(NOBODY if nobody else os.geteuid())}
     assert {status[f"Cap{kind}"].strip("0") for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {""}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
 

@@ -42,8 +42,9 @@ class Attack:
 
     @property
     def needs_gpu(self) -> bool:
-        """Whether only a GPU can show it."""
-        return self.wanted.lab == SPEED
+        """Whether only a GPU can show it: what is about a lab's speed."""
+        speed = expectation.is_real(self.wanted.lab) and "speed" in self.wanted.verdicts
+        return self.wanted.lab == SPEED or speed
 
     @property
     def is_small(self) -> bool:

@@ -14,7 +14,7 @@ from stand_ins.isolation import processes_that_see
 from grader.labs.lab import load_lab
 from grader.proxy.conversation import Clock, Conversation
 from grader.sandbox.nursery import Nursery, unfit
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import Setting, WorkerProcess, are_divided
 from grader.sandbox.stage import staged
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
@@ -33,7 +33,9 @@ def setting_for(level: str) -> Iterator[Setting]:
         (stage / "submission" / "echo.py").write_bytes(CODE)
         rlimits = {"NOFILE": 64, "FSIZE": 16 * MEBI, "CORE": 0}
         yield Setting(
-            stage, {}, ("common",), "cpu", level, 400 * MEBI, 40, rlimits, output=16 << 10
+            *(stage, {}, ("common",), "cpu", level, 400 * MEBI, 40, rlimits),
+            output=16 << 10,
+            divided=are_divided(level, "cpu"),
         )
 
 
@@ -57,8 +59,8 @@ def made(way: str) -> Iterator[Make]:
         assert nursery.problem == ""
         return worker
 
-    yield fork
-    nursery.close()
+    with contextlib.closing(nursery):
+        yield fork
 
 
 @contextlib.contextmanager

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import limits
-from grader.sandbox.bubblewrap import NOBODY
-from grader.sandbox.process import probe
+from grader.sandbox import limits, users
+from grader.sandbox.process import probe, undivided
 
 MARK = "left-by-a-submission"  # what an attack writes has this in its name
 HOST = ("/tmp", "/dev/shm", "/var/tmp", "/", "/run", str(Path.home()), str(Path.cwd()))
-LOCK = re.compile(r"inferlab\.(gpu|lease).*\.lock")  # of a GPU: gradings share it, and it stays
+LOCK = re.compile(r"inferlab\.(gpu|lease|ranks|users).*\.lock")  # gradings share it: it stays
 PATIENCE_SECONDS = 10.0
 
 
@@ -97,16 +96,22 @@ def mounts() -> str:
 
 
 def shared_memory() -> frozenset[str]:
-    """Return the shared memory of the user that submissions run as: POSIX's and System V's."""
-    user = NOBODY if os.geteuid() == 0 else os.geteuid()
+    """Return the shared memory of users that submissions run as: POSIX's and System V's."""
     found: set[str] = set()
     for entry in Path("/dev/shm").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            found |= {entry.name} if entry.stat().st_uid == user else set()
+            found |= {entry.name} if is_of_workers(entry.stat().st_uid) else set()
     lines = Path("/proc/sysvipc/shm").read_text().splitlines()
     head, rows = lines[0].split(), [line.split() for line in lines[1:]]
-    mine = [row for row in rows if row[head.index("uid")] == str(user)]
+    mine = [row for row in rows if is_of_workers(int(row[head.index("uid")]))]
     return frozenset(found | {f"key {row[0]} number {row[1]}" for row in mine})
+
+
+def is_of_workers(user: int) -> bool:
+    """Tell whether submissions may run as a user of the host."""
+    if not undivided():
+        return user in range(users.ours().first, users.ours().first + users.ours().count)
+    return user == (users.NOBODY if os.geteuid() == 0 else os.geteuid())
 
 
 def groups_of_the_dead() -> frozenset[Path]:

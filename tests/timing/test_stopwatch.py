@@ -1,5 +1,6 @@
 """Proven timing on a CPU ring: what it accepts and refuses. No test here looks at a duration."""
 
+import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator
@@ -12,13 +13,14 @@ import torch
 from torch import Generator, Tensor
 
 from grader.errors import (
+    Forbidden,
     JudgeError,
     Mismatch,
     StudentCrashed,
     StudentError,
     StudentTimeout,
 )
-from grader.labs.lab import Lab, load_lab
+from grader.labs.lab import Lab, Rule, load_lab
 from grader.labs.tiers import Rung
 from grader.prove.forked import Nursery, fork_worker
 from grader.proxy.student import Student
@@ -210,6 +212,86 @@ def test_changed_argument_is_seen(make: Make, body: str) -> None:
 
     with pytest.raises(Mismatch, match="changed an argument"):
         watch.verify(RACE)
+
+
+RULED = replace(LAB, rules=(Rule("write it yourself", forbid=("torch.softmax",)),))
+# Which calls of its worker are by torch, is told below.
+SOMETIMES = """
+import torch
+
+COUNT = 0
+
+def softmax(x):
+    global COUNT
+    COUNT += 1
+    if {when}:
+        return torch.softmax(x, -1)
+    y = (x.float() - x.float().amax(-1, keepdim=True)).exp()
+    return (y / y.sum(-1, keepdim=True)).to(x.dtype)
+"""
+
+
+def test_guard_looks_at_what_is_verified(make: Make) -> None:
+    with pytest.raises(Forbidden, match=r"torch\.softmax"):
+        make(SOMETIMES.format(when="True"), RULED).verify(RACE)
+
+
+@pytest.mark.parametrize("when", ["True", "COUNT > 30"], ids=["always", "late"])
+def test_guard_looks_at_races(make: Make, when: str) -> None:
+    with pytest.raises(Forbidden, match=r"torch\.softmax"):
+        make(SOMETIMES.format(when=when), RULED).reach(lowered(RUNG), RACE)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_guard_looks_between_blocks_that_are_drawn(
+    make: Make, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    monkeypatch.setattr("grader.timing.trial.WATCHED_SHARE", share)
+    watch = make(SOMETIMES.format(when="8 < COUNT < 30"), RULED)
+
+    with pytest.raises(Forbidden) if share else contextlib.nullcontext():
+        watch.reach(lowered(RUNG), RACE)
+
+
+def test_guard_sees_the_submission_and_not_our_copies(make: Make) -> None:
+    rule = Rule("write it yourself", aten=("sum", "copy_", "zeros*", "empty*", "detach"))
+
+    watch = make(RIGHT, replace(LAB, rules=(rule,)))
+
+    watch.verify(RACE)
+    watch.reach(lowered(RUNG), RACE)
+
+
+WATCHED = """
+import _thread, threading, torch
+from types import BuiltinFunctionType
+
+COUNT = 0
+
+def softmax(x):
+    global COUNT
+    if torch._C._len_torch_dispatch_stack():
+        COUNT += 1
+        if COUNT > {most}:
+            raise RuntimeError("watched")
+    else:
+        assert isinstance(_thread.start_new_thread, BuiltinFunctionType)
+        assert threading._profile_hook is None
+        assert not torch.overrides._get_current_function_mode_stack()
+    return (x.float() - x.float().logsumexp(-1, keepdim=True)).exp().to(x.dtype)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lab", "most"), [(LAB, 0), (RULED, 2)], ids=["nothing is forbidden", "something is"]
+)
+def test_what_is_timed_is_not_watched(
+    make: Make, monkeypatch: pytest.MonkeyPatch, lab: Lab, most: int
+) -> None:
+    """The guard looks at one run of one call before all blocks, and at one after them."""
+    monkeypatch.setattr("grader.timing.trial.WATCHED_SHARE", 0.0)
+
+    make(WATCHED.format(most=most), lab).reach(lowered(RUNG), RACE)
 
 
 @pytest.mark.parametrize("result", ["y, y", "y[:-1]", "None", "y.tolist()"])

@@ -25,6 +25,7 @@ RULES = {
     "names": [SDPA, "torch.nn.MultiheadAttention", "torch.nn.functional.rms_norm"],
     "aten": ["_scaled_dot_product_*", "native_layer_norm*"],
     "packages": ["transformers"],
+    "audit": True,
 }
 Q = torch.ones(1, 1, 3, 4)
 
@@ -201,7 +202,7 @@ def test_operators_of_no_space_of_torch_keep_their_space(probes: Probes) -> None
 
 def test_no_reading_of_operators_is_endless(probes: Probes) -> None:
     probes.run("operators", "start", {})
-    probes._running["operators"].seen = {f"{index}": 1 for index in range(MAX_OPERATORS)}
+    probes.running["operators"].seen = {f"{index}": 1 for index in range(MAX_OPERATORS)}
     torch.ones(4).add_(1)
 
     seen = probes.run("operators", "stop", {})
