@@ -14,9 +14,10 @@ import torch
 from bench.account import seconds_of
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.proxy.conversation import Clock, Conversation
+from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess, are_divided, choose_level
+from grader.sandbox.process import Setting, WorkerProcess
 from grader.sandbox.stage import staged
 
 SUBMISSION = """

@@ -30,7 +30,7 @@ from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import fails_line, variants, wrong_answers
 from grader.prove.findings import Outcome
 from grader.sandbox import limits
-from grader.sandbox.process import probe
+from grader.sandbox.level import probe
 
 LAB = "02_batching"
 WARM_UP = 4  # gradings after which the judge has what it needs

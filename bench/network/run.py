@@ -20,7 +20,8 @@ from grader.labs.lab import Lab
 from grader.proxy.conversation import Clock
 from grader.proxy.group import Group
 from grader.proxy.groups import Groups
-from grader.sandbox.process import Setting, WorkerProcess, are_divided, choose_level
+from grader.sandbox.level import are_divided, choose_level
+from grader.sandbox.process import Setting, WorkerProcess
 from grader.sandbox.stage import staged
 
 CODE = Path(__file__).with_name("busywork.py")

@@ -54,13 +54,13 @@ assert y.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0], "a small kernel gives wrong valu
 print(triton.__version__, "(interpreter)")
 """
 SANDBOX = """
-from grader.sandbox.process import probe
+from grader.sandbox.level import probe
 problem = probe()
 print(problem or "a confined process ran")
 raise SystemExit(1 if problem else 0)
 """
 USERS = """
-from grader.sandbox.process import undivided
+from grader.sandbox.level import undivided
 problem = undivided()
 print(problem or "each worker is a user of its own on this host")
 raise SystemExit(1 if problem else 0)

@@ -24,7 +24,8 @@ from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
 from grader.sandbox import gpu, users
-from grader.sandbox.process import Setting, are_divided, choose_level
+from grader.sandbox.level import are_divided, choose_level
+from grader.sandbox.process import Setting
 from grader.sandbox.stage import staged
 
 MOST_SESSIONS = 6  # of one grading, where they end in the middle of tests

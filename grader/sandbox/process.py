@@ -31,12 +31,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
-from grader.sandbox import limits, users
+from grader.sandbox import limits
 from grader.sandbox.bubblewrap import confine, launcher_environment, worker_environment
 from grader.sandbox.output import Printed, has_come
 from grader.sandbox.pace import PACE
@@ -48,7 +47,6 @@ START_SECONDS = 120.0
 # Bytes of a message's large buffers, and of all that a worker's messages may hold in the judge. The
 # labs send a sixth of it at most. Pages are taken only when touched.
 ARENA = 256 << 20
-INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 # Of what the kernel counts by user, and by the user of a namespace for all below it: no message
 # queues, and so few signals that all workers of a grading together have enough.
 SHARES = {"SIGPENDING": 1024, "MSGQUEUE": 0}
@@ -87,65 +85,6 @@ class Setting:
     def seen(self, part: str) -> str:
         """Return the path of a folder of the stage as the worker sees it."""
         return f"/{part}" if self.level == "bwrap" else str(self.stage / part)
-
-
-def choose_level(wanted: str) -> tuple[str, str]:
-    """Return the level for "auto", "required" or "none", and why it is not ``bwrap``."""
-    if wanted == "none":
-        return "none", "--sandbox none was asked for"
-    problem = probe()
-    if not problem:
-        return "bwrap", ""
-    if wanted == "required":
-        raise SandboxError(f"cannot isolate submissions: {problem}", INSTALL_HINT)
-    return "none", problem
-
-
-@cache
-def probe() -> str:
-    """Return why bubblewrap does not work here, or an empty string."""
-    if shutil.which("bwrap") is None:
-        return "bubblewrap is not installed"
-    return _trouble(divided=False)
-
-
-@cache
-def undivided() -> str:
-    """Return why workers do not each get a host user of their own here, or an empty string."""
-    if os.geteuid() != 0 and limits.detect() == "cgroup1":
-        return "control groups of the first version take no processes of other users"
-    return probe() or users.obstacle() or _trouble(divided=True)
-
-
-def are_divided(level: str, device: str) -> bool:
-    """Tell whether workers each get a host user of their own.
-
-    Nodes of GPUs may be open to an account's groups alone, and only root's workers are sure to see
-    what is open to all.
-    """
-    return level == "bwrap" and (device == "cpu" or os.geteuid() == 0) and not undivided()
-
-
-def _trouble(*, divided: bool) -> str:
-    command, passed = confine([sys.executable, "-I", "-S", "-c", ""], [], "cpu", divided=divided)
-    try:
-        done = subprocess.run(
-            command,
-            env=launcher_environment(),
-            pass_fds=passed,
-            capture_output=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap does not start ({error})"
-    finally:
-        for fd in passed:
-            os.close(fd)
-    if done.returncode == 0:
-        return ""
-    lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-    return f"bubblewrap does not work here ({lines[-1]})"
 
 
 class Process(Protocol):

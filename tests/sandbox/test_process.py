@@ -30,11 +30,12 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.sandbox import limits, seccomp
+from grader.sandbox import level, limits, seccomp
 from grader.sandbox import process as sandbox
 from grader.sandbox.bubblewrap import worker_environment
+from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import FOLDERS, Setting, WorkerProcess, choose_level
+from grader.sandbox.process import FOLDERS, Setting, WorkerProcess
 from grader.sandbox.stage import PACKAGES, sweep
 from grader.sandbox.users import NOBODY
 
@@ -711,10 +712,10 @@ def test_pool_keeps_workers_warm_and_kills_the_unused() -> None:
 
 @pytest.fixture
 def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    sandbox.probe.cache_clear()
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    level.probe.cache_clear()
+    monkeypatch.setattr(level.shutil, "which", lambda name: None)
     yield
-    sandbox.probe.cache_clear()
+    level.probe.cache_clear()
 
 
 def test_level_is_bwrap_where_it_works() -> None:
@@ -731,12 +732,12 @@ def test_without_bubblewrap_auto_says_so_and_required_refuses() -> None:
 
 
 def test_bubblewrap_that_fails_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    sandbox.probe.cache_clear()
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: "/bin/false")
-    level, why = choose_level("auto")
-    sandbox.probe.cache_clear()
+    level.probe.cache_clear()
+    monkeypatch.setattr(level.shutil, "which", lambda name: "/bin/false")
+    chosen, why = choose_level("auto")
+    level.probe.cache_clear()
 
-    assert level == "none"
+    assert chosen == "none"
     assert why.startswith("bubblewrap does not work here")
 
 

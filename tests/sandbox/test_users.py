@@ -20,8 +20,9 @@ from grader.errors import SandboxError
 from grader.judge.grade import grade
 from grader.labs.results import Verdict
 from grader.sandbox import limits, users
+from grader.sandbox.level import undivided
 from grader.sandbox.nursery import Nursery
-from grader.sandbox.process import Setting, WorkerProcess, undivided
+from grader.sandbox.process import Setting, WorkerProcess
 from grader.worker import nursery as forking
 
 WATCHES = Path("/proc/sys/fs/epoll/max_user_watches")

@@ -13,8 +13,9 @@ from stand_ins.isolation import processes_that_see
 
 from grader.labs.lab import load_lab
 from grader.proxy.conversation import Clock, Conversation
+from grader.sandbox.level import are_divided
 from grader.sandbox.nursery import Nursery, unfit
-from grader.sandbox.process import Setting, WorkerProcess, are_divided
+from grader.sandbox.process import Setting, WorkerProcess
 from grader.sandbox.stage import staged
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")

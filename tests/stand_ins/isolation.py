@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.sandbox import limits, users
-from grader.sandbox.process import probe, undivided
+from grader.sandbox.level import probe, undivided
 
 MARK = "left-by-a-submission"  # what an attack writes has this in its name
 HOST = ("/tmp", "/dev/shm", "/var/tmp", "/", "/run", str(Path.home()), str(Path.cwd()))

@@ -15,8 +15,9 @@ from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import load_lab
 from grader.proxy.compare import resembles
 from grader.proxy.student import Student
+from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess, choose_level
+from grader.sandbox.process import Setting, WorkerProcess
 from grader.sandbox.stage import staged
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")

@@ -24,7 +24,7 @@ from grader.course.grading.roster import read_roster
 from grader.errors import CannotGrade, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, find_lab, find_root
-from grader.sandbox.process import choose_level
+from grader.sandbox.level import choose_level
 from grader.text import number, visible_line
 
 
