@@ -37,6 +37,7 @@ class Budget:
     def begin(self) -> None:
         """Begin an outermost call."""
         self._uses = self._bytes = 0
+        CEILING.begin_call()
 
     def count(self, buffers: Sequence[Tensor]) -> None:
         """Count one use, and what its arguments bring; raises Mismatch for one too many."""
@@ -69,6 +70,7 @@ class Budget:
         """
         CEILING.lower()
         try:
+            CEILING.check()
             return WATCHDOG.run(deadline, do)
         except MemoryError:
             raise too_much() from None

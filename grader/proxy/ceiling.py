@@ -13,9 +13,10 @@ DATA = 5  # the place of private writable pages in statm
 
 
 class Ceiling:
-    """Counts, over one test, what stays when lent objects have worked, and limits what they take.
+    """Counts, over one test, what its calls leave behind, and limits what lent objects take.
 
-    What is given back between their uses is theirs: they may have been dropped.
+    All that grows during a call is the submission's: it alone says what is done there. What is
+    given back between calls is too: it may have been dropped.
     """
 
     def __init__(self, most: int) -> None:
@@ -23,28 +24,44 @@ class Ceiling:
         self._most = most
         self._lock = threading.Lock()
         self._at_work = 0  # threads
-        self._before = 0  # bytes of the process when the first of them began
-        self._after: int | None = None  # when the last of them ended
-        self._kept = 0
+        self._start: int | None = None  # bytes of the process when its objects began, in this call
+        self._end: int | None = None  # when the last of them ended
+        self._kept = 0  # of the calls before
+        self._limit = 0  # of now
         self._normal = (0, 0)
 
     def begin(self) -> None:
         """Begin a test: what stayed of the one before is forgotten."""
         with self._lock:
-            self._after, self._kept = None, 0
+            self._start = self._end = None
+            self._kept = 0
+
+    def begin_call(self) -> None:
+        """Begin a call from outside; one that no object of ours is used in costs nothing."""
+        with self._lock:
+            if self._at_work == 0 and self._start is not None and self._end is not None:
+                self._kept = max(0, self._kept + self._end - self._start)
+                self._start = None
 
     def lower(self) -> None:
         """Let the process take no more than may still be kept, until it is lifted as often."""
         with self._lock:
             if self._at_work == 0:
-                self._before = now = data_bytes()
-                if self._after is not None:
-                    self._kept = max(0, self._kept - max(0, self._after - now))
+                if self._start is None:
+                    self._start = data_bytes()
+                    given_back = 0 if self._end is None else max(0, self._end - self._start)
+                    self._kept = max(0, self._kept - given_back)
+                self._limit = max(0, self._start + self._most - self._kept)
                 self._normal = resource.getrlimit(resource.RLIMIT_DATA)
-                limit, hard = max(0, now + self._most - self._kept), self._normal[1]
-                if hard == resource.RLIM_INFINITY or limit < hard:
-                    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+                hard = self._normal[1]
+                if hard == resource.RLIM_INFINITY or self._limit < hard:
+                    resource.setrlimit(resource.RLIMIT_DATA, (self._limit, hard))
             self._at_work += 1
+
+    def check(self) -> None:
+        """Raise MemoryError where what was made outside is what is used up inside."""
+        if data_bytes() > self._limit:
+            raise MemoryError
 
     def lift(self) -> None:
         """Lift what was lowered."""
@@ -53,8 +70,7 @@ class Ceiling:
             if self._at_work == 0:
                 # First of all: there may be no memory left.
                 resource.setrlimit(resource.RLIMIT_DATA, self._normal)
-                self._after = data_bytes()
-                self._kept = max(0, self._kept + self._after - self._before)
+                self._end = data_bytes()
 
 
 def data_bytes() -> int:

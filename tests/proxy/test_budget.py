@@ -151,6 +151,16 @@ def test_copies_that_an_object_keeps_add_up_over_the_calls_of_a_test() -> None:
     assert 6 <= len(kept) <= 10  # of 32 MiB; what was free before is not counted
 
 
+def test_diary_of_an_object_counts_wherever_the_heap_grew() -> None:
+    """Buffers of messages make the heap grow, and notes take the room that they leave."""
+    text, diary = list(range(5000)), list[Any]()
+    with talking() as talk:
+        with pytest.raises(StudentMemory):
+            call(talk, "swallow", lend(lambda _: diary.append(tuple(text))), 19_000)
+
+    assert 6000 < len(diary) < 7500
+
+
 # -- time -------------------------------------------------------------------------------------
 
 

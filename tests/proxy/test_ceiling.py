@@ -15,6 +15,8 @@ MEBI = 1 << 20
 
 @contextmanager
 def lowered(ceiling: Ceiling) -> Iterator[None]:
+    """A call, in which an object is used once."""
+    ceiling.begin_call()
     ceiling.lower()
     try:
         yield
@@ -53,7 +55,7 @@ def test_the_limit_is_as_before_once_it_is_lifted() -> None:
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
-def test_what_is_kept_from_use_to_use_adds_up() -> None:
+def test_what_is_kept_from_call_to_call_adds_up() -> None:
     ceiling, kept = Ceiling(100 * MEBI), list[bytearray]()
 
     def keep(times: int) -> None:
@@ -65,6 +67,35 @@ def test_what_is_kept_from_use_to_use_adds_up() -> None:
         keep(20)
 
     assert 8 <= len(kept) <= 10
+
+
+def test_what_grows_between_the_uses_of_a_call_counts() -> None:
+    """The heap may grow outside for what is then taken inside."""
+    ceiling, kept = Ceiling(100 * MEBI), list[bytearray]()
+    ceiling.begin_call()
+    ceiling.lower()
+    ceiling.lift()
+    kept += [bytearray(40 * MEBI) for _ in range(2)]
+
+    ceiling.lower()
+    try:
+        with pytest.raises(MemoryError):
+            kept.append(bytearray(40 * MEBI))
+    finally:
+        ceiling.lift()
+
+
+def test_what_was_taken_outside_is_used_up_inside() -> None:
+    """A heap that grew while nothing limited it has room for what is kept."""
+    ceiling = Ceiling(50 * MEBI)
+    with lowered(ceiling):
+        ceiling.check()
+        ceiling.lift()
+        kept = bytearray(400 * MEBI)
+        ceiling.lower()
+        with pytest.raises(MemoryError):
+            ceiling.check()
+    del kept
 
 
 def test_what_is_dropped_or_needed_for_a_moment_does_not_add_up() -> None:
@@ -79,7 +110,7 @@ def test_what_is_dropped_or_needed_for_a_moment_does_not_add_up() -> None:
         del kept
 
 
-def test_what_others_take_between_uses_is_not_counted() -> None:
+def test_what_others_take_between_calls_is_not_counted() -> None:
     ceiling = Ceiling(50 * MEBI)
     others = []
     for _ in range(4):
