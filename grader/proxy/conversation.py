@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from grader.errors import (
-    Frame,
     Mismatch,
     StudentCrashed,
     StudentError,
@@ -21,6 +20,7 @@ from grader.errors import (
 from grader.proxy.budget import Budget, too_much
 from grader.proxy.calls import Calls
 from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
+from grader.proxy.raised import raised
 from grader.proxy.watchdog import Overtime
 from grader.sandbox.pace import PACE
 from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
@@ -30,7 +30,6 @@ from grader.wire.objects import MAX_METHODS
 MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 OURS = {"probe", "held"}  # requests whose time is not the submission's
-OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
 AT_WORK = ": a lent object was still at work on what it was given"
 MISFIT = "what a lent object has to answer fits no message, for what it was given"
 
@@ -262,7 +261,8 @@ class Conversation:
             elif op == "value":
                 return Unpacker(buffers, self._resolve).unpack(reply.get("value"))
             elif op == "error":
-                raise self._error(reply)
+                fault = raised(reply, self._lines)
+                raise self.end(fault) if isinstance(fault, StudentMemory) else fault
             else:
                 raise WireError("an unknown message")
 
@@ -354,31 +354,6 @@ class Conversation:
             raise WireError("an object of too many methods")
         names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
         return Proxy(self, number, kind[:MAX_NAME], names)
-
-    def _error(self, reply: dict[str, Any]) -> SubmissionFault:
-        kind, message, bases = reply.get("kind"), reply.get("message"), reply.get("bases")
-        frames = reply.get("frames")
-        if not isinstance(kind, str) or not isinstance(message, str):
-            raise WireError("a malformed error")
-        if not isinstance(bases, list) or not isinstance(frames, list):
-            raise WireError("a malformed error")
-        if len(cast(list[Any], frames)) > 50:
-            raise WireError("a malformed error")
-        names = tuple(base[:MAX_NAME] for base in cast(list[Any], bases)[:50] if type(base) is str)
-        if OUT_OF_MEMORY & {kind, *names}:
-            return self.end(StudentMemory(message[:300] or "out of memory"))
-        seen = tuple(self._frame(frame) for frame in cast(list[Any], frames))
-        return StudentError(kind[:MAX_NAME], message[:4000], names, seen)
-
-    def _frame(self, frame: Any) -> Frame:
-        match frame:
-            case [int(line), str(function)]:
-                # The source line is our own copy's: no file that a worker names is opened.
-                inside = 1 <= line <= len(self._lines)
-                source = self._lines[line - 1].strip()[:200] if inside else ""
-                return Frame(line if inside else 0, function[:MAX_NAME], source)
-            case _:
-                raise WireError("a malformed error")
 
     @contextmanager
     def probe(self, name: str, config: dict[str, Any]) -> Generator[list[Any], None, None]:
