@@ -260,13 +260,17 @@ def _name(call: Call, number: int) -> str:
 
 def read_again(diary: Sequence[Call], model: str) -> int:
     """Return how many tokens entered a model that had read them, behind the same text, before."""
-    entered = [
-        call.whole[: end + 1]
-        for call in diary
-        if call.model == model
-        for end in range(call.kept, len(call.whole))
-    ]
-    return len(entered) - len(set(entered))
+    texts: dict[tuple[int, int], int] = {}  # by the text before it and its last token: its number
+    entered, different = 0, set[int]()
+    for call in diary:
+        if call.model == model:
+            text = 0
+            for place, token in enumerate(call.whole):
+                text = texts.setdefault((text, token), len(texts) + 1)
+                if place >= call.kept:
+                    entered += 1
+                    different.add(text)
+    return entered - len(different)
 
 
 def tallies(

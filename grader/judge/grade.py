@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Generator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
-from grader.sandbox import gpu, users
+from grader.sandbox import gpu, limits, users
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.process import Setting
 from grader.sandbox.stage import staged
 
 MOST_SESSIONS = 6  # of one grading, where they end in the middle of tests
+JUDGE_MEMORY = 2 << 30  # bytes that a session may take, on a CPU: CUDA maps what it likes
 SLACK_SECONDS = 90.0  # what a session may take beyond the lab's own limit: start-up and imports
 THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
 GPU_SLACK_SECONDS = 3600.0  # there it may wait for others, and the time of races is the judge's
@@ -89,7 +90,7 @@ def grade(
                 "tasks": sorted(tasks),
                 "source": submission.code.decode("utf-8", errors="replace"),
                 "closed": closed,
-                "fatal": [],
+                "fatal": {},
             }
             died = _run_session(session, config, lab, progress, hear)
         _repeat(died, start, stage, config, lab, progress, hear)
@@ -120,8 +121,16 @@ def _started(start: Starter, stage: Path) -> Generator[Session, None, None]:
             session.kill()
 
 
+@dataclass(frozen=True, slots=True)
+class Death:
+    """The test in which a session ended by itself, and why: "memory" or an empty string."""
+
+    test: str
+    why: str
+
+
 def _repeat(
-    died: str,
+    died: Death | None,
     start: Starter,
     stage: Path,
     config: dict[str, Any],
@@ -136,10 +145,11 @@ def _repeat(
     """
     deaths: Counter[str] = Counter()
     for _ in range(MOST_SESSIONS - 1):
-        if not died:
+        if died is None:
             return
-        deaths[died] += 1
-        config["fatal"] = [test for test, count in deaths.items() if count > 1]
+        deaths[died.test] += 1
+        if deaths[died.test] > 1:
+            config["fatal"][died.test] = died.why
         config["seed"] += 1
         progress.provenance["seed"] = config["seed"]
         for told in ("speed", "plots"):
@@ -243,14 +253,17 @@ def worker_setting(
 
 def _run_session(
     session: Session, config: dict[str, Any], lab: Lab, progress: Progress, hear: Listener
-) -> str:
+) -> Death | None:
     """Run the suites in a process of their own; a silent test is not the student's fault.
 
-    Returns the test in which the process ended by itself; "" if it did not.
+    Returns the test in which the process ended by itself; None if it did not.
     """
     assert session.stdin is not None
     assert session.stdout is not None
-    slack = SLACK_SECONDS if config["setting"]["device"] == "cpu" else GPU_SLACK_SECONDS
+    on_cpu = config["setting"]["device"] == "cpu"
+    slack = SLACK_SECONDS if on_cpu else GPU_SLACK_SECONDS
+    group = limits.judge_group(config["setting"]["cage"], JUDGE_MEMORY) if on_cpu else None
+    config["group"] = str(group.folder) if group else ""
     alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
     alarm.start()
     hear.current = ""
@@ -262,6 +275,8 @@ def _run_session(
     finally:
         late = not alarm.is_alive()
         alarm.cancel()
+        session.kill()  # it has ended, or is of no more use
+        why = _close(group)
     # A manifest without a test comes from a suite that cannot be read: pytest says 2, or 5.
     if code not in (0, 1) and not (hear.begun or (code is None and hear.announced)):
         raise JudgeError(
@@ -271,4 +286,13 @@ def _run_session(
     progress.results = list(
         fill_missing(progress.expected, progress.results, Verdict.INFRA, message)
     )
-    return "" if late or code is not None else hear.current
+    return Death(hear.current, why) if hear.current and code is None and not late else None
+
+
+def _close(group: limits.Cgroup | None) -> str:
+    """Remove a session's group; return "memory" if it was killed for that."""
+    if group is None:
+        return ""
+    why = group.why_killed()
+    group.close()
+    return why

@@ -6,8 +6,9 @@ It runs in the trusted session process.
 import dataclasses
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -35,7 +36,8 @@ from grader.sandbox import gpu
 from grader.sandbox.pace import PACE
 from grader.timing.stopwatch import Stopwatch
 
-FATAL = "twice, under different seeds, the judge itself ended on what the code gave it in this test"
+FATAL = "twice, under different seeds, the judge itself {} on what the code gave it in this test"
+ENDED = {"memory": "ran out of memory", "": "ended"}  # by why it did
 NO_STOPWATCH = "speed is measured on a GPU only"
 
 
@@ -74,14 +76,15 @@ class JudgePlugin:
         stopwatch: Stopwatch | None = None,
         until_lost: bool = False,
         tasks: frozenset[str] = frozenset(),
-        fatal: frozenset[str] = frozenset(),
+        fatal: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._lab = lab
         self._student = student
         self._stopwatch = stopwatch
         self._until_lost = until_lost
         self._chosen = tasks  # none: all
-        self._fatal = fatal  # suites and ids of tests in which this process has ended, twice
+        # Suites and ids of tests in which this process has ended, twice, and why.
+        self._fatal = fatal
         self._device = device
         self._gpu_is_lost = False
         self._lease = gpu.Lease() if device != "cpu" else None
@@ -284,8 +287,9 @@ class JudgePlugin:
         if self._barrier:
             raise GateFailed(self._barrier)
         expected = self._expected[item.nodeid]
-        if f"{expected.suite} {expected.id}" in self._fatal:
-            raise StudentCrashed(FATAL)
+        why = self._fatal.get(f"{expected.suite} {expected.id}")
+        if why is not None:
+            raise StudentCrashed(FATAL.format(ENDED[why]))
         if PACE.now() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")

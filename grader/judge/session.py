@@ -11,12 +11,14 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from grader.judge.start import die_with_parent, serve_forks
 from grader.labs.lab import PSEUDOCODE, Lab, load_lab
+from grader.sandbox import limits
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
@@ -73,6 +75,8 @@ def collect(lab: Lab) -> None:
 
 def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProcess] | None) -> int:
     """Run the suites and return pytest's exit code."""
+    if config["group"]:
+        limits.join(config["group"])
     lab = load_lab(Path(config["lab"]))
     setting = Setting.from_json(config["setting"])
     # The first workers start before this process imports torch itself.
@@ -108,7 +112,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
             stopwatch=stopwatch,
             until_lost=config["until_lost"],
             tasks=chosen,
-            fatal=frozenset(config["fatal"]),
+            fatal=config["fatal"],
         )
     finally:
         if stopwatch is not None:
@@ -130,7 +134,7 @@ def run_pytest(
     stopwatch: Any = None,
     until_lost: bool = False,
     tasks: frozenset[str] = frozenset(),
-    fatal: frozenset[str] = frozenset(),
+    fatal: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from grader.errors import (
-    Frame,
     Mismatch,
     StudentCrashed,
     StudentError,
@@ -18,17 +17,21 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
+from grader.proxy.budget import Budget, too_much
 from grader.proxy.calls import Calls
 from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
+from grader.proxy.raised import raised
+from grader.proxy.watchdog import Overtime
 from grader.sandbox.pace import PACE
-from grader.wire.channel import Channel, Late, TooMuch, WireError
+from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
 from grader.wire.codec import Packer, Record, Unpacker
 from grader.wire.objects import MAX_METHODS
 
 MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 OURS = {"probe", "held"}  # requests whose time is not the submission's
-OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}
+AT_WORK = ": a lent object was still at work on what it was given"
+MISFIT = "what a lent object has to answer fits no message, for what it was given"
 
 
 class Process(Protocol):
@@ -121,6 +124,7 @@ class Conversation:
         self._clock = clock
         self._lines = source.splitlines()
         self._loans = Loans()
+        self._budget = Budget()
         self._watching: list[Watched] = []  # in the order in which the worker gets them
         self._depth = 0
         self._sequence = 0
@@ -177,12 +181,20 @@ class Conversation:
 
         ``fds`` are descriptors to hand over; ``seconds`` extends the deadline of a single call.
         """
+        if self._depth:  # an object that is lent is at work, and this is no work of its own
+            return self._budget.rest(lambda: self._request(header, value, fds, seconds))
+        return self._request(header, value, fds, seconds)
+
+    def _request(
+        self, header: dict[str, Any], value: Any, fds: tuple[int, ...], seconds: float
+    ) -> Any:
         self._asked.update(_public_names(header))
         if self.over:
             raise StudentCrashed("the code was stopped earlier in this test")
         if self._depth == 0:
             self._least = PROBE_SECONDS if header["op"] in OURS else seconds
             self._deadline = self._clock.deadline(self._least)
+            self._budget.begin()
         self._depth += 1
         self._sequence += 1
         number = self._sequence
@@ -194,6 +206,10 @@ class Conversation:
             return self._exchange({**header, "id": number}, value, number, fds)
         except Late:
             raise self.end(self._timeout(header)) from None
+        except Overtime:
+            raise self.end(self._timeout(header, AT_WORK)) from None
+        except MemoryError:  # a lent object is at work in another thread
+            raise self.end(too_much()) from None
         except TooMuch as error:
             raise self.end(StudentMemory(str(error))) from None
         except WireError:
@@ -208,17 +224,17 @@ class Conversation:
             self._depth -= 1
             self._loans.end_deeper(self._depth)
 
-    def _timeout(self, header: dict[str, Any]) -> SubmissionFault:
+    def _timeout(self, header: dict[str, Any], why: str = "") -> SubmissionFault:
         now = PACE.now()
         if now >= self._clock.grading:
-            return StudentTimeout("the grading ran past its time limit")
+            return StudentTimeout(f"the grading ran past its time limit{why}")
         if now >= self._clock.test:
-            return StudentTimeout("the calls of this test together ran past its time limit")
+            return StudentTimeout(f"the calls of this test together ran past its time limit{why}")
         named = header.get("function") or header.get("name") or header["op"]
         target = header.get("target") or [named]
         limit = max(min([self._clock.call_seconds, *self._clock.limits]), self._least)
         name = "the call" if target[-1] == "__call__" else target[-1]
-        return StudentTimeout(f"{name} did not end within its time limit of {limit:g} s")
+        return StudentTimeout(f"{name} did not end within its time limit of {limit:g} s{why}")
 
     def end(self, fault: SubmissionFault | None) -> SubmissionFault:
         """Kill the worker and return the fault."""
@@ -245,7 +261,8 @@ class Conversation:
             elif op == "value":
                 return Unpacker(buffers, self._resolve).unpack(reply.get("value"))
             elif op == "error":
-                raise self._error(reply)
+                fault = raised(reply, self._lines)
+                raise self.end(fault) if isinstance(fault, StudentMemory) else fault
             else:
                 raise WireError("an unknown message")
 
@@ -256,22 +273,37 @@ class Conversation:
         number, name = message.get("object"), message.get("name")
         if type(number) is not int or not isinstance(name, str):
             raise WireError("a malformed question")
-        value = Unpacker(buffers, self._resolve).unpack(message.get("value"))
-        answer: dict[str, Any]
-        result: Any = None
+        tree = message.get("value")
         try:
-            result = self._loans.use(number, name, value)
-            answer = {"op": "answer", "told": self._loans.told_with_an_answer(number)}
-        except Refusal as refusal:
-            kind = type(refusal.error).__name__
-            answer = {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}
+            self._budget.count(buffers)
+            answer, result = self._budget.work(
+                self._deadline, lambda: self._use(number, name, tree, buffers)
+            )
+            packer = Packer(lambda item: self._pack(packer, item))
+            answer["value"] = packer.pack(result)
+            self._budget.check_objects(len(self._loans))
+            self.worker.channel.send(answer, packer.buffers, self._deadline)
+        except Misfit:
+            self.end(None)
+            raise Mismatch(MISFIT) from None
+        except (WireError, Late):
+            raise
         except BaseException:
             # The worker waits for an answer that will not come: it is of no more use.
             self.end(None)
             raise
-        packer = Packer(lambda item: self._pack(packer, item))
-        tree = packer.pack(result)
-        self.worker.channel.send({**answer, "value": tree}, packer.buffers, self._deadline)
+
+    def _use(
+        self, number: int, name: str, tree: Any, buffers: list[Tensor]
+    ) -> tuple[dict[str, Any], Any]:
+        """Let an object of ours do what it is asked for; return the head of the answer, and it."""
+        value = Unpacker(buffers, self._resolve_argument).unpack(tree)
+        try:
+            result = self._loans.use(number, name, value)
+            return {"op": "answer", "told": self._loans.told_with_an_answer(number)}, result
+        except Refusal as refusal:
+            kind = type(refusal.error).__name__
+            return {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}, None
 
     # -- values -----------------------------------------------------------------------------
 
@@ -288,11 +320,17 @@ class Conversation:
             return {"c": [number, list(value.methods), list(value.attributes)]}
         if isinstance(value, torch.Generator):
             return {"g": value.initial_seed()}
+        if type(value) is int:
+            raise Misfit("an integer of more than 64 bits")
         raise TypeError(f"a {type(value).__name__} cannot be passed to a submission")
 
     def forget_lent(self) -> None:
         """End every loan: what was lent in one test is out of reach in the next."""
         self._loans.clear()
+
+    def _resolve_argument(self, tag: str, body: Any) -> Any:
+        value = self._resolve(tag, body)
+        return self._budget.check_tensor(value) if isinstance(value, Tensor) else value
 
     def _resolve(self, tag: str, body: Any) -> Any:
         match tag:
@@ -316,31 +354,6 @@ class Conversation:
             raise WireError("an object of too many methods")
         names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
         return Proxy(self, number, kind[:MAX_NAME], names)
-
-    def _error(self, reply: dict[str, Any]) -> SubmissionFault:
-        kind, message, bases = reply.get("kind"), reply.get("message"), reply.get("bases")
-        frames = reply.get("frames")
-        if not isinstance(kind, str) or not isinstance(message, str):
-            raise WireError("a malformed error")
-        if not isinstance(bases, list) or not isinstance(frames, list):
-            raise WireError("a malformed error")
-        if len(cast(list[Any], frames)) > 50:
-            raise WireError("a malformed error")
-        names = tuple(base[:MAX_NAME] for base in cast(list[Any], bases)[:50] if type(base) is str)
-        if OUT_OF_MEMORY & {kind, *names}:
-            return self.end(StudentMemory(message[:300] or "out of memory"))
-        seen = tuple(self._frame(frame) for frame in cast(list[Any], frames))
-        return StudentError(kind[:MAX_NAME], message[:4000], names, seen)
-
-    def _frame(self, frame: Any) -> Frame:
-        match frame:
-            case [int(line), str(function)]:
-                # The source line is our own copy's: no file that a worker names is opened.
-                inside = 1 <= line <= len(self._lines)
-                source = self._lines[line - 1].strip()[:200] if inside else ""
-                return Frame(line if inside else 0, function[:MAX_NAME], source)
-            case _:
-                raise WireError("a malformed error")
 
     @contextmanager
     def probe(self, name: str, config: dict[str, Any]) -> Generator[list[Any], None, None]:

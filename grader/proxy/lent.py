@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from grader.errors import Mismatch
+from grader.proxy.budget import is_out_of_memory
 from grader.wire.channel import WireError
 
 MAX_NAME = 200
@@ -42,6 +43,10 @@ class Loans:
     def __init__(self) -> None:
         self._lent: dict[int, tuple[int, Lent]] = {}  # number -> (depth of its call, object)
         self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many objects are lent."""
+        return len(self._lent)
 
     def lend(self, lent: Lent, depth: int) -> int:
         """Return the number by which the submission may name the object."""
@@ -96,6 +101,8 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     try:
         return function(*args, **kwargs)
     except UNFIT as error:
+        if is_out_of_memory(error):
+            raise MemoryError from None
         # With right answers no test gets here: the argument is the fault, not our function.
         kind = type(error).__name__
         raise Mismatch(f"a lent object was given an argument it cannot take ({kind})") from error

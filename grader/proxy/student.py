@@ -12,6 +12,7 @@ from typing import Any
 
 from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
+from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
 from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
 from grader.proxy.group import Group, PerRank
@@ -68,6 +69,7 @@ class Student(Instruments):
         self._clock.test, self._clock.grading = test_deadline, grading_deadline
         self._clock.limits.clear()
         self._calls.clear()
+        CEILING.begin()
         self._groups.forget_lent()
         if self._talk is not None:
             self._talk.forget_lent()

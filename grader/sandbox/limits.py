@@ -2,10 +2,14 @@
 
 A cgroup (v2 or v1) where one is writable, else a thread that watches. The kernel's own per-process
 limits (open files, file size) are set by the worker itself before it loads anything.
+
+The session stands in a group of its own too. Groups of workers are made beside that, never inside,
+and what it starts leaves it before it runs: what they take is not charged to the judge.
 """
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import threading
@@ -16,6 +20,9 @@ from typing import Protocol
 ROOT = Path("/sys/fs/cgroup")
 POLL_SECONDS = 0.02
 PREFIX = "inferlab-"  # of a group's name; the process id of its judge follows
+NAME = re.compile(rf"{PREFIX}\d+-[0-9a-f]{{8}}")
+# The first argument names the file that moves whoever writes its number; the rest is a command.
+LEAVE = '{ echo $$ >"$0"; } 2>/dev/null; exec "$@"'
 
 
 class Cage(Protocol):
@@ -48,6 +55,29 @@ def cage(pid: int, memory: int, processes: int, *, kind: str) -> Cage:
     return Cgroup(kind, pid, memory, processes)
 
 
+def judge_group(kind: str, memory: int) -> "Cgroup | None":
+    """Return a group for a session to join; None where none can be made."""
+    with contextlib.suppress(OSError):
+        return None if kind == "watch" else Cgroup(kind, None, memory, None)
+    return None
+
+
+def join(group: str) -> None:
+    """Move this process to a group; one that cannot be joined limits nothing."""
+    with contextlib.suppress(OSError):
+        (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def outside() -> list[str]:
+    """Return the start of a command line that runs what follows outside of the judge's group."""
+    for line in _own_groups():
+        _, controllers, path = line.split(":", 2)
+        if around := _around(path):
+            place = ROOT / ("memory" if controllers else "") / around.strip("/")
+            return ["/bin/sh", "-c", LEAVE, str(place / "cgroup.procs")]
+    return []
+
+
 def detect() -> str:
     """Return the best kind that works here: "cgroup2", "cgroup1" or "watch"."""
     for kind in ("cgroup2", "cgroup1"):
@@ -60,16 +90,19 @@ def detect() -> str:
 class Cgroup:
     """One control group for each worker; creating it raises OSError where we may not."""
 
-    def __init__(self, kind: str, pid: int | None, memory: int, processes: int) -> None:
+    def __init__(self, kind: str, pid: int | None, memory: int, processes: int | None) -> None:
         name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._kind = kind
         if kind == "cgroup2":
             parent = _unified()
             self._folders = [parent / name]
-            files = {"memory.max": memory, "memory.swap.max": 0, "pids.max": processes}
+            files = {"memory.max": memory, "memory.swap.max": 0}
         else:
-            self._folders = [_controller(c) / name for c in ("memory", "pids")]
-            files = {"memory.limit_in_bytes": memory, "pids.max": processes}
+            controllers = ("memory",) if processes is None else ("memory", "pids")
+            self._folders = [_controller(controller) / name for controller in controllers]
+            files = {"memory.limit_in_bytes": memory}
+        if processes is not None:
+            files["pids.max"] = processes
         try:
             for folder in self._folders:
                 folder.mkdir()
@@ -89,6 +122,11 @@ class Cgroup:
                 return
         if "swap" not in file:
             raise FileNotFoundError(file)
+
+    @property
+    def folder(self) -> Path:
+        """Where its memory is limited."""
+        return self._folders[0]
 
     def why_killed(self) -> str:
         """Return "memory" if the kernel killed a member for memory."""
@@ -127,6 +165,7 @@ def sweep() -> None:
 def _unified() -> Path:
     """Return the v2 group under which children may be limited, delegating controllers if we can."""
     own = next(line for line in _own_groups() if line.startswith("0::")).removeprefix("0::")
+    own = _around(own) or own
     for parent in (ROOT / own.strip("/"), ROOT):
         control = parent / "cgroup.subtree_control"
         with contextlib.suppress(OSError):
@@ -137,13 +176,19 @@ def _unified() -> Path:
 
 
 def _controller(name: str) -> Path:
-    """Return our own v1 group of a controller."""
+    """Return our own v1 group of a controller; if it is the judge's, the one around it."""
     for line in _own_groups():
         _, controllers, path = line.split(":", 2)
         if name in controllers.split(","):
-            own = ROOT / name / path.strip("/")
+            own = ROOT / name / (_around(path) or path).strip("/")
             return own if own.is_dir() else ROOT / name
     raise FileNotFoundError(name)
+
+
+def _around(path: str) -> str:
+    """Return the group around one that is a judge's, else an empty string."""
+    around, _, name = path.rpartition("/")
+    return (around or "/") if NAME.fullmatch(name) else ""
 
 
 def _own_groups() -> list[str]:

@@ -88,7 +88,9 @@ class Pace:
     def _beat(self) -> None:
         while True:
             time.sleep(BEAT_SECONDS)
-            self.count()
+            # Memory may be used up for a while (``proxy/ceiling``); the clock goes on after that.
+            with contextlib.suppress(MemoryError):
+                self.count()
 
     def count(self) -> None:
         """Add what was lost since the last count."""

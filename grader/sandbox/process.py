@@ -123,7 +123,7 @@ def start_alone(setting: Setting, folder: Path, handed: list[int]) -> Process:
     python = interpreter(setting, "worker.boot", handed)
     if setting.level == "none":
         return subprocess.Popen(
-            python,
+            [*limits.outside(), *python],
             env=worker_environment(setting.device, str(folder)),
             pass_fds=handed,
             stdin=subprocess.DEVNULL,
@@ -155,7 +155,7 @@ def start_confined(
     command, passed = confine(python, binds, setting.device, divided=divided, forks=forks)
     try:
         return subprocess.Popen(
-            command,
+            [*limits.outside(), *command],
             env=launcher_environment(),
             pass_fds=[*handed, *passed],
             stdin=subprocess.DEVNULL,

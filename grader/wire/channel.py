@@ -49,6 +49,10 @@ class TooMuch(WireError):
     """The other side's messages hold more memory than they may."""
 
 
+class Misfit(ValueError):
+    """A value of ours that no message can carry."""
+
+
 class Late(Exception):
     """The deadline passed."""
 
@@ -124,15 +128,13 @@ class Channel:
                 inline.append(view)
                 continue
             if used + view.nbytes > len(self._outbox):
-                raise ValueError(f"a message may carry at most {len(self._outbox) >> 20} MiB")
+                raise Misfit(f"a message may carry at most {len(self._outbox) >> 20} MiB")
             self._outbox[used : used + view.nbytes] = view
             places.append((view.nbytes, used))
             used += -(-view.nbytes // 64) * 64
         text = ENCODER.encode({**header, "buffers": places}).encode("ascii")
         if len(text) > MAX_HEADER:
-            raise ValueError(
-                f"a message may hold at most {MAX_HEADER >> 20} MiB beside its tensors"
-            )
+            raise Misfit(f"a message may hold at most {MAX_HEADER >> 20} MiB beside its tensors")
         prefix = PREFIX.pack(len(text), sum(view.nbytes for view in inline))
         self._write(b"".join((prefix, text, *inline)), deadline, fds)
 

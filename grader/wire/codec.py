@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.wire.channel import WireError
+from grader.wire.channel import Misfit, WireError
 from grader.wire.storage import as_bytes, whole_storage
 
 MAX_NODES = 100_000  # values in one message
@@ -59,7 +59,7 @@ class Packer:
         """Return the tree of ``value``; its tensors are appended to ``buffers``."""
         self._nodes += 1
         if depth > MAX_DEPTH or self._nodes > MAX_NODES:
-            raise ValueError("the value is nested too deeply or holds too many items")
+            raise Misfit("the value is nested too deeply or holds too many items")
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value

@@ -23,6 +23,7 @@ from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TestResult, Verdict
 from grader.labs.submission import Submission, fingerprint
 from grader.report.forms import Form, render
+from grader.sandbox import limits
 from grader.sandbox.stage import sweep
 
 COURSE = HERE / "demo"
@@ -357,6 +358,44 @@ def test_session_that_ends_twice_in_a_test_is_the_submissions_doing(
     assert report.provenance["seed"] == 5 + min(times, 2)
     told = {test.id: test.message for test in report.tests}
     assert ("under different seeds" in told["test_dies"]) == (verdict == "crashed")
+
+
+HUNGRY = """
+from grader.suite import task
+
+@task("scale", gate=True)
+def test_before(student):
+    student.answer()
+
+@task("scale")
+def test_takes_all(student):
+    kept = [b"a" * (16 << 20) for _ in range(student.answer())]
+
+@task("store", gate=True)
+def test_after(student):
+    student.answer()
+"""
+
+
+def test_session_that_runs_out_of_memory_twice_in_a_test_says_so(
+    tmp_path: Path, sessions: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if limits.detect() == "watch":
+        pytest.skip("no control group can be made here")
+    monkeypatch.setattr("grader.judge.grade.JUDGE_MEMORY", 400 << 20)
+    (tmp_path / "answer.py").write_text(ANSWER)
+
+    report = grade(
+        *(lab_with(tmp_path, HUNGRY), tmp_path / "answer.py"),
+        device="cpu",
+        sandbox="required",
+        start=sessions,
+    )
+
+    expected = {"test_before": "passed", "test_takes_all": "crashed", "test_after": "passed"}
+    assert verdicts(report) == expected
+    told = {test.id: test.message for test in report.tests}
+    assert "the judge itself ran out of memory on what the code gave" in told["test_takes_all"]
 
 
 def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path, sessions: ForkServer) -> None:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -197,18 +198,20 @@ class LyingWorker(Worker):
         super().send(header, buffers)
 
 
+Make = Callable[[Channel], Worker]
+
+
 class ThreadProcess:
     """What the judge holds of a worker, which is a thread."""
 
-    def __init__(self, lies: Lies, folder: Path) -> None:
+    def __init__(self, make: Make, folder: Path) -> None:
         self.folder, self.seen_folder = folder, str(folder)
         ours, theirs = socket.socketpair()
         arenas = make_arena(ARENA), make_arena(ARENA)
         self.channel = Channel(ours, arenas[1], arenas[0], holds=ARENA, now=PACE.now)
 
         def serve() -> None:
-            worker = LyingWorker(Channel(theirs, *arenas, takes_fds=True), "cpu")
-            worker.lies = lies
+            worker = make(Channel(theirs, *arenas, takes_fds=True))
             for name in GIVEN:
                 worker.given[name] = __import__(f"labs.{name}", fromlist=["labs"])
             with theirs, contextlib.suppress(WireError, OSError):
@@ -240,19 +243,31 @@ GIVEN: list[str] = []
 class Pool:
     """Starts a worker when one is taken."""
 
-    def __init__(self, lies: Lies, folder: Path) -> None:
-        self._lies, self._folder = lies, folder
+    def __init__(self, make: Make, folder: Path) -> None:
+        self._make, self._folder = make, folder
 
     def expect(self, count: int) -> None:
         pass
 
     def take(self) -> Any:
-        return ThreadProcess(self._lies, self._folder)
+        return ThreadProcess(self._make, self._folder)
 
 
-def run(lab: Lab, seed: int, rate: float) -> dict[str, Any]:
+def lie(lab: Lab, seed: int, rate: float) -> dict[str, Any]:
     """Grade the solution through lies; return what came of it."""
     lies = Lies(random.Random(seed), rate)
+
+    def make(channel: Channel) -> Worker:
+        worker = LyingWorker(channel, "cpu")
+        worker.lies = lies
+        return worker
+
+    came = run(lab, seed, make)
+    return {"changed": sum(lies.told.values()), **came}
+
+
+def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Grade the solution in workers of that make; return the verdicts, and what was our fault."""
     torch.manual_seed(seed)
     GIVEN[:] = lab.given
     if "triton" in lab.imports:
@@ -277,18 +292,24 @@ def run(lab: Lab, seed: int, rate: float) -> dict[str, Any]:
         setting = Setting(
             stage, folders, lab.given, "cpu", "none", 1 << 30, 64, {}, 1 << 16, cage="watch"
         )
-        student = Student(lab, setting, Pool(lies, stage), lab.stub.read_text())  # type: ignore
-        run_pytest(lab, student, device="cpu", seed=seed, suite="all", closed={}, emit=emit)
+        student = Student(lab, setting, Pool(make, stage), lab.stub.read_text())  # type: ignore
+        given: Any = {"seed": seed, "suite": "all", "closed": {}, "emit": emit, "tasks": tasks}
+        run_pytest(lab, student, device="cpu", **given)
         student.close_()
-    return {"changed": sum(lies.told.values()), "verdicts": counts, "infra": infra}
+    return {"verdicts": counts, "infra": infra}
 
 
-if __name__ == "__main__":
+def main(what: Callable[[Lab, int, float], dict[str, Any]]) -> None:
+    """Do it to the lab that the command line names, by its seed and rate; print what came."""
     os.environ["TRITON_INTERPRET"] = "1"
     number, seed, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     root = find_root()
     sys.path.insert(0, str(root))
     out, sys.stdout = sys.stdout, sys.stderr
-    print(json.dumps(run(find_lab(number, root), seed, rate)), file=out, flush=True)
+    print(json.dumps(what(find_lab(number, root), seed, rate)), file=out, flush=True)
     # Threads that stand in for workers are still inside torch: to end them there would abort.
     os._exit(0)
+
+
+if __name__ == "__main__":
+    main(lie)

@@ -1,0 +1,97 @@
+"""What the use of lent objects may cost the judge; past a limit the submission has failed.
+
+The limits are ten times, or more, what the answers of all labs need, right ones of any make: in one
+call 1,404 uses (lab 10) and 0.9 MB of arguments (lab 03), 54,000 elements of a tensor (lab 03), 22
+objects at once (lab 05), and 1 MiB of memory that stays or is needed for a moment (labs 05, 10).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from torch import Tensor
+
+from grader.errors import Mismatch, StudentMemory
+from grader.proxy.ceiling import Ceiling
+from grader.proxy.watchdog import WATCHDOG
+
+T = TypeVar("T")
+
+MAX_USES = 20_000  # of all lent objects, in one call
+MAX_BYTES = 64 << 20  # of all arguments' tensors, in one call
+MAX_ELEMENTS = 1 << 22  # of a tensor, its zeros left out: what a loop of ours may go through
+MAX_OBJECTS = 500  # lent at one time
+MAX_MEMORY = 256 << 20  # bytes that lent objects keep in a test, and need for a moment, together
+NO_MEMORY = ("can't allocate memory", "bad_alloc")  # in torch's words
+
+CEILING = Ceiling(MAX_MEMORY)  # of this process
+
+
+class Budget:
+    """What one conversation has cost in its outermost call."""
+
+    def __init__(self) -> None:
+        self._uses = 0
+        self._bytes = 0
+
+    def begin(self) -> None:
+        """Begin an outermost call."""
+        self._uses = self._bytes = 0
+        CEILING.begin_call()
+
+    def count(self, buffers: Sequence[Tensor]) -> None:
+        """Count one use, and what its arguments bring; raises Mismatch for one too many."""
+        self._uses += 1
+        self._bytes += sum(buffer.numel() for buffer in buffers)
+        if self._uses > MAX_USES:
+            used = f"lent objects were used {self._uses:,} times in one call"
+            raise Mismatch(f"{used}; {MAX_USES:,} are allowed")
+        if self._bytes > MAX_BYTES:
+            given = f"lent objects were given {self._bytes:,} bytes in one call"
+            raise Mismatch(f"{given}; {MAX_BYTES:,} are allowed")
+
+    def check_tensor(self, tensor: Tensor) -> Tensor:
+        """Return an argument; raises Mismatch for axes that nobody could walk along."""
+        count = math.prod(n for n in tensor.shape if n)
+        if count > MAX_ELEMENTS:
+            given = f"a lent object was given a tensor of shape {list(tensor.shape)}"
+            raise Mismatch(f"{given}; {MAX_ELEMENTS:,} elements, zeros left out, are allowed")
+        return tensor
+
+    def check_objects(self, count: int) -> None:
+        """Raise Mismatch if more objects are lent than may be."""
+        if count > MAX_OBJECTS:
+            raise Mismatch(f"{count:,} objects are lent at one time; {MAX_OBJECTS} are allowed")
+
+    def work(self, deadline: float, do: Callable[[], T]) -> T:
+        """Return what ``do`` does on arguments that a submission chose.
+
+        Raises StudentMemory if it takes too much, and Overtime past the deadline.
+        """
+        CEILING.lower()
+        try:
+            CEILING.check()
+            return WATCHDOG.run(deadline, do)
+        except MemoryError:
+            raise too_much() from None
+        finally:
+            CEILING.lift()
+
+    def rest(self, do: Callable[[], T]) -> T:
+        """Return what ``do`` does inside of work that is none of a lent object's."""
+        CEILING.lift()
+        try:
+            return WATCHDOG.pause(do)
+        finally:
+            CEILING.lower()
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Tell whether an exception says in one way or another that there is no memory."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
+
+
+def too_much() -> StudentMemory:
+    """Return the fault of what took more memory than it may."""
+    limit = f"the {MAX_MEMORY >> 20} MiB that they may"
+    return StudentMemory(f"lent objects took more of the judge's memory than {limit}")
