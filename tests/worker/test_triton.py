@@ -276,6 +276,18 @@ def test_kernels_are_no_operators(student: Student) -> None:
     assert ops.seen == {"empty_like": 90}
 
 
+def test_torch_in_the_body_of_a_kernel_is_seen(device: str, student: Student) -> None:
+    if device == "cuda":
+        pytest.skip("a compiled kernel has no torch in it")
+    x = normal(90)
+
+    with student.operators() as ops:
+        got = student.by_torch(x)
+
+    assert same(got, x * 2)
+    assert ops.seen["mul"] == 90
+
+
 def test_peak_of_memory(device: str, student: Student) -> None:
     if device == "cpu":
         with pytest.raises(NotGraded), student.peak_memory():
