@@ -20,7 +20,7 @@ from grader.proxy.conversation import Proxy
 from grader.proxy.group import Group, GroupProxy, PerRank
 from grader.proxy.student import Folder
 from grader.timing.race import Race
-from grader.timing.silence import assert_from_kernels
+from grader.timing.silence import assert_from_kernels, assert_kernels_alone_compute
 
 __all__ = [
     "Folder",
@@ -35,6 +35,7 @@ __all__ = [
     "assert_close",
     "assert_equal",
     "assert_from_kernels",
+    "assert_kernels_alone_compute",
     "assert_new",
     "assert_unmodified",
     "check",

@@ -15,6 +15,7 @@ from grader.suite import (
     Race,
     assert_close,
     assert_from_kernels,
+    assert_kernels_alone_compute,
     assert_new,
     assert_unmodified,
     check,
@@ -785,7 +786,19 @@ def test_no_case_is_left_to_torch(student, draw, T, S, D, H, dtype, causal, scal
     """A kernel of yours does the work for every size, dtype and option."""
     qkv = make(draw, T, S, D, H, 1, B=1, dtype=dtype)
 
-    assert_own_kernel(student, lambda: student.flash_attention(*qkv, causal=causal, scale=scale))
+    def call(*qkv: Any) -> Any:
+        return student.flash_attention(*qkv, causal=causal, scale=scale)
+
+    assert_own_kernel(student, lambda: call(*qkv))
+    case = functools.partial(make, draw, T, S, D, H, 1, B=1, dtype=dtype)
+    assert_kernels_alone_attend(student, call, case, T * S * D * H, "o", "lse")
+
+
+def assert_kernels_alone_attend(
+    student: Any, call: Callable[..., Any], case: Callable[[], Qkv], products: int, *names: str
+) -> None:
+    """Fail where a result is computed elsewhere: torch, which may join parts, does half at most."""
+    assert_kernels_alone_compute(student, call, case, *names, elements=products // 2)
 
 
 # What multiplies queries with keys, or weights with values, outside of a kernel. A softmax is not
@@ -812,6 +825,12 @@ def test_the_result_comes_from_a_kernel(student, draw):
 
     want = oracle.attend(*qkv, True)
     assert_from_kernels(student, lambda: student.flash_attention(*qkv, True), want, "o", "lse")
+    assert_kernels_alone_attend(
+        student,
+        lambda *qkv: student.flash_attention(*qkv, True),
+        lambda: make(draw, 30, 40, B=1),
+        *(30 * 40 * 16, "o", "lse"),
+    )
 
 
 @task("triton", contract=37)
@@ -1080,6 +1099,12 @@ def test_single_queries_are_not_left_to_torch(student, draw):
     args = *pack(draw, lengths, 5, 2), *map(starts, lengths)
 
     assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=True))
+    assert_kernels_alone_attend(
+        student,
+        lambda *qkv: student.flash_attention_varlen(*qkv, *map(starts, lengths), causal=True),
+        lambda: pack(draw, lengths, 5, 2),
+        *(137 * 5 * 2, "o"),
+    )
 
 
 @task("varlen", contract=48, gate=True)
@@ -1089,8 +1114,12 @@ def test_the_packed_result_comes_from_a_kernel(student, draw):
     qkv = pack(draw, lengths)
 
     want = oracle.attend_packed(*qkv, *lengths, False)
-    args = *qkv, *map(starts, lengths)
-    assert_from_kernels(student, lambda: student.flash_attention_varlen(*args), [want], "o")
+    cuts = [*map(starts, lengths)]  # Python may read them
+    call = student.flash_attention_varlen
+    assert_from_kernels(student, lambda: call(*qkv, *cuts), [want], "o")
+    case = functools.partial(pack, draw, lengths)
+    products = (5 * 9 + 30 * 20 + 7 * 7) * 16
+    assert_kernels_alone_attend(student, lambda *qkv: call(*qkv, *cuts), case, products, "o")
 
 
 @task("varlen", contract=40)

@@ -24,6 +24,7 @@ from grader.suite import (
     assert_close,
     assert_equal,
     assert_from_kernels,
+    assert_kernels_alone_compute,
     assert_unmodified,
     check,
     check_within,
@@ -997,6 +998,16 @@ def test_product_comes_from_a_kernel(student, draw, rows):
 
     want = x.double() @ weights.weight.T
     assert_from_kernels(student, lambda: multiplied(student, x, weights), [want], "y")
+
+    def case() -> tuple[Tensor, ...]:
+        drawn = packed_weights(draw, 24, 96, 32)
+        return draw.normal(rows, 96), drawn.packed, drawn.scale, drawn.zero
+
+    def call(*parts: Any) -> Any:
+        return student.int4_matmul(*parts, 32)
+
+    # torch may do less on the way than to unpack half of the weights.
+    assert_kernels_alone_compute(student, call, case, "y", elements=24 * 96 // 2)
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
