@@ -990,7 +990,7 @@ def test_weights_are_dequantized_in_the_kernel(student, draw, rows, group):
     check(not found, f"torch took products that belong into your kernel: {found}")
 
 
-@task("kernel", contract=36)
+@task("kernel", contract=36, gate=True)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_product_comes_from_a_kernel(student, draw, rows):
     """y is what a kernel wrote: where none runs, y is not right."""
