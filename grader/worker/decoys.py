@@ -128,10 +128,12 @@ class Decoys(Dispatch):
         return True
 
     def _follow(self, func: Any, args: Any, kwargs: Any, out: Any, made: list[Tensor]) -> bool:
-        """Run an operator on what kernels see; False where that has other values in the way."""
+        """Run an operator on what kernels see; False where other values make it another one."""
         try:
             twin = func(*self._twins(args), **self._twins(kwargs))
         except Exception:  # an index that is out of bounds there
+            return False
+        if [tensor.shape for tensor in _tensors(twin)] != [item.shape for item in _tensors(out)]:
             return False
         try:
             given = map(self.shadow.find, _tensors((args, kwargs)))
