@@ -1000,14 +1000,14 @@ def test_product_comes_from_a_kernel(student, draw, rows):
     assert_from_kernels(student, lambda: multiplied(student, x, weights), [want], "y")
 
     def case() -> tuple[Tensor, ...]:
-        drawn = packed_weights(draw, 24, 96, 32)
-        return draw.normal(rows, 96), drawn.packed, drawn.scale, drawn.zero
+        drawn = packed_weights(draw, 24, 384, 32)
+        return draw.normal(rows, 384), drawn.packed, drawn.scale, drawn.zero
 
     def call(*parts: Any) -> Any:
         return student.int4_matmul(*parts, 32)
 
     # torch may do less on the way than to unpack half of the weights.
-    assert_kernels_alone_compute(student, call, case, "y", elements=24 * 96 // 2)
+    assert_kernels_alone_compute(student, call, case, "y", elements=24 * 384 // 2)
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ Doubles are plain bytes outside of torch, and their storages are kept: no addres
 """
 
 import bisect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +137,18 @@ class Shadow:
         at = bisect.bisect_right(self._starts, address) - 1
         region = self._regions[at] if at >= 0 else None
         return region if region is not None and address < region.end else None
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Walk through the tensors of plain memory in a value."""
+    if isinstance(value, Tensor):
+        if not odd_tensor(value) and value.device.type == "cpu":
+            yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in([*value.values()])
 
 
 def _moved(addresses: Any, shift: int) -> Any:
