@@ -786,19 +786,41 @@ def test_no_case_is_left_to_torch(student, draw, T, S, D, H, dtype, causal, scal
     """A kernel of yours does the work for every size, dtype and option."""
     qkv = make(draw, T, S, D, H, 1, B=1, dtype=dtype)
 
-    def call(*qkv: Any) -> Any:
-        return student.flash_attention(*qkv, causal=causal, scale=scale)
-
-    assert_own_kernel(student, lambda: call(*qkv))
-    case = functools.partial(make, draw, T, S, D, H, 1, B=1, dtype=dtype)
-    assert_kernels_alone_attend(student, call, case, T * S * D * H, "o", "lse")
+    assert_own_kernel(student, lambda: student.flash_attention(*qkv, causal=causal, scale=scale))
+    assert_kernels_alone_attend(student, draw, T, S, D, causal, H, scale=scale, dtype=dtype)
 
 
 def assert_kernels_alone_attend(
-    student: Any, call: Callable[..., Any], case: Callable[[], Qkv], products: int, *names: str
+    student: Any, draw: Any, T: int, S: int, D: int, causal: bool, H: int = 1, **options: Any
 ) -> None:
-    """Fail where a result is computed elsewhere: torch, which may join parts, does half at most."""
-    assert_kernels_alone_compute(student, call, case, *names, elements=products // 2)
+    """Fail where o or lse is computed elsewhere: of the products torch, which may join parts, does
+    half at most.
+    """
+    scale, dtype = options.get("scale"), options.get("dtype", torch.float32)
+    assert_kernels_alone_compute(
+        student,
+        lambda q, k, v: student.flash_attention(q, k, v, causal=causal, scale=scale),
+        lambda: make(draw, T, S, D, H, 1, B=1, dtype=dtype),
+        lambda q, k, v: oracle.attend(q, k, v, causal, scale),
+        *("o", "lse"),
+        elements=T * S * D * H // 2,
+    )
+
+
+def assert_kernels_alone_attend_packed(
+    student: Any, draw: Any, lengths: tuple[list[int], list[int]], D: int, H: int, causal: bool
+) -> None:
+    """Fail where o is computed elsewhere; the lengths are there to be seen."""
+    cuts = [*map(starts, lengths)]
+    products = sum(T * S for T, S in zip(*lengths, strict=True)) * D * H
+    assert_kernels_alone_compute(
+        student,
+        lambda q, k, v: student.flash_attention_varlen(q, k, v, *cuts, causal=causal),
+        lambda: pack(draw, lengths, D, H),
+        lambda q, k, v: [oracle.attend_packed(q, k, v, *lengths, causal)],
+        "o",
+        elements=products // 2,
+    )
 
 
 # What multiplies queries with keys, or weights with values, outside of a kernel. A softmax is not
@@ -825,12 +847,9 @@ def test_the_result_comes_from_a_kernel(student, draw):
 
     want = oracle.attend(*qkv, True)
     assert_from_kernels(student, lambda: student.flash_attention(*qkv, True), want, "o", "lse")
-    assert_kernels_alone_attend(
-        student,
-        lambda *qkv: student.flash_attention(*qkv, True),
-        lambda: make(draw, 30, 40, B=1),
-        *(30 * 40 * 16, "o", "lse"),
-    )
+    # No code can know the sizes at which it is looked at closely.
+    T, S = draw.integer(25, 45), draw.integer(25, 45)
+    assert_kernels_alone_attend(student, draw, T, S, 16, True)
 
 
 @task("triton", contract=37)
@@ -1099,12 +1118,7 @@ def test_single_queries_are_not_left_to_torch(student, draw):
     args = *pack(draw, lengths, 5, 2), *map(starts, lengths)
 
     assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=True))
-    assert_kernels_alone_attend(
-        student,
-        lambda *qkv: student.flash_attention_varlen(*qkv, *map(starts, lengths), causal=True),
-        lambda: pack(draw, lengths, 5, 2),
-        *(137 * 5 * 2, "o"),
-    )
+    assert_kernels_alone_attend_packed(student, draw, lengths, 5, 2, True)
 
 
 @task("varlen", contract=48, gate=True)
@@ -1114,12 +1128,10 @@ def test_the_packed_result_comes_from_a_kernel(student, draw):
     qkv = pack(draw, lengths)
 
     want = oracle.attend_packed(*qkv, *lengths, False)
-    cuts = [*map(starts, lengths)]  # Python may read them
-    call = student.flash_attention_varlen
-    assert_from_kernels(student, lambda: call(*qkv, *cuts), [want], "o")
-    case = functools.partial(pack, draw, lengths)
-    products = (5 * 9 + 30 * 20 + 7 * 7) * 16
-    assert_kernels_alone_attend(student, lambda *qkv: call(*qkv, *cuts), case, products, "o")
+    args = *qkv, *map(starts, lengths)
+    assert_from_kernels(student, lambda: student.flash_attention_varlen(*args), [want], "o")
+    near = [[draw.integer(4, 30) for _ in range(3)] for _ in range(2)]
+    assert_kernels_alone_attend_packed(student, draw, (near[0], near[1]), 16, 1, False)
 
 
 @task("varlen", contract=40)

@@ -999,15 +999,22 @@ def test_product_comes_from_a_kernel(student, draw, rows):
     want = x.double() @ weights.weight.T
     assert_from_kernels(student, lambda: multiplied(student, x, weights), [want], "y")
 
+    # No code can know the sizes at which it is looked at closely.
+    num_out, groups = draw.integer(20, 29), draw.integer(11, 15)
+
     def case() -> tuple[Tensor, ...]:
-        drawn = packed_weights(draw, 24, 384, 32)
-        return draw.normal(rows, 384), drawn.packed, drawn.scale, drawn.zero
+        drawn = packed_weights(draw, num_out, 32 * groups, 32)
+        return draw.normal(rows, 32 * groups), drawn.packed, drawn.scale, drawn.zero
 
     def call(*parts: Any) -> Any:
         return student.int4_matmul(*parts, 32)
 
+    def product(x: Tensor, *parts: Tensor) -> list[Tensor]:
+        return [x.double() @ Packed(*parts, 32).weight.T]
+
     # torch may do less on the way than to unpack half of the weights.
-    assert_kernels_alone_compute(student, call, case, "y", elements=24 * 384 // 2)
+    half = num_out * 32 * groups // 2
+    assert_kernels_alone_compute(student, call, case, product, "y", elements=half)
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -22,6 +22,7 @@ from grader.worker.loads import Loads
 from grader.worker.shadow import Shadow, tensors_in
 
 MAX_NOTES = 20
+BITS = 4  # an element that may leave kernels; bounds of loops take few, a result to 1 % takes more
 
 
 class Decoys(Dispatch):
@@ -48,7 +49,7 @@ class Decoys(Dispatch):
         """Let kernels alone see ``true``, and return what Python sees in its place."""
         with _disable_current_modes():
             self.shadow.hide(true, seen)
-        self._bits += 8 * true.nbytes // 4  # bounds of loops take few; a result takes more
+        self._bits += BITS * true.numel()
         return seen
 
     def true(self, tensor: Tensor) -> Tensor:

@@ -138,10 +138,27 @@ def test_triton_is_afterwards_as_it_was(student: Student) -> None:
         assert resembles(result, want.double() * 2)
 
 
-def test_a_result_from_elsewhere_fails(student: Student) -> None:
-    def case() -> tuple[Tensor]:
-        return drawn()[:1]
+def ask(student: Student, name: str, factor: float = 2.0) -> None:
+    assert_kernels_alone_compute(
+        student,
+        getattr(student, name),
+        lambda: drawn()[:1],
+        lambda x: [x.double() * factor],
+        "y",
+        elements=0,
+    )
 
-    assert_kernels_alone_compute(student, student.plain, case, "y", elements=0)
-    with pytest.raises(Mismatch, match=r"y: another result .* \(used outside of them: torch's mul"):
-        assert_kernels_alone_compute(student, student.by_torch, case, "y", elements=0)
+
+def test_a_result_from_elsewhere_fails(student: Student) -> None:
+    ask(student, "plain")
+    with pytest.raises(Mismatch, match=r"y: wrong where .* \(used outside of them: torch's mul\)"):
+        ask(student, "by_torch")
+
+
+def test_what_is_wrong_anyway_is_left_to_other_tests(student: Student) -> None:
+    ask(student, "by_torch", factor=3.0)
+
+
+def test_who_knows_decoys_gains_nothing(student: Student) -> None:
+    with pytest.raises(Mismatch, match="y: wrong where"):
+        ask(student, "on_guard")
