@@ -55,8 +55,11 @@ def assert_kernels_alone_compute(
     if not student.hides:
         return
     # First in the open: who knows the difference cannot know that it is about to come.
-    plain, true, decoys = case(), case(), case()
-    right = _right(call(*plain), want(*plain))
+    right = _right(call(*(plain := case())), want(*plain))
+    if any(name and not was for name, was in zip(names, right, strict=False)):
+        student.retire_()  # in a worker where nothing like it has ever been seen
+        right = _right(call(*(plain := case())), want(*plain))
+    true, decoys = case(), case()
     with student.decoys(elements, free) as shadow:
         got, failure = None, None
         try:

@@ -1,5 +1,12 @@
 """Which of torch's operators may work on memory whose numbers only kernels see, by their names."""
 
+from collections.abc import Callable
+from typing import Any
+
+from torch._library.custom_ops import (
+    OPDEFS,  # pyright: ignore[reportPrivateImportUsage]  # torch has no public one
+)
+
 # What moves values, or changes their dtype, but computes none.
 MOVES = frozenset(
     (
@@ -43,3 +50,10 @@ def name_of(operator: object) -> str:
 def fills(name: str) -> bool:
     """Tell whether an operator takes a tensor for its form alone."""
     return name.endswith("_like") or name.startswith("new_")
+
+
+def body_of(operator: Any) -> Callable[..., Any] | None:
+    """Return the Python code of an operator that a submission has made by ``torch.library``."""
+    made: Any = OPDEFS.get(operator._schema.name)
+    bodies = {} if made is None else made._backend_fns
+    return bodies.get("cpu", bodies.get(None))

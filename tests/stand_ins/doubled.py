@@ -151,6 +151,15 @@ def printing(x: Tensor) -> Tensor:
     return y
 
 
+@torch.library.custom_op("doubled::rows", mutates_args=())
+def rows_operator(x: Tensor) -> Tensor:
+    return doubled(x.t().contiguous()).t().contiguous()
+
+
+def as_an_operator(x: Tensor) -> Tensor:
+    return rows_operator(x.flip(0)).flip(0)
+
+
 # --- what it may not -----------------------------------------------------------------------------
 
 
@@ -168,6 +177,15 @@ def by_pieces(x: Tensor) -> Tensor:
 
 def by_a_sum_of_the_argument(x: Tensor) -> Tensor:
     return copied(torch.stack((x, x)).sum(0))
+
+
+@torch.library.custom_op("doubled::torch", mutates_args=())
+def torch_operator(x: Tensor) -> Tensor:
+    return copied(x * 2)
+
+
+def by_an_operator(x: Tensor) -> Tensor:
+    return torch_operator(x)
 
 
 def by_numpy(x: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ def hidden(student: Student, name: str, true: Tensor, decoy: Tensor) -> tuple[An
 WAYS = [
     *("plain", "moved", "in_inference_mode", "summed", "a_little", "into_a_buffer"),
     *("through_a_buffer_of_numpy", "with_a_table", "of_two_tensors", "by_atomics", "by_exchange"),
-    "printing",
+    *("printing", "as_an_operator"),
 ]
 
 
@@ -75,7 +75,7 @@ def test_sums_of_bfloat16_are_led_too(student: Student) -> None:
 OUTSIDE = [
     *("by_torch", "on_a_copy", "by_pieces", "by_a_sum_of_the_argument", "by_numpy", "by_python"),
     *("by_items", "by_a_product", "in_the_body", "from_a_block", "from_integers"),
-    "into_the_result",
+    *("into_the_result", "by_an_operator"),
 ]
 
 
