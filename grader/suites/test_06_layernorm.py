@@ -456,7 +456,7 @@ def assert_launched(launches: Any, least: int = 1) -> None:
 
 def any_sizes(draw: Any) -> tuple[int, int]:
     """Draw rows and columns: no code can know at which it is looked at closely."""
-    return draw.integer(4, 9), draw.integer(500, 900)
+    return draw.integer(2, 10), draw.integer(60, 1100)
 
 
 def assert_forward_in_kernels(

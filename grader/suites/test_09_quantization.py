@@ -1000,7 +1000,7 @@ def test_product_comes_from_a_kernel(student, draw, rows):
     assert_from_kernels(student, lambda: multiplied(student, x, weights), [want], "y")
 
     # No code can know the sizes at which it is looked at closely.
-    num_out, groups = draw.integer(20, 29), draw.integer(11, 15)
+    num_out, groups = draw.integer(5, 40), draw.integer(8, 15)
 
     def case() -> tuple[Tensor, ...]:
         drawn = packed_weights(draw, num_out, 32 * groups, 32)
