@@ -296,6 +296,11 @@ class DirectStudent:
         """Let no Triton kernel run."""
         return self._counted("silenced")
 
+    @property
+    def hides(self) -> bool:
+        """Whether an argument can be hidden: not from the test's own process."""
+        return False
+
     @contextlib.contextmanager
     def operators(self) -> Generator[Operators, None, None]:
         """Tell none: the test's own work, here in the same process, would be among them."""

@@ -19,7 +19,7 @@ from grader.proxy.group import Group, GroupProxy, PerRank
 from grader.proxy.kinds import describe, expect
 from grader.proxy.student import Folder
 from grader.timing.race import Race
-from grader.timing.silence import assert_from_kernels
+from grader.timing.silence import assert_from_kernels, assert_kernels_alone_compute
 
 __all__ = [
     "Folder",
@@ -34,6 +34,7 @@ __all__ = [
     "assert_close",
     "assert_equal",
     "assert_from_kernels",
+    "assert_kernels_alone_compute",
     "assert_new",
     "assert_unmodified",
     "check",

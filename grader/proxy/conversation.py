@@ -56,6 +56,14 @@ class Watched:
     after: Any = None  # the ``content`` of the worker's: of a tensor, every byte of its storage
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Hidden:
+    """A tensor that kernels alone see; ``decoy`` is what else there is to see in its place."""
+
+    value: Tensor
+    decoy: Tensor
+
+
 class Proxy:
     """An object that lives in the worker. Methods, attributes and calls, no operators."""
 
@@ -136,7 +144,7 @@ class Conversation:
     def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function or object of the submission; tensors must come back where they went."""
         items = [*args, *kwargs.values()]
-        items += [item.value for item in items if isinstance(item, Watched)]
+        items += [item.value for item in items if isinstance(item, Watched | Hidden)]
         given = any(isinstance(item, Tensor) for item in items)
         outer, self._watching = self._watching, []
         noted = self._calls.note(target, args, kwargs) if self._calls and not self._depth else None
@@ -313,6 +321,8 @@ class Conversation:
         if isinstance(value, Watched):
             self._watching.append(value)
             return {"w": packer.pack(value.value)}
+        if isinstance(value, Hidden):
+            return {"m": [packer.pack(value.value), packer.pack(value.decoy)]}
         if isinstance(value, Proxy):
             return {"h": value.number_}
         if isinstance(value, Lent):

@@ -5,10 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
+from torch import Tensor
+
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
-from grader.proxy.conversation import Conversation
-from grader.proxy.readings import Count, Operators
+from grader.proxy.conversation import Conversation, Hidden
+from grader.proxy.readings import Count, Operators, Shadow
 from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
 
@@ -68,6 +70,31 @@ class Instruments(ABC):
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""
         return self._counted("silenced")
+
+    @property
+    def hides(self) -> bool:
+        """Whether an argument can be hidden here: memory of a GPU cannot."""
+        return self._setting.device == "cpu"
+
+    def hide(self, value: Tensor, decoy: Tensor) -> Hidden:
+        """Return a stand-in for an argument inside ``decoys``: kernels load ``value``.
+
+        All else finds ``decoy`` in its place, of the same shape, strides and dtype.
+        """
+        return Hidden(value, decoy)
+
+    @contextmanager
+    def decoys(self, elements: int, free: tuple[str, ...] = ()) -> Generator[Shadow, None, None]:
+        """Let kernels alone see what is hidden, in one call; what it returns is what they wrote.
+
+        torch may move values outside of kernels. What it computes there works on decoys, but for
+        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all.
+        """
+        shadow = Shadow()
+        config = {"elements": elements, "free": [*free]}
+        with self._conversation().probe("decoys", config) as reading:
+            yield shadow
+        shadow.take(reading)
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

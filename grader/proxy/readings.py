@@ -46,6 +46,27 @@ class Operators:
 
 
 @dataclass(slots=True)
+class Shadow:
+    """What became of numbers that only kernels could see.
+
+    ``notes`` say how else they were asked for, ``fault`` what of ours went wrong.
+    """
+
+    launches: int = 0
+    notes: list[str] = field(default_factory=list[str])
+    fault: str = ""
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        match reading:
+            case [{"launches": int(launches), "notes": list(notes), "fault": str(fault)}]:
+                self.launches, self.fault = launches, fault[:200]
+                self.notes = [str(note)[:60] for note in cast(list[Any], notes)[:5]]
+            case _:
+                raise Mismatch(UNCOUNTED)
+
+
+@dataclass(slots=True)
 class Sent:
     """The collectives that each rank of a group began, in order: kind, bytes of the full tensor."""
 

@@ -16,6 +16,7 @@ from grader.suite import (
     assert_close,
     assert_equal,
     assert_from_kernels,
+    assert_kernels_alone_compute,
     assert_unmodified,
     check,
     expect,
@@ -453,6 +454,43 @@ def assert_launched(launches: Any, least: int = 1) -> None:
     check(launches.total >= least, text)
 
 
+def any_sizes(draw: Any) -> tuple[int, int]:
+    """Draw rows and columns: no code can know at which it is looked at closely."""
+    return draw.integer(2, 10), draw.integer(60, 1100)
+
+
+def assert_forward_in_kernels(
+    student: Any, draw: Any, rows: int, width: int, *names: str, dtype: torch.dtype = FP32
+) -> None:
+    """Fail where a result of the forward is computed elsewhere; torch may do less than a row."""
+
+    def case() -> Triple:
+        return rows_of(draw, rows, width, dtype), *affine(draw, width, dtype)
+
+    def call(x: Any, weight: Any, bias: Any) -> Any:
+        return student.layer_norm_forward(x, weight, bias, EPS)
+
+    def want(x: Tensor, weight: Tensor, bias: Tensor) -> Triple:
+        return oracle.layer_norm_forward(x, weight, bias, EPS)
+
+    assert_kernels_alone_compute(student, call, case, want, *names, elements=width - 1)
+
+
+def assert_backward_in_kernels(
+    student: Any, draw: Any, rows: int, width: int, *names: str, dtype: torch.dtype = FP32
+) -> None:
+    """Fail where a gradient is computed elsewhere; torch may sum what kernels wrote."""
+    assert_kernels_alone_compute(
+        student,
+        student.layer_norm_backward,
+        lambda: backward_case(draw, rows, width, dtype),
+        oracle.layer_norm_backward,
+        *names,
+        elements=rows * width - 1,
+        free=("sum",),
+    )
+
+
 @task("forward", contract=14, gate=True)
 def test_y_comes_from_a_kernel(student, draw):
     """y is what a kernel wrote: where none runs, y is not right."""
@@ -462,6 +500,7 @@ def test_y_comes_from_a_kernel(student, draw):
     assert_from_kernels(
         student, lambda: student.layer_norm_forward(x, weight, bias, EPS), want, "y"
     )
+    assert_forward_in_kernels(student, draw, *any_sizes(draw), "y")
 
 
 @task("forward", contract=14)
@@ -473,6 +512,7 @@ def test_statistics_come_from_kernels(student, draw):
     assert_from_kernels(
         student, lambda: student.layer_norm_forward(x, weight, bias, EPS), want, "", "mean", "rstd"
     )
+    assert_forward_in_kernels(student, draw, *any_sizes(draw), "", "mean", "rstd")
 
 
 @task("backward", contract=26, gate=True)
@@ -482,6 +522,7 @@ def test_dx_comes_from_a_kernel(student, draw):
 
     want = oracle.layer_norm_backward(*case)
     assert_from_kernels(student, lambda: student.layer_norm_backward(*case), want, "dx")
+    assert_backward_in_kernels(student, draw, *any_sizes(draw), "dx")
 
 
 @task("backward", contract=26)
@@ -493,6 +534,7 @@ def test_parameter_gradients_come_from_kernels(student, draw):
     assert_from_kernels(
         student, lambda: student.layer_norm_backward(*case), want, "", "dweight", "dbias"
     )
+    assert_backward_in_kernels(student, draw, *any_sizes(draw), "", "dweight", "dbias")
 
 
 @task("forward", contract=14)
@@ -506,6 +548,7 @@ def test_forward_is_done_in_kernels(student, draw, rows, width, dtype):
 
     assert_launched(launches)
     assert_no_arithmetic(operators.seen, width)
+    assert_forward_in_kernels(student, draw, rows, width, "y", "mean", "rstd", dtype=dtype)
 
 
 @task("backward", contract=26)
@@ -520,6 +563,8 @@ def test_backward_is_done_in_kernels(student, draw, rows, width, dtype):
 
     assert_launched(launches)
     assert_no_arithmetic(operators.seen, rows * width, "sum*")
+    names = "dx", "dweight", "dbias"
+    assert_backward_in_kernels(student, draw, rows, width, *names, dtype=dtype)
 
 
 @task("backward", contract=26)
@@ -533,6 +578,15 @@ def test_layer_norm_is_done_in_kernels(student, draw):
 
     assert_launched(launches, 2)  # forward, and on the way back
     assert_no_arithmetic(operators.seen, 7 * 1500, "sum*")
+    assert_kernels_alone_compute(
+        student,
+        lambda *case: student.gradients("layer_norm", case[:3], case[3]),
+        lambda: (rows_of(draw, 7, 1500), *affine(draw, 1500), draw.normal(7, 1500)),
+        lambda *case: oracle.gradients(*case, 1e-5),
+        *("the gradient of x", "the gradient of weight", "the gradient of bias"),
+        elements=7 * 1500 - 1,
+        free=("sum",),
+    )
 
 
 # --- backward --------------------------------------------------------------------------------

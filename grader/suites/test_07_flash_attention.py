@@ -15,6 +15,7 @@ from grader.suite import (
     Race,
     assert_close,
     assert_from_kernels,
+    assert_kernels_alone_compute,
     assert_new,
     assert_unmodified,
     check,
@@ -786,6 +787,40 @@ def test_no_case_is_left_to_torch(student, draw, T, S, D, H, dtype, causal, scal
     qkv = make(draw, T, S, D, H, 1, B=1, dtype=dtype)
 
     assert_own_kernel(student, lambda: student.flash_attention(*qkv, causal=causal, scale=scale))
+    assert_kernels_alone_attend(student, draw, T, S, D, causal, H, scale=scale, dtype=dtype)
+
+
+def assert_kernels_alone_attend(
+    student: Any, draw: Any, T: int, S: int, D: int, causal: bool, H: int = 1, **options: Any
+) -> None:
+    """Fail where o or lse is computed elsewhere: of the products torch, which may join parts, does
+    half at most.
+    """
+    scale, dtype = options.get("scale"), options.get("dtype", torch.float32)
+    assert_kernels_alone_compute(
+        student,
+        lambda q, k, v: student.flash_attention(q, k, v, causal=causal, scale=scale),
+        lambda: make(draw, T, S, D, H, 1, B=1, dtype=dtype),
+        lambda q, k, v: oracle.attend(q, k, v, causal, scale),
+        *("o", "lse"),
+        elements=T * S * D * H // 2,
+    )
+
+
+def assert_kernels_alone_attend_packed(
+    student: Any, draw: Any, lengths: tuple[list[int], list[int]], D: int, H: int, causal: bool
+) -> None:
+    """Fail where o is computed elsewhere; the lengths are there to be seen."""
+    cuts = [*map(starts, lengths)]
+    products = sum(T * S for T, S in zip(*lengths, strict=True)) * D * H
+    assert_kernels_alone_compute(
+        student,
+        lambda q, k, v: student.flash_attention_varlen(q, k, v, *cuts, causal=causal),
+        lambda: pack(draw, lengths, D, H),
+        lambda q, k, v: [oracle.attend_packed(q, k, v, *lengths, causal)],
+        "o",
+        elements=products // 2,
+    )
 
 
 # What multiplies queries with keys, or weights with values, outside of a kernel. A softmax is not
@@ -812,6 +847,9 @@ def test_the_result_comes_from_a_kernel(student, draw):
 
     want = oracle.attend(*qkv, True)
     assert_from_kernels(student, lambda: student.flash_attention(*qkv, True), want, "o", "lse")
+    # No code can know the sizes at which it is looked at closely.
+    T, S, D = draw.integer(7, 66), draw.integer(20, 66), draw.integer(8, 66)
+    assert_kernels_alone_attend(student, draw, T, S, D, True)
 
 
 @task("triton", contract=37)
@@ -1080,6 +1118,7 @@ def test_single_queries_are_not_left_to_torch(student, draw):
     args = *pack(draw, lengths, 5, 2), *map(starts, lengths)
 
     assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=True))
+    assert_kernels_alone_attend_packed(student, draw, lengths, 5, 2, True)
 
 
 @task("varlen", contract=48, gate=True)
@@ -1091,6 +1130,8 @@ def test_the_packed_result_comes_from_a_kernel(student, draw):
     want = oracle.attend_packed(*qkv, *lengths, False)
     args = *qkv, *map(starts, lengths)
     assert_from_kernels(student, lambda: student.flash_attention_varlen(*args), [want], "o")
+    near = [[draw.integer(3, 40) for _ in range(3)] for _ in range(2)]
+    assert_kernels_alone_attend_packed(student, draw, (near[0], near[1]), 16, 1, False)
 
 
 @task("varlen", contract=40)

@@ -24,6 +24,7 @@ from grader.suite import (
     assert_close,
     assert_equal,
     assert_from_kernels,
+    assert_kernels_alone_compute,
     assert_unmodified,
     check,
     check_within,
@@ -989,7 +990,7 @@ def test_weights_are_dequantized_in_the_kernel(student, draw, rows, group):
     check(not found, f"torch took products that belong into your kernel: {found}")
 
 
-@task("kernel", contract=36)
+@task("kernel", contract=36, gate=True)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_product_comes_from_a_kernel(student, draw, rows):
     """y is what a kernel wrote: where none runs, y is not right."""
@@ -997,6 +998,23 @@ def test_product_comes_from_a_kernel(student, draw, rows):
 
     want = x.double() @ weights.weight.T
     assert_from_kernels(student, lambda: multiplied(student, x, weights), [want], "y")
+
+    # No code can know the sizes at which it is looked at closely.
+    num_out, groups = draw.integer(5, 40), draw.integer(8, 15)
+
+    def case() -> tuple[Tensor, ...]:
+        drawn = packed_weights(draw, num_out, 32 * groups, 32)
+        return draw.normal(rows, 32 * groups), drawn.packed, drawn.scale, drawn.zero
+
+    def call(*parts: Any) -> Any:
+        return student.int4_matmul(*parts, 32)
+
+    def product(x: Tensor, *parts: Tensor) -> list[Tensor]:
+        return [x.double() @ Packed(*parts, 32).weight.T]
+
+    # torch may do less on the way than to unpack half of the weights.
+    half = num_out * 32 * groups // 2
+    assert_kernels_alone_compute(student, call, case, product, "y", elements=half)
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

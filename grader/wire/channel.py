@@ -106,6 +106,7 @@ class Channel:
         self._ahead = memoryview(b"")  # received, not yet read
         self._inbox = memoryview(mapped(inbox_fd, os.fstat(inbox_fd).st_size))
         self._outbox = memoryview(mapped(outbox_fd, os.fstat(outbox_fd).st_size))
+        self._filled = 0  # bytes of the inbox that the last message takes
 
     def send(
         self,
@@ -168,7 +169,15 @@ class Channel:
         if total > len(self._inbox) or sum(n for n, at in places if at < 0) != inline:
             raise WireError("buffers that do not add up")
         self._hold(total)
+        self._filled = max((size + offset for size, offset in places if offset >= 0), default=0)
         return [self._buffer(size, offset, deadline) for size, offset in places]
+
+    def wipe(self) -> None:
+        """Forget the last message, of which all has been copied."""
+        self._inbox[: self._filled] = bytes(self._filled)
+        self._filled = 0
+        if not self._ahead:
+            self._ahead = memoryview(b"")  # else it keeps what it was a part of
 
     def _hold(self, size: int) -> None:
         """Count what is about to be copied, or raise TooMuch."""

@@ -149,6 +149,11 @@ class Unpacker:
                 return self._tensor(*body)
             case "w":
                 return self._special("w", self.unpack(body, depth + 1))
+            case "m":
+                true, seen = body
+                return self._special(
+                    "m", (self.unpack(true, depth + 1), self.unpack(seen, depth + 1))
+                )
             case _:
                 return self._special(tag, body)
 

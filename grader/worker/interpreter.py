@@ -64,7 +64,9 @@ def mend() -> None:
     tl.core.tensor.__init__ = _known_shape(tl.core.tensor.__init__)
     once = _Once(interpreter._patch_lang, interpreter._LangPatchScope, (tl, tl.core))
     interpreter._patch_lang = once.patch
-    executor.__call__ = _unobserved(once.launching(executor.__call__))
+    executor.__call__ = once.launching(executor.__call__)
+    for name in ("_init_args_hst", "_restore_args_dev"):  # all that it does with torch
+        setattr(executor, name, _unobserved(getattr(executor, name)))
     interpreter._patch_lang_tensor = _for_python(interpreter._patch_lang_tensor)
     interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
     # It would compute every sum of integers thrice, to assert what it asserts in debug mode only.
@@ -96,15 +98,15 @@ def _with_tuple_grid(method: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-def _unobserved(method: Callable[..., None]) -> Callable[..., None]:
-    """Hide what the interpreter does with torch from probes: a launch is not its operators."""
+def _unobserved(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Hide what the interpreter does with torch from probes, but not what a kernel's body does."""
 
     @functools.wraps(method)
-    def launch(*args: Any, **kwargs: Any) -> None:
+    def hidden(*args: Any, **kwargs: Any) -> Any:
         with _disable_current_modes():
-            method(*args, **kwargs)
+            return method(*args, **kwargs)
 
-    return launch
+    return hidden
 
 
 class _Once:

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Generator
 from typing import Any
 
+from torch import Tensor
 from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
@@ -30,6 +31,15 @@ class Probes:
             self.running[name] = self._start(name, config)
             return None
         return self._stop(name, self.running.pop(name))
+
+    def hide(self, true: Tensor, seen: Tensor) -> Tensor:
+        """Return what the submission gets for an argument of which kernels alone see the truth."""
+        return self.running["decoys"].hide(true, seen)
+
+    def true(self, tensor: Tensor) -> Tensor:
+        """Return a result as the judge should see it."""
+        decoys = self.running.get("decoys")
+        return tensor if decoys is None else decoys.true(tensor)
 
     def unobserved(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which no probe counts: our copying is not the submission's cost."""
@@ -61,6 +71,11 @@ class Probes:
                 return Silenced()
             case "memory":
                 return Memory()
+            case "decoys":
+                # Imported here: it patches Triton, which only labs that write kernels have.
+                from grader.worker.decoys import Decoys
+
+                return Decoys(config["free"], config["elements"]).__enter__()
             case _:
                 raise ValueError(f"unknown probe {name}")
 
@@ -73,5 +88,8 @@ class Probes:
                 return probe.total
             case "operators":
                 return probe.seen
+            case "decoys":
+                with _disable_current_modes():
+                    return probe.stop()
             case _:
                 return probe.elements

@@ -59,7 +59,9 @@ class Worker:
             what = odd_tensor(value)
             if not what:
                 plain = torch.Tensor.detach(value).resolve_conj().resolve_neg()
-                return packer.tensor(plain.cpu(), whole=False, device=str(value.device))
+                return packer.tensor(
+                    self.probes.true(plain).cpu(), whole=False, device=str(value.device)
+                )
             return self.objects.handle(value, what)
         known = self._given_class(type(value).__name__)
         if dataclasses.is_dataclass(value) and known is type(value):
@@ -86,6 +88,9 @@ class Worker:
             case "w":  # remembered, so that the judge can look at its storage after the call
                 self.watched.append(body)
                 return body
+            case "m":
+                self.channel.wipe()  # what was sent is still there
+                return self.probes.hide(*body)
             case "g":
                 return torch.Generator(self.device).manual_seed(body)
             case "r":

@@ -236,6 +236,21 @@ def broken(x: Tensor) -> None:
     broken_kernel[(1,)](x)
 
 
+@triton.jit
+def torch_kernel(x, y, n):
+    PLAIN[1].copy_(PLAIN[0] * 2)
+
+
+PLAIN: list[Tensor] = []
+
+
+def by_torch(x: Tensor) -> Tensor:
+    """Return 2 * x, which the body of a kernel has torch compute."""
+    PLAIN[:] = x, torch.empty_like(x)
+    torch_kernel[(1,)](*PLAIN, x.numel())
+    return PLAIN[1]
+
+
 def spread(x: Tensor) -> Tensor:
     """Take memory for two tensors that are ten times as large as the argument."""
     wide = x.repeat(10)

@@ -3,51 +3,23 @@
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from stand_ins.expectation import HERE
+from stand_ins.kernel_worker import fresh_student
 from torch import Tensor
 
 from grader.errors import Mismatch, NotGraded, StudentError
-from grader.labs.lab import load_lab
 from grader.proxy.compare import resembles
 from grader.proxy.student import Student
-from grader.sandbox.level import choose_level
-from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
-from grader.sandbox.stage import staged
 
-LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
 SOURCE = (HERE / "stand_ins" / "kernels.py").read_text()
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 BF16 = torch.bfloat16
 SPECIAL = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1.99999, 3.3999e38, 1e-40, -1e-42]
 TIES = [1.00390625, 1.01171875, -1.00390625, -1.01171875, 65504.0, 257.0]  # between bf16's values
-
-
-@contextlib.contextmanager
-def fresh_student(device: str) -> Iterator[Student]:
-    level, _ = choose_level("auto")
-    with staged(LAB, {}, level) as stage:
-        (stage / "submission").mkdir()
-        (stage / "submission" / "echo.py").write_text(SOURCE)
-        rlimits = {"NOFILE": 1024, "FSIZE": 1 << 30, "CORE": 0}
-        setting = Setting(
-            stage, {}, (), device, level, 16 << 30, 400, rlimits, 1 << 16, triton=True
-        )
-        pool = WarmPool(lambda: WorkerProcess(setting))
-        lab = replace(LAB, limits=replace(LAB.limits, call_seconds=100))
-        student = Student(lab, setting, pool, SOURCE)
-        now = time.monotonic()
-        student.begin_(now + 300, now + 300, 1)
-        try:
-            yield student
-        finally:
-            student.close_()
-            pool.close()
 
 
 @pytest.fixture(scope="module", params=DEVICES)
@@ -57,7 +29,7 @@ def device(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def shared(device: str) -> Iterator[Student]:
-    with fresh_student(device) as made:
+    with fresh_student(device, SOURCE) as made:
         yield made
 
 
@@ -277,6 +249,18 @@ def test_kernels_are_no_operators(student: Student) -> None:
     assert ops.seen == {"empty_like": 90}
 
 
+def test_torch_in_the_body_of_a_kernel_is_seen(device: str, student: Student) -> None:
+    if device == "cuda":
+        pytest.skip("a compiled kernel has no torch in it")
+    x = normal(90)
+
+    with student.operators() as ops:
+        got = student.by_torch(x)
+
+    assert same(got, x * 2)
+    assert ops.seen["mul"] == 90
+
+
 def test_peak_of_memory(device: str, student: Student) -> None:
     if device == "cpu":
         with pytest.raises(NotGraded), student.peak_memory():
@@ -307,7 +291,7 @@ def test_a_reading_of_another_form_is_refused(lying: Student, value: Any) -> Non
 
 @pytest.fixture(scope="module")
 def lying_worker() -> Iterator[Student]:
-    with fresh_student("cpu") as made:
+    with fresh_student("cpu", SOURCE) as made:
         yield made
 
 

@@ -1,0 +1,156 @@
+"""Memory that kernels see in the place of what Python sees: a double of each storage they touch.
+
+The interpreter reaches memory by addresses alone. Those of a storage that has a double lead there,
+so what the submission's Python reads may be other numbers, and what kernels write it cannot read.
+Doubles are plain bytes outside of torch, and their storages are kept: no address is used twice.
+"""
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.wire.storage import odd_tensor, whole_storage
+
+SLACK = 64  # bytes after a double: a lane at its edge may read beyond
+WRAP = 1 << 64
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """A storage and its double."""
+
+    start: int
+    double: Any  # numpy's bytes
+    storage: torch.UntypedStorage
+    hidden: bool = False  # an argument: Python sees decoys
+    given: bool = False  # it holds numbers of an argument, moved at most
+    written: bool = False  # the double may differ
+
+    @property
+    def end(self) -> int:
+        """The first address beyond the storage."""
+        return self.start + len(self.double) - SLACK
+
+    @property
+    def shift(self) -> int:
+        """What an address here must be moved by, as an unsigned number of 64 bits."""
+        return (self.double.ctypes.data - self.start) % WRAP
+
+
+class Shadow:
+    """The regions of one probe."""
+
+    def __init__(self) -> None:
+        self._regions: list[Region] = []  # in the order of their addresses
+        self._starts: list[int] = []
+
+    def hide(self, true: Tensor, seen: Tensor) -> None:
+        """Let kernels find ``true`` where ``seen`` lies, and wipe the memory of the former."""
+        region = self.know(seen)
+        region.hidden = region.given = region.written = True
+        self.view(seen).copy_(true)
+        whole_storage(true).zero_()
+
+    def find(self, tensor: Tensor) -> Region | None:
+        """Return the region in which a tensor's storage lies, if it has a double."""
+        if odd_tensor(tensor) or tensor.device.type != "cpu":
+            return None
+        storage = tensor.untyped_storage()
+        region = self._around(storage.data_ptr())
+        inside = region is not None and storage.data_ptr() + storage.nbytes() <= region.end
+        return region if inside else None
+
+    def know(self, tensor: Tensor) -> Region:
+        """Return the region of a tensor's storage; one that is new begins as Python sees it."""
+        found = self.find(tensor)
+        if found is not None:
+            return found
+        plain = whole_storage(tensor).numpy()
+        double = np.zeros(len(plain) + SLACK, np.uint8)
+        double[: len(plain)] = plain
+        region = Region(tensor.untyped_storage().data_ptr(), double, tensor.untyped_storage())
+        at = bisect.bisect_left(self._starts, region.start)
+        if at < len(self._starts) and self._starts[at] == region.start:  # it was resized
+            self._regions[at] = region
+        else:
+            self._starts.insert(at, region.start)
+            self._regions.insert(at, region)
+        return region
+
+    def view(self, tensor: Tensor) -> Tensor:
+        """Return what kernels see of a tensor that is known."""
+        region = self.know(tensor)
+        first = tensor.untyped_storage().data_ptr() - region.start
+        storage = torch.from_numpy(region.double[first:]).untyped_storage()
+        layout: Any = storage, tensor.storage_offset(), tensor.shape, tensor.stride()
+        return torch.empty(0, dtype=tensor.dtype).set_(*layout)
+
+    def refresh(self, tensor: Tensor) -> None:
+        """Know a tensor, and take what has come into its memory unseen, if it is Python's alone."""
+        if not self.know(tensor).written:
+            self.take_plain(tensor)
+
+    def take_plain(self, tensor: Tensor) -> None:
+        """Let kernels see of a tensor that is known what Python sees."""
+        self.view(tensor).copy_(tensor)
+
+    def settle(self) -> None:
+        """Let Python see what kernels have written, but to arguments."""
+        for region in self._regions:
+            if region.written and not region.hidden:
+                flat: Any = torch.empty(0, dtype=torch.uint8)
+                double = region.double[: len(region.double) - SLACK]
+                flat.set_(region.storage).copy_(torch.from_numpy(double))
+
+    def lead(self, addresses: Any, mask: Any, *, writes: bool) -> Any:
+        """Return the addresses at which kernels find what they ask for; lanes off do not matter."""
+        asked = addresses[mask]
+        if not asked.size:
+            return addresses
+        region = self._around(int(asked.min()))
+        if region is None or int(asked.max()) >= region.end:
+            return self._lead_apart(addresses, mask, writes)
+        if writes:
+            region.written, region.given = True, False
+        return _moved(addresses, region.shift)
+
+    def _lead_apart(self, addresses: Any, mask: Any, writes: bool) -> Any:
+        """Lead addresses of several regions, or of none: what is unknown is read where it lies."""
+        led, seen = addresses.copy(), np.zeros(addresses.shape, bool)
+        for region in self._regions:
+            here = mask & (addresses >= region.start) & (addresses < region.end)
+            if here.any():
+                led[here] = _moved(addresses[here], region.shift)
+                seen |= here
+                if writes:
+                    region.written, region.given = True, False
+        if writes and (mask & ~seen).any():
+            raise IndexError("a kernel writes to memory of no tensor that it was given")
+        return led
+
+    def _around(self, address: int) -> Region | None:
+        at = bisect.bisect_right(self._starts, address) - 1
+        region = self._regions[at] if at >= 0 else None
+        return region if region is not None and address < region.end else None
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Walk through the tensors of plain memory in a value."""
+    if isinstance(value, Tensor):
+        if not odd_tensor(value) and value.device.type == "cpu":
+            yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in([*value.values()])
+
+
+def _moved(addresses: Any, shift: int) -> Any:
+    with np.errstate(over="ignore"):
+        return addresses + np.uint64(shift)
