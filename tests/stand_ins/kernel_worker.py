@@ -9,8 +9,8 @@ from stand_ins.expectation import HERE
 
 from grader.labs.lab import load_lab
 from grader.proxy.student import Student
-from grader.sandbox.pool import WarmPool
 from grader.sandbox.level import choose_level
+from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
 from grader.sandbox.stage import staged
 
