@@ -10,6 +10,7 @@ import torch
 
 from grader.proxy.ceiling import Ceiling, data_bytes
 
+pytestmark = pytest.mark.usefixtures("tidy_heap")
 MEBI = 1 << 20
 
 
