@@ -72,16 +72,16 @@ def test_what_is_kept_from_call_to_call_adds_up() -> None:
 
 def test_what_grows_between_the_uses_of_a_call_counts() -> None:
     """The heap may grow outside for what is then taken inside."""
-    ceiling, kept = Ceiling(100 * MEBI), list[bytearray]()
+    ceiling, kept = Ceiling(1000 * MEBI), list[bytearray]()
     ceiling.begin_call()
     ceiling.lower()
     ceiling.lift()
-    kept += [bytearray(40 * MEBI) for _ in range(2)]
+    kept += [bytearray(400 * MEBI) for _ in range(2)]
 
     ceiling.lower()
     try:
         with pytest.raises(MemoryError):
-            kept.append(bytearray(40 * MEBI))
+            kept.append(bytearray(400 * MEBI))
     finally:
         ceiling.lift()
 
