@@ -15,6 +15,8 @@ from grader.proxy.budget import CEILING
 from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.lent import Lent
 
+pytestmark = pytest.mark.usefixtures("tidy_heap")
+
 
 @contextmanager
 def talking(seconds: float = 30.0) -> Iterator[Conversation]:
