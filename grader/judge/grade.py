@@ -82,15 +82,10 @@ def grade(
         with _started(start, stage) as session:
             closed = _judge_files(lab, submission, progress, hear, read)
             config: dict[str, Any] = {
-                "lab": str(lab.folder),
-                "setting": asdict(setting),
-                "seed": seed,
-                "suite": suite,
-                "until_lost": until_lost,
-                "tasks": sorted(tasks),
+                **{"lab": str(lab.folder), "setting": asdict(setting), "seed": seed},
+                **{"suite": suite, "until_lost": until_lost, "tasks": sorted(tasks)},
                 "source": submission.code.decode("utf-8", errors="replace"),
-                "closed": closed,
-                "fatal": {},
+                **{"closed": closed, "fatal": {}},
             }
             died = _run_session(session, config, lab, progress, hear)
         _repeat(died, start, stage, config, lab, progress, hear)
