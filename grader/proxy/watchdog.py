@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from grader.sandbox.pace import PACE
 
@@ -76,7 +76,7 @@ class Watchdog:
         # From here on it is not begun, but it may be under way.
         while self._raising == thread:
             time.sleep(0)
-        _raise_in(thread, None)
+        _look_for_raised()
         if not self._ends:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
 
@@ -113,10 +113,16 @@ class Watchdog:
                 self._raising = 0
 
 
-def _raise_in(thread: int, error: Any) -> None:
-    """Let an exception be raised in a thread; None takes back what was not raised yet."""
-    wanted = ctypes.py_object(error) if error is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), wanted)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Let an exception be raised in a thread, where it next looks for one."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _look_for_raised() -> None:
+    """Let what was raised in this thread arrive here, if it has not: each call looks for it.
+
+    Taken back, by no exception in its place, it would leave the interpreter looking for ever.
+    """
 
 
 WATCHDOG = Watchdog()  # of this process

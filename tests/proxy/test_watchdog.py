@@ -121,6 +121,31 @@ def test_only_the_thread_that_is_late_is_interrupted() -> None:
     assert ended == {"late": False, "early": True}
 
 
+PROFILED = """
+import sys, threading
+from grader.proxy.watchdog import WATCHDOG, Overtime, PACE
+
+def spin():
+    while True:
+        pass
+
+WATCHDOG.run(PACE.now() + 60, int)
+try:
+    WATCHDOG.run(PACE.now() + 0.1, spin)
+except Overtime:
+    pass
+threading.setprofile(lambda *_: sys.setprofile(None))
+thread = threading.Thread(target=int)
+thread.start()
+thread.join()
+"""
+
+
+def test_the_interpreter_does_not_go_on_looking_for_what_was_raised() -> None:
+    """Where it does, a thread that is profiled never begins (CPython 3.11)."""
+    subprocess.run([sys.executable, "-c", PROFILED], cwd=ROOT, timeout=60, check=True)
+
+
 HOPELESS = """
 from grader.proxy import watchdog
 
