@@ -21,11 +21,13 @@ def measured(code: str) -> float:
 def test_what_a_killed_descendant_has_used_counts() -> None:
     code = f"""
 import os, signal, time
+done, tell = os.pipe()
 child = os.fork()
 if not child:
     exec({BURN!r})
+    os.write(tell, b"!")
     time.sleep(60)
-time.sleep(2.5)
+os.read(done, 1)
 os.kill(child, signal.SIGKILL)
 """
     assert measured(code) >= 0.4

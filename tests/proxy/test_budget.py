@@ -160,7 +160,7 @@ def test_diary_of_an_object_counts_wherever_the_heap_grew() -> None:
         with pytest.raises(StudentMemory):
             call(talk, "swallow", lend(lambda _: diary.append(tuple(text))), 19_000)
 
-    assert 6000 < len(diary) < 7500
+    assert 6000 < len(diary) < 12_000  # of 40 kB; what was free before is not counted
 
 
 # -- time -------------------------------------------------------------------------------------
