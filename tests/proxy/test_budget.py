@@ -120,7 +120,7 @@ def test_objects_that_are_lent_at_one_time_are_counted(monkeypatch: pytest.Monke
     [
         lambda n: torch.ones(n, n, 64).sum(),
         lambda n: [None] * (n * n * 8),
-        lambda n: [[] for _ in range(n * n)],
+        lambda n: [[None] * 1000 for _ in range(n * n // 100)],
         lambda n: bytes(n * n * 64),
     ],
     ids="tensor list lists bytes".split(),

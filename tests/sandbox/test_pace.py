@@ -68,9 +68,12 @@ def test_clock_runs_with_the_monotonic_one_while_nothing_is_watched() -> None:
 
 @contextmanager
 def hogs() -> Iterator[None]:
-    """Keep every core busy several times over."""
+    """Keep every core busy several times over.
+
+    Where the kernel shares cores among sessions, those of one would count as one.
+    """
     line = [sys.executable, "-c", "while True: pass"]
-    processes = [subprocess.Popen(line) for _ in range(HOGS)]
+    processes = [subprocess.Popen(line, start_new_session=True) for _ in range(HOGS)]
     try:
         yield
     finally:
