@@ -132,16 +132,12 @@ def _ratios(lab: Lab, folder: Path) -> Iterator[Row]:
     source = str(lab.solutions / lab.code_name)
     whole = [sys.executable, "-m", "grader", "grade", lab.name, "--from", source, "--device", "cpu"]
     whole += ["--json", str(folder / "report.json")]
-    took: list[tuple[float, float]] = []
-    used: list[tuple[float, float]] = []
-    for _ in range(3):
-        pairs = [_timed(command, root) for command in (whole, alone)]
-        took.append((pairs[0][0], pairs[1][0]))
-        used.append((pairs[0][1], pairs[1][1]))
+    runs = [(_timed(whole, root), _timed(alone, root)) for _ in range(3)]
+    took, used = ([ours[i] / theirs[i] for ours, theirs in runs] for i in (0, 1))
     name = f"lab {lab.number}: whole grading / one process"
-    yield _row(name, [a / b for a, b in took], "x", "<= 1.5")
-    if not any(math.isnan(seconds) for pair in used for seconds in pair):
-        yield _row(f"{name}, processor", [a / b for a, b in used], "x", "<= 1.2")
+    yield _row(name, took, "x", "<= 1.5")
+    if not any(map(math.isnan, used)):
+        yield _row(f"{name}, processor", used, "x", "<= 1.2")
 
 
 def _timed(command: list[str], root: Path) -> tuple[float, float]:

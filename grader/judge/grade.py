@@ -81,12 +81,14 @@ def grade(
         # The session starts while files are judged.
         with _started(start, stage) as session:
             closed = _judge_files(lab, submission, progress, hear, read)
-            config: dict[str, Any] = {
-                **{"lab": str(lab.folder), "setting": asdict(setting), "seed": seed},
-                **{"suite": suite, "until_lost": until_lost, "tasks": sorted(tasks)},
-                "source": submission.code.decode("utf-8", errors="replace"),
-                **{"closed": closed, "fatal": {}},
-            }
+            config = _config(
+                *(lab, setting, submission),
+                seed=seed,
+                suite=suite,
+                until_lost=until_lost,
+                tasks=sorted(tasks),
+                closed=closed,
+            )
             died = _run_session(session, config, lab, progress, hear)
         _repeat(died, start, stage, config, lab, progress, hear)
         provenance["seconds"] = round(time.monotonic() - hear.started, 2)
@@ -94,6 +96,17 @@ def grade(
     if partial_file is not None:
         save(report, partial_file)
     return report
+
+
+def _config(lab: Lab, setting: Setting, submission: Submission, **asked: Any) -> dict[str, Any]:
+    """Return what a session is told: what it grades, and what is ``asked`` of it."""
+    return {
+        "lab": str(lab.folder),
+        "setting": asdict(setting),
+        "source": submission.code.decode("utf-8", errors="replace"),
+        "fatal": {},
+        **asked,
+    }
 
 
 def _turn(lab: Lab, device: str, level: str) -> AbstractContextManager[None]:

@@ -99,7 +99,7 @@ class Cgroup:
             files = {"memory.max": memory, "memory.swap.max": 0}
         else:
             controllers = ("memory",) if processes is None else ("memory", "pids")
-            self._folders = [_controller(controller) / name for controller in controllers]
+            self._folders = [controller(kept) / name for kept in controllers]
             files = {"memory.limit_in_bytes": memory}
         if processes is not None:
             files["pids.max"] = processes
@@ -153,7 +153,7 @@ class Cgroup:
 
 def sweep() -> None:
     """Remove the groups of judges that were killed."""
-    for find in (_unified, lambda: _controller("memory"), lambda: _controller("pids")):
+    for find in (_unified, lambda: controller("memory"), lambda: controller("pids")):
         with contextlib.suppress(OSError, StopIteration):
             for folder in find().glob(f"{PREFIX}*-*"):
                 if not Path("/proc", folder.name.split("-")[1]).exists():
@@ -175,8 +175,11 @@ def _unified() -> Path:
     raise FileNotFoundError("no delegated control group")
 
 
-def _controller(name: str) -> Path:
-    """Return our own v1 group of a controller; if it is the judge's, the one around it."""
+def controller(name: str) -> Path:
+    """Return our own v1 group of a controller; if it is the judge's, the one around it.
+
+    "" is the group of v2. Raises FileNotFoundError where there is none.
+    """
     for line in _own_groups():
         _, controllers, path = line.split(":", 2)
         if name in controllers.split(","):
