@@ -1,11 +1,16 @@
-"""Where a student goes from here: what a report alone does not know."""
+"""Where a student goes from here, in words: by a report, and by what it alone does not know."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.labs.lab import Lab, lab_names
+from grader.labs.lab import PSEUDOCODE, Lab, lab_names
+from grader.labs.results import Report
+from grader.report.contracts import hidden_only, numbers_text
+from grader.report.origins import origins
+from grader.report.summary import TaskSummary, ahead, functions_at_fault, is_unwritten
+from grader.text import visible_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +57,84 @@ def _code(lab: Lab, source: Path | None) -> Path:
         if (folder / lab.code_name).is_file():
             return folder / lab.code_name
     return lab.stub
+
+
+def next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) -> str:
+    """Say what to do now; ``lost`` are the tasks that have not earned all, in the lab's order."""
+    if report.partial:
+        return f"{grade_command(report, guide)}, since this one was cut off"
+    if not lost:
+        return _after_success(report, guide)
+    ready = [part for part in lost if not part.waiting]
+    goal = next((part for part in ready if not origins(report, part)), (ready or lost)[0])
+    step = f"{_verb(goal)} {names_of(goal, guide)} in {_place_of(goal, guide)}"
+    lines = [*_by_function(report, goal, guide), *ahead(lost)]
+    return "\n".join([f"{step}, then {grade_command(report, guide)}", *lines])
+
+
+def _verb(goal: TaskSummary) -> str:
+    unwritten = goal.first is not None and is_unwritten(goal.first)
+    return "write" if goal.untouched or unwritten else "fix"
+
+
+def _at_fault(part: TaskSummary, guide: Guide | None) -> dict[str, int]:
+    return functions_at_fault(part, guide.functions.get(part.task.id, ()) if guide else ())
+
+
+def _by_function(report: Report, goal: TaskSummary, guide: Guide | None) -> list[str]:
+    """Say how many tests of each function fail, and how to try this task alone."""
+    counts = [] if goal.untouched else [*_at_fault(goal, guide).items()]
+    if not counts:
+        return []
+    told = ", ".join(f"{visible_line(name)} {count}" for name, count in counts)
+    alone = f"{grade_command(report, guide)} TASK={visible_line(goal.task.id)}"
+    return [f"tests that fail: {told}; this task alone: {alone}"]
+
+
+def _after_success(report: Report, guide: Guide | None) -> str:
+    if report.exit_code == 3:
+        return f"make doctor, then {grade_command(report, guide)}"
+    left = numbers_text(hidden_only(report))
+    done = "all that was graded here passed"
+    if left:
+        done = f"{done}; read in the handout what the hidden tests alone try: {left}"
+    if report.provenance.get("suite") == "public" and not (guide and guide.source):
+        done = f"{done}; hand it in: make submit LAB={report.lab}"
+    if guide and guide.next_lab is not None:
+        return f"{done}; go on with make grade LAB={guide.next_lab}"
+    return done
+
+
+def grade_command(report: Report, guide: Guide | None) -> str:
+    """Return the command that grades the same submission again."""
+    source = f" FROM={visible_line(guide.source)}" if guide and guide.source else ""
+    return f"make grade LAB={report.lab}{source}"
+
+
+def names_of(part: TaskSummary, guide: Guide | None) -> str:
+    """Name the functions of a task that are at fault, or all that it asks for."""
+    known = list(guide.functions.get(part.task.id, ())) if guide else []
+    names = [] if part.untouched else list(_at_fault(part, guide))
+    names = names or known
+    return f"{', '.join(names[:3])} (task {part.task.id})" if names else f"task {part.task.id}"
+
+
+def hint_command(report: Report, part: TaskSummary) -> str:
+    """Return the command that shows the hint of a task."""
+    return f"make hint LAB={report.lab} TASK={visible_line(part.task.id)}"
+
+
+def stub_of(guide: Guide | None) -> str:
+    """Name the file that the student edits."""
+    return guide.stub if guide else "the lab's file"
+
+
+def _place_of(part: TaskSummary, guide: Guide | None) -> str:
+    if part.task.id != PSEUDOCODE:
+        return stub_of(guide)
+    return guide.pseudocode if guide else "PSEUDOCODE.md"
+
+
+def handout_of(guide: Guide | None) -> str:
+    """Name the text of the lab."""
+    return guide.handout if guide else "the lab's README.md"

@@ -15,7 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.labs.results import Report, State, TestResult
-from grader.report.advice import (
+from grader.report.contracts import contract_lines, of_state
+from grader.report.measured import speed_cases
+from grader.report.next_step import (
+    Guide,
     grade_command,
     handout_of,
     hint_command,
@@ -23,9 +26,6 @@ from grader.report.advice import (
     next_step,
     stub_of,
 )
-from grader.report.contracts import contract_lines, of_state
-from grader.report.measured import speed_cases
-from grader.report.next_step import Guide
 from grader.report.notices import Level, Notice, notices
 from grader.report.origins import origin_line
 from grader.report.plots import plots_of
