@@ -22,7 +22,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house submit run python
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -87,6 +87,9 @@ house: $(READY) ## print how large the house is: files, lines, the longest, cycl
 
 load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARGS="--gradings 40"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_load.py $(ARGS)
+
+crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_crowd.py $(ARGS)
 
 bench: $(READY) ## measure the judge itself
 	@$(RUN) -m grader bench
