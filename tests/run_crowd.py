@@ -72,7 +72,7 @@ class Graded:
         odd = [
             f"{test.id}: {test.verdict.value}: {test.message}"
             for test in self.report.tests
-            if test.verdict not in (Verdict.PASSED, Verdict.SKIPPED)
+            if test.verdict not in (Verdict.PASSED, Verdict.NOT_GRADED)
         ]
         points = f"{self.report.score:g} of {self.report.graded:g}"
         return "\n    ".join([f"{name:<28} {points:<14} {self.seconds:6.0f} s", *odd])
