@@ -1,6 +1,7 @@
 """What kind of value a submission returned, and whether it is the kind that a test expects."""
 
 import types
+from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
 from torch import Tensor
@@ -11,9 +12,16 @@ from grader.proxy.shown import short
 from grader.wire.codec import Record
 
 
-def expect(value: Any, kind: Any, what: str = "the result") -> Any:
-    """Return ``value`` if it is a ``kind``, else fail; types are exact, so True is no int."""
+def expect(
+    value: Any, kind: Any, what: str = "the result", *, shape: Sequence[int] | None = None
+) -> Any:
+    """Return ``value`` if it is a ``kind``, else fail; types are exact, so True is no int.
+
+    With ``shape`` a tensor must have that shape too, so that a test can index what it got.
+    """
     problem = mismatch(value, kind, what)
+    if not problem and shape is not None and list(value.shape) != list(shape):
+        problem = f"{what} has shape {list(value.shape)}, expected {list(shape)}"
     if problem:
         raise Mismatch(problem)
     return value

@@ -47,10 +47,6 @@ each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 each_low_dtype = pytest.mark.parametrize("dtype", LOW, ids=name_of)
 
 
-def wrong_shape(what: str, got: Tensor, want: Sequence[int]) -> str:
-    return f"{what} has shape {list(got.shape)}, expected {list(want)}"
-
-
 def rows_of(logits: Tensor) -> list[list[float]]:
     return logits.double().tolist()
 
@@ -230,12 +226,11 @@ def test_row_of_a_batch_is_as_alone(student, draw, name):
     if name in BOUNDARIES:
         numbers[name] = clear(draw, name, logits, 0.3, 0.8)
 
-    def call(some: slice) -> Tensor:
+    def call(some: slice) -> Any:
         extra = [numbers[name]] if name in numbers else [history[some], 1.4]
-        return expect(getattr(student, name)(logits[some], *extra), Tensor)
+        return getattr(student, name)(logits[some], *extra)
 
-    together = call(slice(None))
-    check(together.shape == logits.shape, wrong_shape("the result", together, logits.shape))
+    together = expect(call(slice(None)), Tensor, shape=logits.shape)
     for b in range(5):
         assert_close(together[b : b + 1], call(slice(b, b + 1)), "elementwise", like=logits)
 
@@ -425,7 +420,7 @@ def drawn(sampler: Proxy, logits: Any, *args: Any, of: tuple[int, int] | None = 
     rows, vocab = of or logits.shape
     got = expect(sampler(logits, *args), Tensor, "the tokens")
     check(got.dtype == torch.int64, f"the tokens should be int64 [B], not {describe(got)}")
-    check(list(got.shape) == [rows], wrong_shape("the tensor of the tokens", got, [rows]))
+    expect(got, Tensor, "the tensor of the tokens", shape=[rows])
     tokens = got.tolist()
     outside = [token for token in tokens if not 0 <= token < vocab]
     check(not outside, f"token {outside[:1]} was drawn, expected one from 0 to {vocab - 1}")

@@ -170,7 +170,7 @@ def test_row_of_a_batch_is_as_alone(student, name):
     together = getattr(student, name)(BATCH, number)
 
     alone = [getattr(student, name)(BATCH[b : b + 1], number) for b in range(3)]
-    each = [expect(one, Tensor, "the result for one row") for one in alone]
+    each = [expect(one, Tensor, "the result for one row", shape=(1, 5)) for one in alone]
     assert_close(together, torch.cat(each), "elementwise", dtype=torch.float32)
 
 

@@ -398,10 +398,11 @@ ON_OFF = rows([1.0, 0.0, 0.0, 1.0, 0.0, -1.0, -1.0, 0.0], [0.0, 1.0, 1.0, 0.0, 1
 
 def float_linear(student, weight: Tensor, bias: Tensor | None = None) -> Proxy:
     """An nn.Linear on the submission's side, with the dtype of its weight."""
-    made = student.handle("nn", given="llama").Linear(*weight.shape[::-1], bias is not None)
+    linear = student.handle("nn", given="llama").Linear
+    made = expect(linear(*weight.shape[::-1], bias is not None), Proxy, "nn.Linear")
     parts = {"weight": weight, "bias": bias}
     made.load_state_dict({key: x for key, x in parts.items() if x is not None}, assign=True)
-    return expect(made, Proxy, "nn.Linear")
+    return made
 
 
 def quantized(student, name: str, linear: Proxy, group: int = 4) -> Proxy:
@@ -925,7 +926,7 @@ def test_all_else_stays(student):
         "proj": plain(student),
         "lm_head": plain(student, 7),
     }
-    model = module_of(student, "ModuleDict")(parts).bfloat16()
+    model = expect(module_of(student, "ModuleDict")(parts), Proxy, "nn.ModuleDict").bfloat16()
     before = expect(model.state_dict(), dict, "the state of the model")
 
     new = quantize(student, model)

@@ -109,6 +109,14 @@ def test_expect_names_the_thing() -> None:
     assert message(expect, 1, str, "the name") == "the name should be a str, not an int"
 
 
+def test_expect_holds_a_tensor_to_a_shape() -> None:
+    value = torch.zeros(2, 3)
+    assert expect(value, Tensor, shape=(2, 3)) is value
+
+    assert message(expect, value, Tensor, "o", shape=[2]) == "o has shape [2, 3], expected [2]"
+    assert message(expect, 1, Tensor, "o", shape=[2]).startswith("o should be a tensor")
+
+
 def test_check_shows_its_message() -> None:
     check(True, "never")
     assert message(check, False, "two steps took three calls") == "two steps took three calls"
