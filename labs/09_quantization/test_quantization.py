@@ -1051,7 +1051,7 @@ def target(student) -> Proxy:
         raise NotGraded("the numbers printed in this test are those of labs/checkpoints/target")
     weights = expect(student.given("common").load_weights(folder.path), dict, "the weights")
     config = student.handle("LlamaConfig", given="common").from_pretrained(folder.path)
-    weights = {name: weight.float() for name, weight in weights.items()}
+    weights = {name: expect(each, Tensor, name).float() for name, each in weights.items()}
     return expect(student.given("llama").Llama(config, weights), Proxy, "the given Llama")
 
 
