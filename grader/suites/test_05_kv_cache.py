@@ -754,7 +754,7 @@ def by_chunks(
         positions = torch.arange(start, start + new).expand(tokens.shape[0], new).contiguous()
         chunk = tokens[:, start : start + new].contiguous()
         part = expect(model(chunk, positions, caches=caches, attend=attend), Tensor, "the logits")
-        check(part.shape[:2] == chunk.shape, f"{new} tokens gave logits of {part.shape[1]}")
+        expect(part, Tensor, f"the logits of {new} tokens", shape=(*chunk.shape, *part.shape[-1:]))
         parts.append(part)
         start += new
     return torch.cat(parts, dim=1)

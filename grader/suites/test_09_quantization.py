@@ -1161,7 +1161,8 @@ def test_skip_names_the_last_part(student, draw, skip):
 def test_subclasses_of_linear(student, draw):
     """A class derived from nn.Linear is an nn.Linear, unless its name is in skip."""
     modules = student.handle("nn", given="llama")
-    derived = modules.modules.linear.NonDynamicallyQuantizableLinear
+    linear = expect(modules.modules, Proxy, "torch.nn.modules").linear
+    derived = expect(linear, Proxy, "its linear").NonDynamicallyQuantizableLinear
     parts = {"inner": modules.Sequential(derived(32, 4), modules.Tanh()), "head": derived(32, 6)}
     model = modules.ModuleDict(parts | {"lm_head": derived(32, 5)})
 

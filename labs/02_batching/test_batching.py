@@ -179,7 +179,8 @@ def test_mask_of_a_batch_is_that_of_its_rows(student):
 
     got = student.causal_mask(rows)
 
-    alone = [expect(student.causal_mask(rows[b : b + 1]), Tensor) for b in range(4)]
+    each = [student.causal_mask(rows[b : b + 1]) for b in range(4)]
+    alone = [expect(mask, Tensor, "the mask of a row", shape=(1, 1, 5, 5)) for mask in each]
     assert_equal(got, torch.cat(alone), "the mask of four rows, beside those of each alone,")
 
 

@@ -866,7 +866,8 @@ def test_layers_of_any_width(student):
 @task("model", contract=37)
 def test_subclass_of_linear(student):
     """A class that is derived from nn.Linear, as torch's attention has one, is an nn.Linear."""
-    module = module_of(student, "modules").linear.NonDynamicallyQuantizableLinear
+    modules = expect(module_of(student, "modules"), Proxy, "torch.nn.modules")
+    module = expect(modules.linear, Proxy, "its linear").NonDynamicallyQuantizableLinear
     model = module_of(student, "Sequential")(module(32, 3))
 
     assert_kinds(quantize(student, model), "the new model", **{"0": "Int8Linear"})
