@@ -4,13 +4,15 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation, Hidden
-from grader.proxy.readings import Count, Operators, Shadow
+from grader.proxy.readings import Count, Left, Operators, Shadow
 from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
 
@@ -83,6 +85,41 @@ class Instruments(ABC):
         """
         return Hidden(value, decoy)
 
+    def veil(self, value: Tensor) -> Any:  # Hidden; on a GPU the tensor
+        """Return a stand-in for a floating-point argument inside ``torch_alone``.
+
+        torch's operators work on ``value``. All else finds normal noise of its size and form.
+        """
+        return Hidden(value, noise_like(value)) if self.hides else value
+
+    @contextmanager
+    def torch_alone(self, numbers: int = 16) -> Generator[None, None, None]:
+        """Let torch's operators alone see what is veiled, in all calls inside.
+
+        So whoever counts operators has counted all work: what else computes has computed on noise.
+        Operators may tell Python ``numbers`` numbers, as ``item`` does. Look at the results inside:
+        a Mismatch is told with what left torch. On a GPU nothing is hidden.
+        """
+        if not self.hides:
+            yield
+            return
+        left, wrong = Left(), None
+        with self._conversation().probe("torch_alone", {"numbers": numbers}) as reading:
+            try:
+                yield
+            except Mismatch as error:
+                if isinstance(error, Forbidden):
+                    raise
+                wrong = error
+        if reading or wrong is None:
+            left.take(reading)
+        if left.dug:
+            raise Forbidden(f"the code looked for what was kept from it: {', '.join(left.dug)}")
+        if wrong is not None:
+            few = f"{numbers} numbers may leave them, one at a time"
+            used = f"; what left them: {left.doors}; {few}" if left.elements else ""
+            raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
+
     @contextmanager
     def decoys(self, elements: int, free: tuple[str, ...] = ()) -> Generator[Shadow, None, None]:
         """Let kernels alone see what is hidden, in one call; what it returns is what they wrote.
@@ -142,3 +179,10 @@ def _names(message: str, name: str) -> bool:
     """Tell whether a message holds a name as a word of its own: no "t" is in "can't" or "step"."""
     word = rf"(?<!\w)(?<!\w'){re.escape(name)}(?!\w)"
     return re.search(word, message, re.IGNORECASE) is not None
+
+
+def noise_like(value: Tensor) -> Tensor:
+    """Return other numbers of a tensor's shape, strides, dtype and size."""
+    size = value.double().std(correction=0).nan_to_num(1.0).clamp(1e-3, 1e3)
+    noise = torch.randn(value.shape, dtype=torch.float64) * size
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype).copy_(noise)

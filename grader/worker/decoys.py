@@ -8,7 +8,7 @@ a kernel's body, has worked on decoys.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Any
 
 from torch import Tensor
@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import (
 from grader.worker.counters import Dispatch, most_elements
 from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of
 from grader.worker.loads import Loads
-from grader.worker.shadow import Shadow, tensors_in
+from grader.worker.shadow import Shadow, apart, tensors_in, written_by
 
 MAX_NOTES = 20
 BITS = 4  # an element that may leave kernels; bounds of loops take few, a result to 1 % takes more
@@ -89,12 +89,12 @@ class Decoys(Dispatch):
         regions = [region for region in map(self.shadow.find, given) if region is not None]
         if fills(name) or not regions:
             return func(*args, **kwargs)
-        written = [*_written(func, args, kwargs)]
+        written = [*written_by(func, args, kwargs)]
         with _disable_current_modes():
             for tensor in written:
                 self.shadow.know(tensor)
         out = func(*args, **kwargs)
-        made = _apart([*tensors_in(out)], given)
+        made = apart([*tensors_in(out)], given)
         differs = any(region.written for region in regions)
         if differs and not (made or written):  # a view, or a look
             if name == "local_scalar_dense":
@@ -165,17 +165,3 @@ class Decoys(Dispatch):
         self._stack.close()
         self.shadow.settle()
         return {"launches": self.launches, "notes": [*self._notes], "fault": self.fault}
-
-
-def _written(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
-    """Walk through the arguments that an operator writes to."""
-    for place, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[place] if place < len(args) else kwargs.get(argument.name)
-            yield from tensors_in(value)
-
-
-def _apart(tensors: list[Tensor], others: list[Tensor]) -> list[Tensor]:
-    """Return the tensors that share no memory with the others."""
-    known = {other.untyped_storage().data_ptr() for other in others}
-    return [tensor for tensor in tensors if tensor.untyped_storage().data_ptr() not in known]

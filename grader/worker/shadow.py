@@ -139,6 +139,20 @@ class Shadow:
         return region if region is not None and address < region.end else None
 
 
+def written_by(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
+    """Walk through the arguments that an operator writes to."""
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[place] if place < len(args) else kwargs.get(argument.name)
+            yield from tensors_in(value)
+
+
+def apart(tensors: list[Tensor], others: list[Tensor]) -> list[Tensor]:
+    """Return the tensors that share no memory with the others."""
+    known = {other.untyped_storage().data_ptr() for other in others}
+    return [tensor for tensor in tensors if tensor.untyped_storage().data_ptr() not in known]
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Walk through the tensors of plain memory in a value."""
     if isinstance(value, Tensor):
