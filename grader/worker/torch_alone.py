@@ -89,15 +89,17 @@ class TorchAlone(Dispatch):
             with self:
                 return body(*args, **kwargs)
         name = name_of(func)
-        with _disable_current_modes():
-            known = not fills(name) and self._vault.ask("prepare", func, args, kwargs)
+        if fills(name):
+            return func(*args, **kwargs)
+        if func._schema.is_mutable:
+            with _disable_current_modes():
+                self._vault.ask("prepare", func, args, kwargs)
         out = func(*args, **kwargs)
-        if not known:
-            return out
         with _disable_current_modes():
             went, out = self._vault.ask("follow", func, args, kwargs, out)
             if not went:
-                self.note(name or str(func).removesuffix(".default")[:40], self._vault.ask("knows", (args, kwargs)))
+                what = name or str(func).removesuffix(".default")[:40]
+                self.note(what, self._vault.ask("knows", (args, kwargs)))
         return out
 
     def stop(self) -> dict[str, Any]:

@@ -118,49 +118,50 @@ class _Keeper:
         region = self._shadow.find(tensor)
         return self._shadow.view(tensor).clone() if region and region.written else tensor
 
-    def prepare(self, func: Any, args: Any, kwargs: Any) -> bool:
-        """Make ready for an operator; False where it touches nothing that is known."""
-        given = [*tensors_in((args, kwargs))]
-        if not any(self._shadow.find(tensor) for tensor in given):
-            return False
-        for tensor in written_by(func, args, kwargs):
-            self._shadow.know(tensor)
-        return True
+    def prepare(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Make ready for an operator that writes to arguments."""
+        if any(self._shadow.find(tensor) for tensor in tensors_in((args, kwargs))):
+            for tensor in written_by(func, args, kwargs):
+                self._shadow.know(tensor)
 
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> tuple[bool, Any]:
         """Do what an operator has done to what is seen; return whether it went, and the result."""
         given = [*tensors_in((args, kwargs))]
+        regions = [region for region in map(self._shadow.find, given) if region is not None]
+        if not regions:
+            return True, out
         written = [*written_by(func, args, kwargs)]
-        made = apart([*tensors_in(out)], given)
-        differs = any(r.written for r in map(self._shadow.find, given) if r)
-        if differs and [*tensors_in(out)] and not (made or written):
+        results = [*tensors_in(out)]
+        made = apart(results, given)
+        differs = any(region.written for region in regions)
+        if differs and results and not (made or written):
             return True, out  # a view
         plain = not any(map(_is_odd, given))
         if differs and plain and (kernel := _kernel(func)) is not None:
+            twins = self._twins(args), self._twins(kwargs)
             try:
-                twin = kernel(*self._twins(args), **self._twins(kwargs))
+                twin = kernel(*twins[0], **twins[1])
             except Exception:  # an index that is out of bounds there
                 twin = NotImplemented
-            if twin is not NotImplemented and self._take(out, twin, given, made, written):
+            if twin is not NotImplemented and self._take(results, twin, twins, made, written):
                 return True, self._told(out, twin)
         for tensor in written:
             self._shadow.take_plain(tensor)
         return not differs, out
 
     def _take(
-        self, out: Any, twin: Any, given: list[Tensor], made: list[Tensor], written: list[Tensor]
+        self, results: list[Tensor], twin: Any, twins: Any, made: list[Tensor], written: list[Tensor]
     ) -> bool:
-        pairs, wiped = [*zip(tensors_in(out), tensors_in(twin), strict=False)], list[Tensor]()
-        if any(tensor.shape != true.shape for tensor, true in pairs):
+        trues = [*tensors_in(twin)]
+        if any(out.shape != true.shape for out, true in zip(results, trues, strict=False)):
             return False
-        for tensor, true in pairs:
+        for tensor, true in zip(results, trues, strict=False):
             if any(tensor is item for item in made):
-                self._shadow.know(tensor)
+                self._shadow.know(tensor).written = True
                 self._shadow.view(tensor).copy_(true)
-                wiped.append(true)
-        for true in apart(wiped, [*given, *self._twins(given)]):
+        for true in apart(trues, [*tensors_in(twins)]):
             true.zero_()  # its memory is used again
-        for tensor in (*made, *written):
+        for tensor in written:
             self._shadow.know(tensor).written = True
         return True
 
