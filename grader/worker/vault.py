@@ -150,7 +150,12 @@ class _Keeper:
         return not differs, out
 
     def _take(
-        self, results: list[Tensor], twin: Any, twins: Any, made: list[Tensor], written: list[Tensor]
+        self,
+        results: list[Tensor],
+        twin: Any,
+        twins: Any,
+        made: list[Tensor],
+        written: list[Tensor],
     ) -> bool:
         trues = [*tensors_in(twin)]
         if any(out.shape != true.shape for out, true in zip(results, trues, strict=False)):

@@ -1,4 +1,4 @@
-"""A submission that sums the squares of columns, by torch or around it, for ``test_torch_alone``."""
+"""A submission that sums squares of columns, by torch or around it, for ``test_torch_alone``."""
 
 import contextlib
 import ctypes
@@ -68,7 +68,8 @@ def scaled_by_an_item(x: Tensor) -> Tensor:
 
 
 def branching(x: Tensor) -> Tensor:
-    assert bool(x.isfinite().all()) and not torch.equal(x, -x), f"{x}"
+    assert bool(x.isfinite().all()), f"{x}"
+    assert not torch.equal(x, -x)
     largest = int(x.abs().argmax())
     return (x * x).sum(0) + 0 * largest
 
