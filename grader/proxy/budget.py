@@ -2,7 +2,8 @@
 
 The limits are more than ten times what right answers to the labs were seen to need: in one call
 1,602 uses (lab 10) and 0.9 MB of arguments (lab 03), 54,000 elements of a tensor (lab 03), 22
-objects at once (lab 05), and 9 MB of memory that stays or is needed for a moment (lab 10).
+objects at once (lab 05), 9 MB of memory that stays or is needed for a moment (lab 10), and 0.7 s of
+a test's own work (lab 10).
 """
 
 import math
@@ -22,7 +23,7 @@ MAX_BYTES = 64 << 20  # of all arguments' tensors, in one call
 MAX_ELEMENTS = 1 << 22  # of a tensor, its zeros left out: what a loop of ours may go through
 MAX_OBJECTS = 500  # lent at one time
 MAX_MEMORY = 256 << 20  # bytes that lent objects keep in a test, and need for a moment, together
-OWN_SECONDS = 60.0  # of processor time, that a test may take in all, lent objects included
+OWN_SECONDS = 10.0  # of processor time, for a test's own work on what calls have left
 NO_MEMORY = ("can't allocate memory", "bad_alloc")  # in torch's words
 
 CEILING = Ceiling(MAX_MEMORY)  # of this process

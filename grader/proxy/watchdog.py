@@ -31,11 +31,23 @@ class Overtime(BaseException):
 class Limit:
     """An end on a clock."""
 
-    __slots__ = ("_clock", "_end")
+    __slots__ = ("_clock", "_end", "counts_work")
 
-    def __init__(self, clock: Callable[[], float], end: float) -> None:
+    def __init__(
+        self, clock: Callable[[], float], end: float, *, counts_work: bool = False
+    ) -> None:
         self._clock = clock
         self._end = end
+        self.counts_work = counts_work
+
+    def give(self, seconds: float) -> None:
+        """Put the end off."""
+        self._end += seconds
+
+    @property
+    def now(self) -> float:
+        """What its clock says."""
+        return self._clock()
 
     @property
     def left(self) -> float:
@@ -61,19 +73,28 @@ class Watchdog:
         return self._run(Limit(PACE.now, deadline), work)
 
     def run_for(self, seconds: float, work: Callable[[], T]) -> T:
-        """Do the same for what may take so much of this thread's processor time."""
+        """Do the same for what may take so much of this thread's processor time.
+
+        Work inside of it that has a limit of its own does not count.
+        """
         clock = time.pthread_getcpuclockid(threading.get_ident())
         end = time.clock_gettime(clock) + seconds
-        return self._run(Limit(lambda: time.clock_gettime(clock), end), work)
+        limit = Limit(lambda: time.clock_gettime(clock), end, counts_work=True)
+        return self._run(limit, work)
 
     def _run(self, limit: Limit, work: Callable[[], T]) -> T:
         thread = threading.get_ident()
         self._start()
+        around = self._limits.get(thread, ())[-1:]
+        since = [outer.now for outer in around]
         try:
             try:
                 self._watch(thread, limit)
                 return work()
             finally:
+                for outer, then in zip(around, since, strict=True):
+                    if outer.counts_work:
+                        outer.give(outer.now - then)
                 self._let_go(thread, limit)
         except Overtime:
             self._let_go(thread, limit)  # the first try may be what was interrupted
@@ -139,8 +160,7 @@ class Watchdog:
     def _look(self, told: dict[int, float]) -> None:
         now = PACE.now()
         for thread, limits in [*self._limits.items()]:
-            late = any(limit.left < 0 for limit in limits)
-            if not late or now <= told.get(thread, -MOST_SECONDS) + AGAIN_SECONDS:
+            if limits[-1].left >= 0 or now <= told.get(thread, -MOST_SECONDS) + AGAIN_SECONDS:
                 continue
             self._raising = thread
             try:
