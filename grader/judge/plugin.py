@@ -297,7 +297,7 @@ class JudgePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Let the body of a test take so much of the judge's time; a GPU's races spin for theirs."""
+        """Let a test take so much of the judge's time; on a GPU the races spin through theirs."""
         if self._device != "cpu":
             return None
         names = pyfuncitem._fixtureinfo.argnames  # pyright: ignore[reportPrivateUsage]

@@ -113,8 +113,7 @@ class Instruments(ABC):
                 wrong = error
         if reading or wrong is None:
             left.take(reading)
-        if left.dug:
-            raise Forbidden(f"the code looked for what was kept from it: {', '.join(left.dug)}")
+        _refuse_digging(left.dug)
         if wrong is not None:
             few = f"{numbers} numbers may leave them, one at a time"
             used = f"; what left them: {left.doors}; {few}" if left.elements else ""
@@ -132,6 +131,7 @@ class Instruments(ABC):
         with self._conversation().probe("decoys", config) as reading:
             yield shadow
         shadow.take(reading)
+        _refuse_digging(shadow.dug)
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:
@@ -179,6 +179,11 @@ def _names(message: str, name: str) -> bool:
     """Tell whether a message holds a name as a word of its own: no "t" is in "can't" or "step"."""
     word = rf"(?<!\w)(?<!\w'){re.escape(name)}(?!\w)"
     return re.search(word, message, re.IGNORECASE) is not None
+
+
+def _refuse_digging(dug: list[str]) -> None:
+    if dug:
+        raise Forbidden(f"the code looked for what was kept from it: {', '.join(dug)}")
 
 
 def noise_like(value: Tensor) -> Tensor:

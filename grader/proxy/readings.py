@@ -49,19 +49,24 @@ class Operators:
 class Shadow:
     """What became of numbers that only kernels could see.
 
-    ``notes`` say how else they were asked for, ``fault`` what of ours went wrong.
+    ``notes`` say how else they were asked for, ``fault`` what of ours went wrong, ``dug`` how the
+    submission looked for them.
     """
 
     launches: int = 0
     notes: list[str] = field(default_factory=list[str])
     fault: str = ""
+    dug: list[str] = field(default_factory=list[str])
 
     def take(self, reading: list[Any]) -> None:
         """Take what the conversation's ``probe`` has left, or raise Mismatch."""
         match reading:
-            case [{"launches": int(launches), "notes": list(notes), "fault": str(fault)}]:
-                self.launches, self.fault = launches, fault[:200]
+            case [
+                {"launches": int(n), "notes": list(notes), "fault": str(fault), "dug": list(dug)}
+            ]:
+                self.launches, self.fault = n, fault[:200]
                 self.notes = [str(note)[:60] for note in cast(list[Any], notes)[:5]]
+                self.dug = [str(what)[:60] for what in cast(list[Any], dug)[:5]]
             case _:
                 raise Mismatch(UNCOUNTED)
 

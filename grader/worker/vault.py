@@ -7,7 +7,6 @@ judge alone, when the frames of the thread that serves are ours.
 """
 
 import _thread
-import sys
 import threading
 from queue import SimpleQueue
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grader.worker.box import came_by_a_door
 from grader.worker.digging import close_thread, frame_of
 from grader.worker.shadow import Shadow, apart, tensors_in, written_by
 
@@ -24,17 +24,10 @@ KERNELS = torch._C._dispatch_dump  # pyright: ignore[reportPrivateUsage]
 PYTHON_KEY = torch._C.DispatchKey.Python  # pyright: ignore[reportPrivateUsage]
 PYTHON = ":: (none) [ boxed ]"  # how torch lists a kernel that is written in Python
 KEYS = ("CPU", "AutogradCPU", "ADInplaceOrView", "BackendSelect", "Composite", "Autograd[")
-OWN = tuple(f"grader.{name}" for name in ("worker.serve", "worker.probes", "wire.codec"))
-
-
-def own_names(*more: str) -> frozenset[int]:
-    """Return which globals the code has that may take numbers out, before a submission is there."""
-    found = (sys.modules.get(name) for name in (*OWN, __name__, *more))
-    return frozenset(id(vars(module)) for module in found if module is not None)
 
 
 class Vault:
-    """The way in. ``numbers`` is how many may be told; ``own`` is of ``own_names``."""
+    """The way in. ``numbers`` is how many may be told; ``own`` the globals of our code."""
 
     def __init__(self, numbers: int, own: frozenset[int]) -> None:
         self._asked: SimpleQueue[Any] = SimpleQueue()
@@ -75,7 +68,7 @@ def _serve(
         what, values = asked.get()
         answer, error = None, None
         try:
-            if what in ("true", "stop") and not _is_for_the_judge(asking, own):
+            if what in ("true", "stop") and not came_by_a_door(frame_of(asking), own):
                 raise PermissionError("numbers that only torch's operators may see")
             answer = getattr(keeper, what)(*values)
         except MemoryError:
@@ -86,16 +79,6 @@ def _serve(
         answers.put((answer, error))
         if what == "stop" and error is None:
             return
-
-
-def _is_for_the_judge(thread: int, own: frozenset[int]) -> bool:
-    """Tell whether a thread is on its way from our own function that sends, through ours alone."""
-    frame = frame_of(thread)
-    while frame is not None and id(frame.f_globals) in own:
-        if frame.f_code.co_qualname in ("Worker.answer", "Worker.ask"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 class _Keeper:
