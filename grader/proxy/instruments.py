@@ -120,14 +120,19 @@ class Instruments(ABC):
             raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
 
     @contextmanager
-    def decoys(self, elements: int, free: tuple[str, ...] = ()) -> Generator[Shadow, None, None]:
+    def decoys(
+        self, elements: int, free: tuple[str, ...] = (), *, led: bool = True
+    ) -> Generator[Shadow, None, None]:
         """Let kernels alone see what is hidden, in one call; what it returns is what they wrote.
 
         torch may move values outside of kernels. What it computes there works on decoys, but for
-        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all.
+        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all. On a
+        GPU, or without ``led``, memory is exchanged around each launch.
         """
         shadow = Shadow()
-        config = {"elements": elements, "free": [*free]}
+        on_cpu = self._setting.device == "cpu"
+        how = {"led": led and on_cpu, "compiled": not on_cpu}
+        config = {"elements": elements, "free": [*free], **how}
         with self._conversation().probe("decoys", config) as reading:
             yield shadow
         shadow.take(reading)

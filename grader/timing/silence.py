@@ -46,14 +46,12 @@ def assert_kernels_alone_compute(
     elements: int,
     free: tuple[str, ...] = (),
 ) -> None:
-    """Fail if a result, right as a rule, is wrong where kernels alone see a case; not on a GPU.
+    """Fail if a result, right as a rule, is wrong where kernels alone see a case.
 
     ``case`` draws the tensors anew each time, in one form; ``call`` adds what Python may see;
     ``want`` is the oracle. What torch may do outside of kernels is said by ``elements`` and
     ``free``, as ``student.decoys`` has it. A result that is wrong anyway is left to other tests.
     """
-    if not student.hides:
-        return
     # First in the open: who knows the difference cannot know that it is about to come.
     right = _right(call(*(plain := case())), want(*plain))
     if any(name and not was for name, was in zip(names, right, strict=False)):

@@ -22,6 +22,7 @@ from grader.worker.digging import Digging
 from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of
 from grader.worker.loads import Loads
 from grader.worker.shadow import Region, Shadow, apart, tensors_in, written_by
+from grader.worker.swaps import Swaps
 
 MAX_NOTES = 20
 BITS = 4  # an element that may leave kernels; bounds of loops take few, a result to 1 % takes more
@@ -34,7 +35,10 @@ class Decoys(Dispatch):
     ``elements`` is what all others together may.
     """
 
-    def __init__(self, free: list[str], elements: int, own: frozenset[int]) -> None:
+    def __init__(
+        self, free: list[str], elements: int, own: frozenset[int], led: bool, compiled: bool
+    ) -> None:
+        """``led``: the interpreter is; else memory is exchanged around each launch."""
         super().__init__()
         self.shadow = Box(Shadow(), own)
         self._allowance = Box(Allowance(elements), own)
@@ -45,7 +49,7 @@ class Decoys(Dispatch):
         self._depth = 0  # launches that run
         self._notes: dict[str, None] = {}
         self._stack = contextlib.ExitStack()
-        Loads(self).apply(self._stack)
+        (Loads(self) if led else Swaps(self, compiled=compiled)).apply(self._stack)
 
     def hide(self, true: Tensor, seen: Tensor) -> Tensor:
         """Let kernels alone see ``true``, and return what Python sees in its place."""
@@ -132,7 +136,8 @@ class Decoys(Dispatch):
     ) -> bool:
         """Run an operator on what kernels see; False where other values make it another one."""
         try:
-            twin = func(*self._twins(args), **self._twins(kwargs))
+            twins = self._twins(args), self._twins(kwargs)
+            twin = func(*twins[0], **twins[1])
         except Exception:  # an index that is out of bounds there
             return False
         pairs = [*zip(tensors_in(out), tensors_in(twin), strict=False)]
@@ -144,6 +149,8 @@ class Decoys(Dispatch):
                 if any(tensor is item for item in made):
                     self.shadow.ask("know", tensor)
                     self.shadow.ask("view", tensor).copy_(true)
+            for true in apart([*tensors_in(twin)], [*tensors_in(twins)]):
+                true.zero_()  # its memory is used again
             for region in [self.shadow.ask("know", tensor) for tensor in (*made, *written)]:
                 region.written = True
                 region.given |= any(source is not None and source.given for source in given)

@@ -136,7 +136,7 @@ class Loads:
         def init(*args: Any) -> Any:
             found = method(*args)
             with _disable_current_modes():
-                for tensor in _arguments(found):
+                for tensor in arguments(found):
                     self._probe.shadow.ask("refresh", tensor)
             return found
 
@@ -164,13 +164,13 @@ class Loads:
         return patch_tensor
 
 
-def _arguments(value: Any) -> Iterator[Tensor]:
+def arguments(value: Any) -> Iterator[Tensor]:
     """Walk through the tensors of a launch, in wrappers and descriptors too."""
     if isinstance(value, tuple | list):
         for item in value:
-            yield from _arguments(item)
+            yield from arguments(item)
     elif isinstance(value, dict):
-        yield from _arguments([*value.values()])
+        yield from arguments([*value.values()])
     elif isinstance(value, Tensor):
         yield from tensors_in(value)
     elif isinstance(base := getattr(value, "base", None), Tensor):

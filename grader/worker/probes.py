@@ -23,7 +23,7 @@ from grader.worker.torch_alone import TorchAlone
 # Whose code may take numbers out of where probes keep them.
 OURS = (
     *("wire.codec", "worker.serve", "worker.probes", "worker.counters", "worker.box"),
-    *("worker.decoys", "worker.loads", "worker.torch_alone", "worker.vault"),
+    *("worker.decoys", "worker.loads", "worker.swaps", "worker.torch_alone", "worker.vault"),
 )
 
 
@@ -85,7 +85,7 @@ class Probes:
             case "memory":
                 return Memory()
             case "decoys":
-                return Decoys(config["free"], config["elements"], self._own).__enter__()
+                return Decoys(**config, own=self._own).__enter__()
             case "torch_alone":
                 return TorchAlone(config["numbers"], self._own).__enter__()
             case _:
