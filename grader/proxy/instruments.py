@@ -1,5 +1,6 @@
 """What tests can measure of a submission's calls: each is a context manager around them."""
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator
@@ -15,6 +16,8 @@ from grader.proxy.conversation import Conversation, Hidden
 from grader.proxy.readings import Count, Left, Operators, Shadow
 from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
+
+ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
 
 
 class Instruments(ABC):
@@ -75,7 +78,14 @@ class Instruments(ABC):
 
     @property
     def hides(self) -> bool:
-        """Whether an argument can be hidden here: memory of a GPU cannot."""
+        """Whether arguments can be hidden from all but kernels here; on a GPU if that is asked for.
+
+        There it is not the rule: it takes a copy of all memory around each launch.
+        """
+        return self._on_cpu or os.environ.get(ON_A_GPU) == "1"
+
+    @property
+    def _on_cpu(self) -> bool:
         return self._setting.device == "cpu"
 
     def hide(self, value: Tensor, decoy: Tensor) -> Hidden:
@@ -90,7 +100,7 @@ class Instruments(ABC):
 
         torch's operators work on ``value``. All else finds normal noise of its size and form.
         """
-        return Hidden(value, noise_like(value)) if self.hides else value
+        return Hidden(value, noise_like(value)) if self._on_cpu else value
 
     @contextmanager
     def torch_alone(self, numbers: int = 16) -> Generator[None, None, None]:
@@ -100,7 +110,7 @@ class Instruments(ABC):
         Operators may tell Python ``numbers`` numbers, as ``item`` does. Look at the results inside:
         a Mismatch is told with what left torch. On a GPU nothing is hidden.
         """
-        if not self.hides:
+        if not self._on_cpu:
             yield
             return
         left, wrong = Left(), None
@@ -130,8 +140,7 @@ class Instruments(ABC):
         GPU, or without ``led``, memory is exchanged around each launch.
         """
         shadow = Shadow()
-        on_cpu = self._setting.device == "cpu"
-        how = {"led": led and on_cpu, "compiled": not on_cpu}
+        how = {"led": led and self._on_cpu, "compiled": not self._on_cpu}
         config = {"elements": elements, "free": [*free], **how}
         with self._conversation().probe("decoys", config) as reading:
             yield shadow

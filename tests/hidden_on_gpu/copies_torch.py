@@ -1,11 +1,4 @@
-"""Computes by torch on the GPU, and has a kernel copy the results.
-
-Expect:
-    lab: 06_layernorm
-    forward: passed failed skipped
-    score: 0
-    says: wrong where your kernels alone can load the numbers
-"""
+"""Computes by torch on the GPU, and has a kernel copy the results."""
 
 import torch
 import triton

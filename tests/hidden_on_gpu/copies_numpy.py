@@ -1,11 +1,4 @@
-"""Computes by numpy on the host, and has a kernel of the GPU copy the results.
-
-Expect:
-    lab: 06_layernorm
-    forward: passed failed skipped
-    score: 0
-    says: wrong where your kernels alone can load the numbers
-"""
+"""Computes by numpy on the host, and has a kernel of the GPU copy the results."""
 
 import numpy as np
 import torch
