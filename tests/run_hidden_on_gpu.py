@@ -1,4 +1,4 @@
-"""Grade labs 06, 07 and 09 on a GPU with arguments that kernels alone see: right answers and cheats.
+"""Grade labs 06, 07 and 09 on a GPU with arguments that kernels alone see.
 
 All right answers must keep every test of the tasks with kernels, and what ``hidden_on_gpu`` holds
 must fail: ``python3 tests/run_hidden_on_gpu.py``, from the root, where a GPU is.
