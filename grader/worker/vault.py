@@ -21,6 +21,8 @@ from grader.worker.shadow import Shadow, apart, tensors_in, written_by
 START = _thread.start_new_thread  # whoever profiles new threads by ``threading`` sees none of this
 OPERATOR = torch._C._get_operation_overload  # pyright: ignore[reportPrivateUsage]
 KERNELS = torch._C._dispatch_dump  # pyright: ignore[reportPrivateUsage]
+FOR_ALL = ("hide", "knows", "prepare", "follow", "told")  # none of which gives a number away
+FOR_THE_JUDGE = ("true", "stop")
 PYTHON_KEY = torch._C.DispatchKey.Python  # pyright: ignore[reportPrivateUsage]
 PYTHON = ":: (none) [ boxed ]"  # how torch lists a kernel that is written in Python
 KEYS = ("CPU", "AutogradCPU", "ADInplaceOrView", "BackendSelect", "Composite", "Autograd[")
@@ -68,7 +70,8 @@ def _serve(
         what, values = asked.get()
         answer, error = None, None
         try:
-            if what in ("true", "stop") and not came_by_a_door(frame_of(asking), own):
+            judged = what in FOR_THE_JUDGE and came_by_a_door(frame_of(asking), own)
+            if what not in FOR_ALL and not judged:
                 raise PermissionError("numbers that only torch's operators may see")
             answer = getattr(keeper, what)(*values)
         except MemoryError:

@@ -284,6 +284,10 @@ def asks_the_probe(x: Tensor) -> Tensor:
     return by(_of_torch().true(x).numpy(), x)
 
 
+def asks_for_the_inside(x: Tensor) -> Tensor:
+    return by(_of_torch()._vault.ask("_twins", x).numpy(), x)
+
+
 def ends_the_probe(x: Tensor) -> Tensor:
     probe, copy = _of_torch(), x * 1
     with contextlib.suppress(Exception):

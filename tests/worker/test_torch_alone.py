@@ -103,7 +103,9 @@ def test_digging_is_a_finding(student: Student, name: str, told: str) -> None:
         ask(student, name)
 
 
-@pytest.mark.parametrize("name", ["asks_the_probe", "ends_the_probe", "sends_code", "finalizer"])
+@pytest.mark.parametrize(
+    "name", ["asks_the_probe", "asks_for_the_inside", "ends_the_probe", "sends_code", "finalizer"]
+)
 def test_the_probe_tells_nobody_else(student: Student, name: str) -> None:
     with pytest.raises((Mismatch, StudentError)):
         ask(student, name)
