@@ -28,6 +28,7 @@ from grader.judge.verdicts import verdict_of
 from grader.labs.lab import Lab, Task
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
+from grader.proxy.budget import hold_to_its_time
 from grader.proxy.compare import measuring
 from grader.proxy.shown import revealing
 from grader.proxy.student import Student
@@ -293,6 +294,16 @@ class JudgePlugin:
         if PACE.now() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
             raise StudentTimeout("the grading ran past its time limit")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Let a test take so much of the judge's time; on a GPU the races spin through theirs."""
+        if self._device != "cpu":
+            return None
+        names = pyfuncitem._fixtureinfo.argnames  # pyright: ignore[reportPrivateUsage]
+        given = {name: pyfuncitem.funcargs[name] for name in names}
+        hold_to_its_time(lambda: pyfuncitem.obj(**given))
+        return True
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Note the first failure of a test, or that its body ended."""

@@ -2,7 +2,8 @@
 
 The limits are more than ten times what right answers to the labs were seen to need: in one call
 1,602 uses (lab 10) and 0.9 MB of arguments (lab 03), 54,000 elements of a tensor (lab 03), 22
-objects at once (lab 05), and 9 MB of memory that stays or is needed for a moment (lab 10).
+objects at once (lab 05), 9 MB of memory that stays or is needed for a moment (lab 10), and 0.7 s of
+a test's own work (lab 10).
 """
 
 import math
@@ -11,9 +12,9 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from grader.errors import Mismatch, StudentMemory
+from grader.errors import Mismatch, StudentMemory, StudentTimeout
 from grader.proxy.ceiling import Ceiling
-from grader.proxy.watchdog import WATCHDOG
+from grader.proxy.watchdog import WATCHDOG, Overtime
 
 T = TypeVar("T")
 
@@ -22,6 +23,7 @@ MAX_BYTES = 64 << 20  # of all arguments' tensors, in one call
 MAX_ELEMENTS = 1 << 22  # of a tensor, its zeros left out: what a loop of ours may go through
 MAX_OBJECTS = 500  # lent at one time
 MAX_MEMORY = 256 << 20  # bytes that lent objects keep in a test, and need for a moment, together
+OWN_SECONDS = 10.0  # of processor time, for a test's own work on what calls have left
 NO_MEMORY = ("can't allocate memory", "bad_alloc")  # in torch's words
 
 CEILING = Ceiling(MAX_MEMORY)  # of this process
@@ -84,6 +86,18 @@ class Budget:
             return WATCHDOG.pause(do)
         finally:
             CEILING.lower()
+
+
+def hold_to_its_time(test: Callable[[], T]) -> T:
+    """Return what a test does; raises StudentTimeout if it takes the judge too long.
+
+    Its own work, after the calls, is on what they have left, and that is the submission's choice.
+    """
+    try:
+        return WATCHDOG.run_for(OWN_SECONDS, test)
+    except Overtime:
+        most = f"the {OWN_SECONDS:g} s of the judge's time that a test may"
+        raise StudentTimeout(f"to look at what the code has done took more than {most}") from None
 
 
 def is_out_of_memory(error: Exception) -> bool:

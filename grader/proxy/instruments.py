@@ -1,18 +1,23 @@
 """What tests can measure of a submission's calls: each is a context manager around them."""
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation, Hidden
-from grader.proxy.readings import Count, Operators, Shadow
+from grader.proxy.readings import Count, Left, Operators, Shadow
 from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
+
+ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
 
 
 class Instruments(ABC):
@@ -73,7 +78,14 @@ class Instruments(ABC):
 
     @property
     def hides(self) -> bool:
-        """Whether an argument can be hidden here: memory of a GPU cannot."""
+        """Whether arguments can be hidden from all but kernels here; on a GPU if that is asked for.
+
+        There it is not the rule: it takes a copy of all memory around each launch.
+        """
+        return self._on_cpu or os.environ.get(ON_A_GPU) == "1"
+
+    @property
+    def _on_cpu(self) -> bool:
         return self._setting.device == "cpu"
 
     def hide(self, value: Tensor, decoy: Tensor) -> Hidden:
@@ -83,18 +95,57 @@ class Instruments(ABC):
         """
         return Hidden(value, decoy)
 
+    def veil(self, value: Tensor) -> Any:  # Hidden; on a GPU the tensor
+        """Return a stand-in for a floating-point argument inside ``torch_alone``.
+
+        torch's operators work on ``value``. All else finds normal noise of its size and form.
+        """
+        return Hidden(value, noise_like(value)) if self._on_cpu else value
+
     @contextmanager
-    def decoys(self, elements: int, free: tuple[str, ...] = ()) -> Generator[Shadow, None, None]:
+    def torch_alone(self, numbers: int = 16) -> Generator[None, None, None]:
+        """Let torch's operators alone see what is veiled, in all calls inside.
+
+        So whoever counts operators has counted all work: what else computes has computed on noise.
+        Operators may tell Python ``numbers`` numbers, as ``item`` does. Look at the results inside:
+        a Mismatch is told with what left torch. On a GPU nothing is hidden.
+        """
+        if not self._on_cpu:
+            yield
+            return
+        left, wrong = Left(), None
+        with self._conversation().probe("torch_alone", {"numbers": numbers}) as reading:
+            try:
+                yield
+            except Mismatch as error:
+                if isinstance(error, Forbidden):
+                    raise
+                wrong = error
+        if reading or wrong is None:
+            left.take(reading)
+        _refuse_digging(left.dug)
+        if wrong is not None:
+            few = f"{numbers} numbers may leave them, one at a time"
+            used = f"; what left them: {left.doors}; {few}" if left.elements else ""
+            raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
+
+    @contextmanager
+    def decoys(
+        self, elements: int, free: tuple[str, ...] = (), *, led: bool = True
+    ) -> Generator[Shadow, None, None]:
         """Let kernels alone see what is hidden, in one call; what it returns is what they wrote.
 
         torch may move values outside of kernels. What it computes there works on decoys, but for
-        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all.
+        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all. On a
+        GPU, or without ``led``, memory is exchanged around each launch.
         """
         shadow = Shadow()
-        config = {"elements": elements, "free": [*free]}
+        how = {"led": led and self._on_cpu, "compiled": not self._on_cpu}
+        config = {"elements": elements, "free": [*free], **how}
         with self._conversation().probe("decoys", config) as reading:
             yield shadow
         shadow.take(reading)
+        _refuse_digging(shadow.dug)
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:
@@ -142,3 +193,15 @@ def _names(message: str, name: str) -> bool:
     """Tell whether a message holds a name as a word of its own: no "t" is in "can't" or "step"."""
     word = rf"(?<!\w)(?<!\w'){re.escape(name)}(?!\w)"
     return re.search(word, message, re.IGNORECASE) is not None
+
+
+def _refuse_digging(dug: list[str]) -> None:
+    if dug:
+        raise Forbidden(f"the code looked for what was kept from it: {', '.join(dug)}")
+
+
+def noise_like(value: Tensor) -> Tensor:
+    """Return other numbers of a tensor's shape, strides, dtype and size."""
+    size = value.double().std(correction=0).nan_to_num(1.0).clamp(1e-3, 1e3)
+    noise = torch.randn(value.shape, dtype=torch.float64) * size
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype).copy_(noise)

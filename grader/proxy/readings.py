@@ -49,21 +49,54 @@ class Operators:
 class Shadow:
     """What became of numbers that only kernels could see.
 
-    ``notes`` say how else they were asked for, ``fault`` what of ours went wrong.
+    ``notes`` say how else they were asked for, ``fault`` what of ours went wrong, ``dug`` how the
+    submission looked for them.
     """
 
     launches: int = 0
     notes: list[str] = field(default_factory=list[str])
     fault: str = ""
+    dug: list[str] = field(default_factory=list[str])
 
     def take(self, reading: list[Any]) -> None:
         """Take what the conversation's ``probe`` has left, or raise Mismatch."""
         match reading:
-            case [{"launches": int(launches), "notes": list(notes), "fault": str(fault)}]:
-                self.launches, self.fault = launches, fault[:200]
+            case [
+                {"launches": int(n), "notes": list(notes), "fault": str(fault), "dug": list(dug)}
+            ]:
+                self.launches, self.fault = n, fault[:200]
                 self.notes = [str(note)[:60] for note in cast(list[Any], notes)[:5]]
+                self.dug = [str(what)[:60] for what in cast(list[Any], dug)[:5]]
             case _:
                 raise Mismatch(UNCOUNTED)
+
+
+@dataclass(slots=True)
+class Left:
+    """What left torch's operators, each with the most elements of a tensor that did.
+
+    ``dug`` says how the submission looked for what was kept from it.
+    """
+
+    elements: dict[str, int] = field(default_factory=dict[str, int])
+    dug: list[str] = field(default_factory=list[str])
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        match reading:
+            case [{"left": dict(left), "dug": list(dug)}]:
+                known = [*cast(dict[Any, Any], left).items()][:5]
+                if not all(type(name) is str and type(n) is int for name, n in known):
+                    raise Mismatch(UNCOUNTED)
+                self.elements = {name[:60]: count for name, count in known}
+                self.dug = [str(what)[:60] for what in cast(list[Any], dug)[:5]]
+            case _:
+                raise Mismatch(UNCOUNTED)
+
+    @property
+    def doors(self) -> str:
+        """What left, in words."""
+        return ", ".join(f"{name} of {count:,} elements" for name, count in self.elements.items())
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ are counted in the worker: they say what an update or a step costs.
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -79,8 +79,12 @@ def static(
 class Followed:
     """A cache under test beside ours: after each step the two must say the same."""
 
-    def __init__(self, cache: Proxy, draw: Any, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self, cache: Proxy, draw: Any, dtype: torch.dtype | None = None, veil: Any = None
+    ) -> None:
+        """``veil`` is the student's: torch's operators alone see the tokens."""
         self.cache = cache
+        self._veil: Callable[[Tensor], Any] = veil or (lambda tensor: tensor)
         self._draw = draw
         self._ours = oracle.History()
         self._dtype = dtype  # that the cache converts to; None: it keeps what comes
@@ -89,7 +93,8 @@ class Followed:
     def add(self, new: int, dtype: torch.dtype = torch.float32, batch: int = BATCH) -> None:
         k, v = pair_of(self._draw, new, batch, dtype)
         self._steps += 1
-        got = expect(self.cache.update(k, v), Pair, "what update returns")
+        returned = self.cache.update(self._veil(k), self._veil(v))
+        got = expect(returned, Pair, "what update returns")
         want = self._ours.update(k.to(self._dtype or dtype), v.to(self._dtype or dtype))
         for x, y, name in zip(got, want, ("keys", "values"), strict=True):
             assert_equal(x, y, f"the {name} after step {self._steps} ({new} new tokens)")
@@ -473,32 +478,34 @@ def test_memory_is_made_once(student, draw, device):
     A step may take new memory for its own tokens, as a conversion of dtype does.
     """
     max_len, filled = 60, 40
-    cache = static(student, device, max_len)
-    expect(cache.update(*pair_of(draw, filled)), Pair, "what update returns")
-    steps: dict[str, Callable[[], Any]] = {
-        "an update": lambda: cache.update(*pair_of(draw, 1)),
-        "rewind": lambda: cache.rewind(3),
-        "an update after rewind": lambda: cache.update(*pair_of(draw, 2)),
-        "reset": lambda: cache.reset(),
-        "an update after reset": lambda: cache.update(*pair_of(draw, 1)),
+    followed = Followed(static(student, device, max_len), draw, veil=student.veil)
+    steps: dict[str, Callable[[], None]] = {
+        "an update": lambda: followed.add(1),
+        "rewind": lambda: followed.rewind(3),
+        "an update after rewind": lambda: followed.add(2),
+        "reset": lambda: followed.reset(),
+        "an update after reset": lambda: followed.add(1),
     }
 
-    for name, step in steps.items():
-        with student.operators() as operators:
-            step()
-        assert_in_place(name, operators.seen, filled * PER_TOKEN // 2)
+    with student.torch_alone():
+        followed.add(filled)
+        for name, step in steps.items():
+            with student.operators() as operators:
+                step()
+            assert_in_place(name, operators.seen, filled * PER_TOKEN // 2)
 
 
 @task("static", contract=20)
 def test_memory_does_not_grow(student, draw, device):
     """All room is there from the first update on, however few tokens have come."""
-    cache = static(student, device, 40)
-    expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
+    followed = Followed(static(student, device, 40), draw, veil=student.veil)
 
-    for token in range(2, 20):
-        with student.operators() as operators:
-            expect(cache.update(*pair_of(draw, 1)), Pair, "what update returns")
-        assert_in_place(f"the update of token {token}", operators.seen, 3 * PER_TOKEN)
+    with student.torch_alone():
+        followed.add(1)
+        for token in range(2, 20):
+            with student.operators() as operators:
+                followed.add(1)
+            assert_in_place(f"the update of token {token}", operators.seen, 3 * PER_TOKEN)
 
 
 def assert_in_place(step: str, seen: dict[str, int], limit: int) -> None:
@@ -515,9 +522,9 @@ def assert_in_place(step: str, seen: dict[str, int], limit: int) -> None:
 def test_memory_has_the_size_that_was_asked_for(student, draw, device):
     """A cache takes room for max_len tokens, not more."""
     max_len = 300
-    with student.largest_tensor() as largest:
+    with student.torch_alone(), student.largest_tensor() as largest:
         cache = static(student, device, max_len)
-        expect(cache.update(*pair_of(draw, 2)), Pair, "what update returns")
+        Followed(cache, draw, veil=student.veil).add(2)
 
     # Keys and values may share one storage.
     most, made = 2 * max_len * PER_TOKEN, largest.elements
@@ -673,8 +680,10 @@ def test_cost_of_attention(student, draw, new):
     batch, heads, groups, context, width = 2, 6, 2, 90, 16
     q, k, v = (spread(x) for x in queries_of(draw, batch, heads, groups, new, context, width))
 
-    with student.flops() as flops:
-        expect(student.attend(q, k, v), Tensor)
+    with student.torch_alone():
+        with student.flops() as flops:
+            got = student.attend(*map(student.veil, (q, k, v)))
+        assert_attended(got, q, k, v)
 
     needed = oracle.attention_flops(batch, heads, new, context, width)
     text = f"attention of {new} new among {context} tokens took {flops.total / needed:.1f} times"
@@ -713,8 +722,11 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def small(student: Any, draw: Any, **changes: Any) -> Small:
-    """Make a Llama of ``FIELDS``, wild enough that its tokens depend on all that went before."""
+def small(student: Any, draw: Any, *, veiled: bool = False, **changes: Any) -> Small:
+    """Make a Llama of ``FIELDS``, wild enough that its tokens depend on all that went before.
+
+    Of one that is veiled torch's operators alone see the weights.
+    """
     fields = FIELDS | changes
     embed, inner = fields["hidden_size"], fields["intermediate_size"]
     queries = fields["num_heads"] * fields["head_dim"]
@@ -733,12 +745,16 @@ def small(student: Any, draw: Any, **changes: Any) -> Small:
         weights |= {f"model.layers.{i}.{name}": 1 + draw.normal(embed, scale=0.1) for name in norms}
     weights["model.embed_tokens"] = draw.normal(fields["vocab_size"], embed)
     weights["lm_head"] = draw.normal(fields["vocab_size"], embed, scale=embed**-0.5)
-    return loaded(student, fields, {f"{name}.weight": weight for name, weight in weights.items()})
+    named = {f"{name}.weight": weight for name, weight in weights.items()}
+    return loaded(student, fields, named, veiled=veiled)
 
 
-def loaded(student: Any, fields: dict[str, Any], weights: dict[str, Tensor]) -> Small:
+def loaded(
+    student: Any, fields: dict[str, Any], weights: dict[str, Tensor], *, veiled: bool = False
+) -> Small:
     config = student.record("LlamaConfig", **fields)
-    inside = student.given("llama").Llama(config, weights)
+    veil = student.veil if veiled else lambda weight: weight
+    inside = student.given("llama").Llama(config, {n: veil(w) for n, w in weights.items()})
     return Small(fields, weights, expect(inside, Proxy, "the given Llama"))
 
 
@@ -763,14 +779,18 @@ def by_chunks(
 class Spread(oracle.History):
     """Keys and values that make every attention of torch one whose FLOPs are counted."""
 
-    def update(self, k: Tensor, v: Tensor) -> Pair:
+    def __init__(self, veil: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self._veil = veil
+
+    def update(self, k: Tensor, v: Tensor) -> tuple[Any, Any]:
         keys, values = super().update(k, v)
-        return spread(keys), spread(values)
+        return self._veil(spread(keys)), self._veil(spread(values))
 
 
-def lent_history(student: Any, kind: type[oracle.History] = oracle.History) -> Any:
+def lent_history(student: Any, make: Callable[[], oracle.History] = oracle.History) -> Any:
     methods, attributes = ("update", "rewind"), ("length",)
-    return student.lend(kind(), methods=methods, attributes=attributes, keep=True)
+    return student.lend(make(), methods=methods, attributes=attributes, keep=True)
 
 
 @task("attend", contract=32)
@@ -1059,15 +1079,16 @@ class Metered:
 
 
 def metered_run(
-    student: Any, model: Small, prompt: list[int], new: int, eos_ids: Collection[int] = ()
+    student: Any, model: Small, prompt: list[int], new: int, *, veiled: bool = False
 ) -> tuple[list[int], Metered]:
     """Generate with a Llama inside the worker, its FLOPs counted call by call."""
+    veil = student.veil if veiled else lambda tensor: tensor
     with student.flops():
         pass  # the first counter imports a lot: not in the submission's time
     meter = Metered(student, model.inside)
     lent = lend_model(student, meter, model.fields["num_layers"])
-    make = student.lend(lambda: lent_history(student, Spread))
-    return expect(student.generate(lent, prompt, new, [*eos_ids], make), list[int]), meter
+    make = student.lend(lambda: lent_history(student, lambda: Spread(veil)))
+    return expect(student.generate(lent, prompt, new, [], make), list[int]), meter
 
 
 def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float) -> None:
@@ -1083,12 +1104,13 @@ def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float)
 @task("generate", contract=47)
 def test_cost_of_a_step(student, draw):
     """A step costs one token's share of the weights, and attention over the tokens so far."""
-    model = small(student, draw, num_layers=2)
     prompt, new = draw.tokens(VOCAB, 17), 48
 
-    got, meter = metered_run(student, model, prompt, new)
+    with student.torch_alone():
+        model = small(student, draw, num_layers=2, veiled=True)
+        got, meter = metered_run(student, model, prompt, new, veiled=True)
+        assert_greedy(model, prompt, got, 1e-3)
 
-    assert_greedy(model, prompt, got, 1e-3)
     check(len(got) == new, f"{len(got)} new tokens came back, expected {new}")
     per_token = oracle.weight_flops(model.config)
     for step in meter.steps:

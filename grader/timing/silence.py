@@ -46,7 +46,9 @@ def assert_kernels_alone_compute(
     elements: int,
     free: tuple[str, ...] = (),
 ) -> None:
-    """Fail if a result, right as a rule, is wrong where kernels alone see a case; not on a GPU.
+    """Fail if a result, right as a rule, is wrong where kernels alone see a case.
+
+    On a GPU that is looked at where it is asked for (``student.hides``).
 
     ``case`` draws the tensors anew each time, in one form; ``call`` adds what Python may see;
     ``want`` is the oracle. What torch may do outside of kernels is said by ``elements`` and

@@ -107,6 +107,7 @@ class Channel:
         self._inbox = memoryview(mapped(inbox_fd, os.fstat(inbox_fd).st_size))
         self._outbox = memoryview(mapped(outbox_fd, os.fstat(outbox_fd).st_size))
         self._filled = 0  # bytes of the inbox that the last message takes
+        self._sent = 0  # bytes of the outbox that the last message took
 
     def send(
         self,
@@ -133,6 +134,7 @@ class Channel:
             self._outbox[used : used + view.nbytes] = view
             places.append((view.nbytes, used))
             used += -(-view.nbytes // 64) * 64
+        self._sent = used
         text = ENCODER.encode({**header, "buffers": places}).encode("ascii")
         if len(text) > MAX_HEADER:
             raise Misfit(f"a message may hold at most {MAX_HEADER >> 20} MiB beside its tensors")
@@ -173,9 +175,10 @@ class Channel:
         return [self._buffer(size, offset, deadline) for size, offset in places]
 
     def wipe(self) -> None:
-        """Forget the last message, of which all has been copied."""
+        """Forget the last message, of which all has been copied, and the one that it answers."""
         self._inbox[: self._filled] = bytes(self._filled)
-        self._filled = 0
+        self._outbox[: self._sent] = bytes(self._sent)
+        self._filled = self._sent = 0
         if not self._ahead:
             self._ahead = memoryview(b"")  # else it keeps what it was a part of
 

@@ -8,7 +8,7 @@ a kernel's body, has worked on decoys.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from torch import Tensor
@@ -16,10 +16,13 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
+from grader.worker.box import Box
 from grader.worker.counters import Dispatch, most_elements
+from grader.worker.digging import Digging
 from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of
 from grader.worker.loads import Loads
-from grader.worker.shadow import Shadow, tensors_in
+from grader.worker.shadow import Region, Shadow, apart, tensors_in, written_by
+from grader.worker.swaps import Swaps
 
 MAX_NOTES = 20
 BITS = 4  # an element that may leave kernels; bounds of loops take few, a result to 1 % takes more
@@ -32,29 +35,33 @@ class Decoys(Dispatch):
     ``elements`` is what all others together may.
     """
 
-    def __init__(self, free: list[str], elements: int) -> None:
+    def __init__(
+        self, free: list[str], elements: int, own: frozenset[int], led: bool, compiled: bool
+    ) -> None:
+        """``led``: the interpreter is; else memory is exchanged around each launch."""
         super().__init__()
-        self.shadow = Shadow()
+        self.shadow = Box(Shadow(), own)
+        self._allowance = Box(Allowance(elements), own)
+        self._digging = Digging(frames=True)
         self.launches = 0
         self.fault = ""
         self._free = frozenset(free)
-        self._elements = elements
-        self._bits = 0  # of numbers that may leave kernels yet
         self._depth = 0  # launches that run
         self._notes: dict[str, None] = {}
         self._stack = contextlib.ExitStack()
-        Loads(self).apply(self._stack)
+        (Loads(self) if led else Swaps(self, compiled=compiled)).apply(self._stack)
 
     def hide(self, true: Tensor, seen: Tensor) -> Tensor:
         """Let kernels alone see ``true``, and return what Python sees in its place."""
         with _disable_current_modes():
-            self.shadow.hide(true, seen)
-        self._bits += BITS * true.numel()
+            self.shadow.ask("hide", true, seen)
+        self._allowance.ask("add_bits", BITS * true.numel())
         return seen
 
     def true(self, tensor: Tensor) -> Tensor:
         """Return a result as kernels left it."""
-        return self.shadow.view(tensor) if self.shadow.find(tensor) is not None else tensor
+        known = self.shadow.ask("find", tensor) is not None
+        return self.shadow.ask("view", tensor) if known else tensor
 
     def note(self, what: str) -> None:
         """Note how numbers were asked for that only kernels may see."""
@@ -73,8 +80,7 @@ class Decoys(Dispatch):
 
     def number(self, value: Any) -> Any:
         """Return an integer that leaves a kernel for Python's own use; of too many, nothing."""
-        self._bits -= max(value.bit_length(), 1)
-        if self._bits < 0:
+        if not self._allowance.ask("take_bits", max(value.bit_length(), 1)):
             self.note("numbers taken out of blocks")
             return type(value)()
         return value
@@ -86,15 +92,15 @@ class Decoys(Dispatch):
                 return body(*args, **kwargs)
         name = name_of(func)
         given = [*tensors_in((args, kwargs))]
-        regions = [region for region in map(self.shadow.find, given) if region is not None]
+        regions = [region for region in self._find(given) if region is not None]
         if fills(name) or not regions:
             return func(*args, **kwargs)
-        written = [*_written(func, args, kwargs)]
+        written = [*written_by(func, args, kwargs)]
         with _disable_current_modes():
             for tensor in written:
-                self.shadow.know(tensor)
+                self.shadow.ask("know", tensor)
         out = func(*args, **kwargs)
-        made = _apart([*tensors_in(out)], given)
+        made = apart([*tensors_in(out)], given)
         differs = any(region.written for region in regions)
         if differs and not (made or written):  # a view, or a look
             if name == "local_scalar_dense":
@@ -105,7 +111,7 @@ class Decoys(Dispatch):
             if may and self._follow(func, args, kwargs, out, made, written):
                 return out
             for tensor in written:
-                self.shadow.take_plain(tensor)
+                self.shadow.ask("take_plain", tensor)
         if differs:
             self.note(f"torch's {name or func}"[:60])
         return out
@@ -116,33 +122,36 @@ class Decoys(Dispatch):
             return False
         if name in MOVES:
             return True
-        regions = map(self.shadow.find, given)
+        regions = self._find(given)
         if name in self._free and not any(region and region.given for region in regions):
             return True
         size = most_elements((given, out))
-        if name not in ARITHMETIC or size > self._elements:
-            return False
-        self._elements -= size
-        return True
+        return name in ARITHMETIC and self._allowance.ask("take_elements", size)
+
+    def _find(self, tensors: Iterable[Tensor]) -> list[Region | None]:
+        return [self.shadow.ask("find", tensor) for tensor in tensors]
 
     def _follow(
         self, func: Any, args: Any, kwargs: Any, out: Any, made: list[Tensor], written: list[Tensor]
     ) -> bool:
         """Run an operator on what kernels see; False where other values make it another one."""
         try:
-            twin = func(*self._twins(args), **self._twins(kwargs))
+            twins = self._twins(args), self._twins(kwargs)
+            twin = func(*twins[0], **twins[1])
         except Exception:  # an index that is out of bounds there
             return False
         pairs = [*zip(tensors_in(out), tensors_in(twin), strict=False)]
         if any(tensor.shape != true.shape for tensor, true in pairs):
             return False
         try:
-            given = [*map(self.shadow.find, tensors_in((args, kwargs)))]
+            given = self._find(tensors_in((args, kwargs)))
             for tensor, true in pairs:
                 if any(tensor is item for item in made):
-                    self.shadow.know(tensor)
-                    self.shadow.view(tensor).copy_(true)
-            for region in map(self.shadow.know, (*made, *written)):
+                    self.shadow.ask("know", tensor)
+                    self.shadow.ask("view", tensor).copy_(true)
+            for true in apart([*tensors_in(twin)], [*tensors_in(twins)]):
+                true.zero_()  # its memory is used again
+            for region in [self.shadow.ask("know", tensor) for tensor in (*made, *written)]:
                 region.written = True
                 region.given |= any(source is not None and source.given for source in given)
         except MemoryError:
@@ -153,7 +162,8 @@ class Decoys(Dispatch):
 
     def _twins(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            return self.shadow.view(value) if self.shadow.find(value) is not None else value
+            known = self.shadow.ask("find", value) is not None
+            return self.shadow.ask("view", value) if known else value
         if isinstance(value, tuple | list):
             return type(value)(map(self._twins, value))
         if isinstance(value, dict):
@@ -163,19 +173,29 @@ class Decoys(Dispatch):
     def stop(self) -> dict[str, Any]:
         """Let Python see memory again, and return what was seen."""
         self._stack.close()
-        self.shadow.settle()
-        return {"launches": self.launches, "notes": [*self._notes], "fault": self.fault}
+        self.shadow.ask("settle")
+        seen = {"launches": self.launches, "notes": [*self._notes], "fault": self.fault}
+        return {**seen, "dug": self._digging.stop()}
 
 
-def _written(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
-    """Walk through the arguments that an operator writes to."""
-    for place, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[place] if place < len(args) else kwargs.get(argument.name)
-            yield from tensors_in(value)
+class Allowance:
+    """What may leave kernels, and what torch may compute on beside them."""
 
+    def __init__(self, elements: int) -> None:
+        self._elements = elements
+        self._bits = 0
 
-def _apart(tensors: list[Tensor], others: list[Tensor]) -> list[Tensor]:
-    """Return the tensors that share no memory with the others."""
-    known = {other.untyped_storage().data_ptr() for other in others}
-    return [tensor for tensor in tensors if tensor.untyped_storage().data_ptr() not in known]
+    def add_bits(self, count: int) -> None:
+        """Let so many bits of numbers more leave kernels."""
+        self._bits += count
+
+    def take_bits(self, count: int) -> bool:
+        """Tell whether so many may leave."""
+        self._bits -= count
+        return self._bits >= 0
+
+    def take_elements(self, count: int) -> bool:
+        """Tell whether torch may compute on so many elements."""
+        may = count <= self._elements
+        self._elements -= count * may
+        return may

@@ -8,7 +8,8 @@ import contextlib
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -20,13 +21,15 @@ from torch.utils._python_dispatch import (
 
 from grader.worker import bf16
 from grader.worker import interpreter as mended
-from grader.worker.shadow import Shadow, tensors_in
+from grader.worker.box import Box
+from grader.worker.digging import own_frame
+from grader.worker.shadow import tensors_in
 
 
 class Probe(Protocol):
     """Who wants to know what kernels do."""
 
-    shadow: Shadow
+    shadow: Box
 
     def launch(self) -> AbstractContextManager[None]:
         """Return a context in which a kernel runs."""
@@ -41,6 +44,31 @@ class Probe(Protocol):
         ...
 
 
+class Token:
+    """Stands in a block's fields for its numbers."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _hold(own: frozenset[int]) -> Generator[Any, Any, None]:
+    """Keep the numbers of blocks, by their tokens, where no attribute leads.
+
+    What is sent is a token and what to keep, or None to read it; what comes is what it is, zeros
+    for code that is not the interpreter's, and whether it was.
+    """
+    blocks = weakref.WeakKeyDictionary[Token, Any]()
+    answer: Any = None
+    while True:
+        token, data = yield answer
+        if data is not None:
+            blocks[token], data, answer = data, None, None
+            continue
+        found = blocks[token] if type(token) is Token else token  # of before the watch
+        trusted = own_frame(1).f_globals is globals() and id(own_frame(2).f_globals) in own
+        answer = (found, True) if trusted else (np.zeros_like(found), False)
+        del found, token
+
+
 class Loads:
     """What is put into the interpreter's place while the probe runs."""
 
@@ -49,6 +77,9 @@ class Loads:
         self._interpreter: Any = importlib.import_module("triton.runtime.interpreter")
         own = (self._interpreter, bf16, mended, sys.modules[__name__])
         self._own = {id(vars(module)) for module in own}
+        blocks = _hold(frozenset(self._own))
+        next(blocks)
+        self._blocks = blocks.send
 
     def apply(self, stack: contextlib.ExitStack) -> None:
         """Patch the interpreter until the stack is closed."""
@@ -65,7 +96,7 @@ class Loads:
         self._put(stack, builder, "create_print", lambda *_args: None)
         handle = self._interpreter.TensorHandle
         self._put(stack, handle, "__repr__", lambda block: f"<{block.dtype}>")
-        handle.data = property(self._data, _keep)
+        handle.data = property(self._data, self._keep)
         stack.callback(delattr, handle, "data")
 
     def _put(self, stack: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
@@ -73,15 +104,17 @@ class Loads:
         setattr(owner, name, value)
 
     def _is_own(self, depth: int) -> bool:
-        frame = sys._getframe(depth + 1)  # pyright: ignore[reportPrivateUsage]
-        return id(frame.f_globals) in self._own
+        return id(own_frame(depth + 1).f_globals) in self._own
 
     def _data(self, handle: Any) -> Any:
-        data = vars(handle)["data"]
-        if self._is_own(1):
-            return data
-        self._probe.note("the inside of a block")
-        return np.zeros_like(data)
+        found, own = self._blocks((vars(handle)["data"], None))
+        if not own:
+            self._probe.note("the inside of a block")
+        return found
+
+    def _keep(self, handle: Any, data: Any) -> None:
+        vars(handle)["data"] = token = Token()
+        self._blocks((token, data))
 
     def _led(self, method: Callable[..., Any], place: int, mask: int | None) -> Callable[..., Any]:
         """Wrap a function of the interpreter's memory, whose arguments hold addresses and mask."""
@@ -93,7 +126,7 @@ class Loads:
             lanes = True if mask is None else args[mask]
             lanes = np.broadcast_to(np.asarray(lanes, bool), addresses.shape)
             writes = mask != 1
-            changed[place] = self._probe.shadow.lead(addresses, lanes, writes=writes)
+            changed[place] = self._probe.shadow.ask("lead", addresses, lanes, writes=writes)
             return method(*changed)
 
         return led
@@ -103,8 +136,8 @@ class Loads:
         def init(*args: Any) -> Any:
             found = method(*args)
             with _disable_current_modes():
-                for tensor in _arguments(found):
-                    self._probe.shadow.refresh(tensor)
+                for tensor in arguments(found):
+                    self._probe.shadow.ask("refresh", tensor)
             return found
 
         return init
@@ -131,17 +164,13 @@ class Loads:
         return patch_tensor
 
 
-def _keep(handle: Any, data: Any) -> None:
-    vars(handle)["data"] = data
-
-
-def _arguments(value: Any) -> Iterator[Tensor]:
+def arguments(value: Any) -> Iterator[Tensor]:
     """Walk through the tensors of a launch, in wrappers and descriptors too."""
     if isinstance(value, tuple | list):
         for item in value:
-            yield from _arguments(item)
+            yield from arguments(item)
     elif isinstance(value, dict):
-        yield from _arguments([*value.values()])
+        yield from arguments([*value.values()])
     elif isinstance(value, Tensor):
         yield from tensors_in(value)
     elif isinstance(base := getattr(value, "base", None), Tensor):

@@ -13,9 +13,18 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
+from grader.worker.box import own_names
 from grader.worker.counters import Flops, Largest, Launches, Memory, Operators, Silenced
+from grader.worker.decoys import Decoys
 from grader.worker.delegation import children
 from grader.worker.guard import Guard
+from grader.worker.torch_alone import TorchAlone
+
+# Whose code may take numbers out of where probes keep them.
+OURS = (
+    *("wire.codec", "worker.serve", "worker.probes", "worker.counters", "worker.box"),
+    *("worker.decoys", "worker.loads", "worker.swaps", "worker.torch_alone", "worker.vault"),
+)
 
 
 class Probes:
@@ -24,6 +33,7 @@ class Probes:
     def __init__(self) -> None:
         self.running: dict[str, Any] = {}
         self._ours = children()
+        self._own = own_names(*OURS)
 
     def run(self, name: str, action: str, config: dict[str, Any]) -> Any:
         """Start a probe, or stop it and return what it saw."""
@@ -34,12 +44,15 @@ class Probes:
 
     def hide(self, true: Tensor, seen: Tensor) -> Tensor:
         """Return what the submission gets for an argument of which kernels alone see the truth."""
-        return self.running["decoys"].hide(true, seen)
+        return self._hider().hide(true, seen)
 
     def true(self, tensor: Tensor) -> Tensor:
         """Return a result as the judge should see it."""
-        decoys = self.running.get("decoys")
-        return tensor if decoys is None else decoys.true(tensor)
+        hider = self._hider()
+        return tensor if hider is None else hider.true(tensor)
+
+    def _hider(self) -> Any:
+        return self.running.get("decoys") or self.running.get("torch_alone")
 
     def unobserved(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which no probe counts: our copying is not the submission's cost."""
@@ -72,10 +85,9 @@ class Probes:
             case "memory":
                 return Memory()
             case "decoys":
-                # Imported here: it patches Triton, which only labs that write kernels have.
-                from grader.worker.decoys import Decoys
-
-                return Decoys(config["free"], config["elements"]).__enter__()
+                return Decoys(**config, own=self._own).__enter__()
+            case "torch_alone":
+                return TorchAlone(config["numbers"], self._own).__enter__()
             case _:
                 raise ValueError(f"unknown probe {name}")
 
@@ -88,7 +100,7 @@ class Probes:
                 return probe.total
             case "operators":
                 return probe.seen
-            case "decoys":
+            case "decoys" | "torch_alone":
                 with _disable_current_modes():
                     return probe.stop()
             case _:

@@ -25,7 +25,7 @@ class Region:
     """A storage and its double."""
 
     start: int
-    double: Any  # numpy's bytes
+    double: Any  # numpy's bytes; on a GPU torch's
     storage: torch.UntypedStorage
     hidden: bool = False  # an argument: Python sees decoys
     given: bool = False  # it holds numbers of an argument, moved at most
@@ -35,6 +35,18 @@ class Region:
     def end(self) -> int:
         """The first address beyond the storage."""
         return self.start + len(self.double) - SLACK
+
+    @property
+    def plain(self) -> Tensor:
+        """The bytes that Python sees."""
+        flat: Any = torch.empty(0, dtype=torch.uint8, device=self.storage.device)
+        return flat.set_(self.storage)
+
+    @property
+    def bytes(self) -> Tensor:
+        """The bytes of the double."""
+        size = len(self.double) - SLACK
+        return torch.as_tensor(self.double)[:size]
 
     @property
     def shift(self) -> int:
@@ -48,6 +60,7 @@ class Shadow:
     def __init__(self) -> None:
         self._regions: list[Region] = []  # in the order of their addresses
         self._starts: list[int] = []
+        self._covers: list[tuple[Region, Tensor]] = []  # what Python sees else, while a kernel runs
 
     def hide(self, true: Tensor, seen: Tensor) -> None:
         """Let kernels find ``true`` where ``seen`` lies, and wipe the memory of the former."""
@@ -58,7 +71,7 @@ class Shadow:
 
     def find(self, tensor: Tensor) -> Region | None:
         """Return the region in which a tensor's storage lies, if it has a double."""
-        if odd_tensor(tensor) or tensor.device.type != "cpu":
+        if odd_tensor(tensor):
             return None
         storage = tensor.untyped_storage()
         region = self._around(storage.data_ptr())
@@ -70,9 +83,12 @@ class Shadow:
         found = self.find(tensor)
         if found is not None:
             return found
-        plain = whole_storage(tensor).numpy()
-        double = np.zeros(len(plain) + SLACK, np.uint8)
-        double[: len(plain)] = plain
+        plain = whole_storage(tensor)
+        if tensor.device.type == "cpu":
+            double: Any = np.zeros(len(plain) + SLACK, np.uint8)
+            double[: len(plain)] = plain.numpy()
+        else:
+            double = torch.cat((plain, plain.new_zeros(SLACK)))
         region = Region(tensor.untyped_storage().data_ptr(), double, tensor.untyped_storage())
         at = bisect.bisect_left(self._starts, region.start)
         if at < len(self._starts) and self._starts[at] == region.start:  # it was resized
@@ -86,9 +102,14 @@ class Shadow:
         """Return what kernels see of a tensor that is known."""
         region = self.know(tensor)
         first = tensor.untyped_storage().data_ptr() - region.start
-        storage = torch.from_numpy(region.double[first:]).untyped_storage()
-        layout: Any = storage, tensor.storage_offset(), tensor.shape, tensor.stride()
-        return torch.empty(0, dtype=tensor.dtype).set_(*layout)
+        offset = tensor.storage_offset()
+        if tensor.device.type == "cpu":
+            storage = torch.from_numpy(region.double[first:]).untyped_storage()
+        else:
+            storage = region.double.untyped_storage()
+            offset += first // tensor.element_size()
+        layout: Any = storage, offset, tensor.shape, tensor.stride()
+        return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(*layout)
 
     def refresh(self, tensor: Tensor) -> None:
         """Know a tensor, and take what has come into its memory unseen, if it is Python's alone."""
@@ -103,9 +124,24 @@ class Shadow:
         """Let Python see what kernels have written, but to arguments."""
         for region in self._regions:
             if region.written and not region.hidden:
-                flat: Any = torch.empty(0, dtype=torch.uint8)
-                double = region.double[: len(region.double) - SLACK]
-                flat.set_(region.storage).copy_(torch.from_numpy(double))
+                region.plain.copy_(region.bytes)
+
+    def uncover(self) -> None:
+        """Put what kernels see to where Python sees, until ``cover``."""
+        for region in self._regions:
+            plain = region.plain
+            self._covers.append((region, plain.clone()))
+            plain.copy_(region.bytes)
+
+    def cover(self) -> None:
+        """Keep what a kernel has left there, and let Python see again what it saw."""
+        for region, seen in self._covers:
+            plain, double = region.plain, region.bytes
+            if not torch.equal(plain, double):
+                double.copy_(plain)
+                region.written, region.given = True, False
+            plain.copy_(seen)
+        self._covers.clear()
 
     def lead(self, addresses: Any, mask: Any, *, writes: bool) -> Any:
         """Return the addresses at which kernels find what they ask for; lanes off do not matter."""
@@ -139,10 +175,24 @@ class Shadow:
         return region if region is not None and address < region.end else None
 
 
+def written_by(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
+    """Walk through the arguments that an operator writes to."""
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[place] if place < len(args) else kwargs.get(argument.name)
+            yield from tensors_in(value)
+
+
+def apart(tensors: list[Tensor], others: list[Tensor]) -> list[Tensor]:
+    """Return the tensors that share no memory with the others."""
+    known = {other.untyped_storage().data_ptr() for other in others}
+    return [tensor for tensor in tensors if tensor.untyped_storage().data_ptr() not in known]
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Walk through the tensors of plain memory in a value."""
+    """Walk through the tensors of plain memory, a GPU's too, in a value."""
     if isinstance(value, Tensor):
-        if not odd_tensor(value) and value.device.type == "cpu":
+        if not odd_tensor(value):
             yield value
     elif isinstance(value, tuple | list):
         for item in value:

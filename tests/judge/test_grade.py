@@ -360,6 +360,63 @@ def test_session_that_ends_twice_in_a_test_is_the_submissions_doing(
     assert ("under different seeds" in told["test_dies"]) == (verdict == "crashed")
 
 
+READING = """
+from grader.suite import task
+
+class Diary:
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, text):
+        self.calls.append(text)
+
+@task("scale", gate=True)
+def test_before(student):
+    student.answer()
+
+@task("scale")
+def test_reads_a_diary(student):
+    diary = Diary()
+    student.write(student.lend(diary))
+    same = [a for a in diary.calls for b in diary.calls if {*a} == {*b}]
+
+@task("scale")
+def test_reads_it_again(student):
+    test_reads_a_diary(student)
+
+@task("store", gate=True)
+def test_after(student):
+    student.answer()
+"""
+
+WRITES = """
+def answer():
+    return 42
+
+def write(diary):
+    for n in range(6_000):
+        diary([n] * 8)
+"""
+
+
+def test_diary_that_takes_long_to_read_is_the_submissions_doing(
+    tmp_path: Path, sessions: ForkServer
+) -> None:
+    (tmp_path / "writes.py").write_text(WRITES)
+
+    report = grade(
+        *(lab_with(tmp_path, READING, call_seconds=20.0), tmp_path / "writes.py"),
+        device="cpu",
+        sandbox="none",
+        start=sessions,
+    )
+
+    timeouts = dict.fromkeys(("test_reads_a_diary", "test_reads_it_again"), "timeout")
+    assert verdicts(report) == {"test_before": "passed", **timeouts, "test_after": "passed"}
+    told = {test.id: test.message for test in report.tests}
+    assert "took more than the 10 s of the judge's time" in told["test_reads_a_diary"]
+
+
 HUNGRY = """
 from grader.suite import task
 

@@ -80,7 +80,7 @@ def test_nothing_is_raised_once_the_work_has_ended() -> None:
             struck += 1
         spin(0.002)
     spin(3 * watchdog.LOOK_SECONDS)
-    assert WATCHDOG._ends == {}
+    assert WATCHDOG._limits == {}
     assert struck > 0
 
 
@@ -92,6 +92,31 @@ def test_work_inside_that_is_none_of_it_is_not_interrupted() -> None:
     with pytest.raises(Overtime):
         WATCHDOG.run(deadline, lambda: (work(), spin(30)))
     assert PACE.now() - deadline >= 0.4
+
+
+def test_processor_time_alone_counts_where_it_is_the_limit() -> None:
+    assert WATCHDOG.run_for(0.3, lambda: time.sleep(1)) is None
+    with pytest.raises(Overtime):
+        WATCHDOG.run_for(0.3, lambda: spin(30))
+
+
+def test_work_inside_of_other_work_has_its_own_limit() -> None:
+    def outer() -> str:
+        with pytest.raises(Overtime):
+            WATCHDOG.run(PACE.now() + 0.1, lambda: spin(30))
+        return "went on"
+
+    assert WATCHDOG.run_for(20, outer) == "went on"
+    assert WATCHDOG._limits == {}
+
+
+def test_work_inside_with_a_limit_of_its_own_does_not_count() -> None:
+    def outer() -> int:
+        return WATCHDOG.run(PACE.now() + 60, lambda: spin(1.0))
+
+    assert WATCHDOG.run_for(0.5, outer)
+    with pytest.raises(Overtime):
+        WATCHDOG.run_for(0.5, lambda: (outer(), spin(30)))
 
 
 def test_pause_without_work_around_it_does_as_it_is_told() -> None:

@@ -38,8 +38,10 @@ def drawn(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
     return both[0, 1:8, :].reshape(49, 10)[:7].to(dtype), both[1, 0].to(dtype)
 
 
-def hidden(student: Student, name: str, true: Tensor, decoy: Tensor) -> tuple[Any, list[str]]:
-    with student.decoys(FEW, ("sum",)) as shadow:
+def hidden(
+    student: Student, name: str, true: Tensor, decoy: Tensor, *, led: bool = True
+) -> tuple[Any, list[str]]:
+    with student.decoys(FEW, ("sum",), led=led) as shadow:
         got = getattr(student, name)(student.hide(true, decoy))
     assert not shadow.fault
     return got, shadow.notes
@@ -64,19 +66,44 @@ def test_what_kernels_compute_comes_back(student: Student, name: str) -> None:
     assert not notes
 
 
+OUTSIDE = [
+    *("by_torch", "on_a_copy", "by_pieces", "by_a_sum_of_the_argument", "by_numpy", "by_python"),
+    *("by_items", "by_a_product", "in_the_body", "from_a_block", "from_integers"),
+    *("into_the_result", "by_an_operator"),
+]
+INSIDE = ("in_the_body", "from_a_block", "from_integers")  # of a kernel, as Python
+
+
+# As on a GPU, where nobody is in a kernel's body.
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_kernels_compute_comes_back_by_exchange(student: Student, name: str) -> None:
+    true, decoy = drawn()
+
+    got, notes = hidden(student, name, true, decoy, led=False)
+    plain = getattr(student, name)(true)
+
+    assert torch.equal(got, true * 2)
+    assert torch.equal(plain, got)
+    assert not notes
+
+
+@pytest.mark.parametrize("name", sorted({*OUTSIDE} - {*INSIDE}))
+def test_what_else_computes_does_not_by_exchange(student: Student, name: str) -> None:
+    true, decoy = drawn()
+
+    got, _ = hidden(student, name, true, decoy, led=False)
+
+    assert not resembles(got, true * 2)
+
+
 def test_sums_of_bfloat16_are_led_too(student: Student) -> None:
     true, decoy = drawn(torch.bfloat16)
 
     got, _ = hidden(student, "by_atomics", true, decoy)
 
     assert torch.equal(got, true * 2)
-
-
-OUTSIDE = [
-    *("by_torch", "on_a_copy", "by_pieces", "by_a_sum_of_the_argument", "by_numpy", "by_python"),
-    *("by_items", "by_a_product", "in_the_body", "from_a_block", "from_integers"),
-    *("into_the_result", "by_an_operator"),
-]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

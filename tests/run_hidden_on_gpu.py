@@ -1,0 +1,77 @@
+"""Grade labs 06, 07 and 09 on a GPU with arguments that kernels alone see.
+
+All right answers must keep every test of the tasks with kernels, and what ``hidden_on_gpu`` holds
+must fail: ``python3 tests/run_hidden_on_gpu.py``, from the root, where a GPU is.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TASKS = {
+    "06_layernorm": ("forward", "backward"),
+    "07_flash_attention": ("triton", "varlen"),
+    "09_quantization": ("kernel",),
+}
+AT_A_TIME = 10
+WRONG = "wrong where your kernels alone can load the numbers"
+
+
+def answers() -> Iterator[tuple[str, Path, bool]]:
+    """Give each answer: its lab, its file, and whether it is right."""
+    for lab in TASKS:
+        folder = ROOT / "solutions" / lab
+        for file in (folder / f"{lab[3:]}.py", *sorted((folder / "variants").glob("*.py"))):
+            yield lab, file, True
+    for file in sorted((ROOT / "tests" / "hidden_on_gpu").glob("*.py")):
+        yield "06_layernorm", file, False
+
+
+def verdict(lab: str, file: Path, right: bool, place: Path) -> tuple[bool, str]:
+    """Grade an answer; return whether it came out as it should, and a line."""
+    folder = Path(tempfile.mkdtemp(dir=place))
+    shutil.copy(file, folder / f"{lab[3:]}.py")
+    report = folder / "report.json"
+    tasks = TASKS[lab] if right else TASKS[lab][:1]
+    command = [sys.executable, "-m", "grader", "grade", lab[:2], "--from", str(folder)]
+    command += ["--device", "cuda", "--json", str(report)]
+    command += [word for task in tasks for word in ("--task", task)]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "INFERLAB_HIDE_ON_GPU": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    name = f"{lab} {file.parent.name}/{file.name}"
+    if not report.is_file():
+        return False, f"{name}: {done.stderr[-300:] or done.stdout[-300:]}"
+    tests = [test for test in json.loads(report.read_text())["tests"] if test["task"] in tasks]
+    bad = [test for test in tests if test["verdict"] not in ("passed", "not_graded")]
+    if right:
+        first = f": {bad[0]['id']}: {bad[0]['message'][-300:]}" if bad else ""
+        return not bad, f"{name}: {len(tests) - len(bad)} of {len(tests)}{first}"
+    caught = any(WRONG in test["message"] for test in bad)
+    return caught, f"{name}: {'caught' if caught else 'earned it'}"
+
+
+def main() -> int:
+    """Print a line for each answer, and return 0 if all came out as they should."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
+        found = [pool.submit(verdict, *answer, Path(folder)) for answer in answers()]
+        results = [item.result() for item in found]
+    for good, line in results:
+        print("ok  " if good else "BAD ", line)
+    return 0 if all(good for good, _ in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
