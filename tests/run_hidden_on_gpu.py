@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,14 +64,20 @@ def verdict(lab: str, file: Path, right: bool, place: Path) -> tuple[bool, str]:
     return caught, f"{name}: {'caught' if caught else 'earned it'}"
 
 
+def show(lab: str, file: Path, right: bool, place: Path) -> bool:
+    """Grade an answer, print its line, and return whether it came out as it should."""
+    started = time.monotonic()
+    good, line = verdict(lab, file, right, place)
+    print("ok  " if good else "BAD ", f"{line} ({time.monotonic() - started:.0f} s)", flush=True)
+    return good
+
+
 def main() -> int:
     """Print a line for each answer, and return 0 if all came out as they should."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
-        found = [pool.submit(verdict, *answer, Path(folder)) for answer in answers()]
-        results = [item.result() for item in found]
-    for good, line in results:
-        print("ok  " if good else "BAD ", line)
-    return 0 if all(good for good, _ in results) else 1
+        found = [pool.submit(show, *answer, Path(folder)) for answer in answers()]
+        results = [item.result() for item in as_completed(found)]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
