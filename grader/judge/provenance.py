@@ -25,6 +25,8 @@ def begun(submission: Submission, seed: int, setting: Setting, why_not: str) -> 
         "limits": setting.cage,
         "inferlab": __version__,
     }
+    if submission.notes:
+        found["notebook"] = list(submission.notes)
     return found | ({"not_isolated": why_not} if setting.level == "none" else {})
 
 

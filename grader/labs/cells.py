@@ -102,7 +102,9 @@ def _loaded(content: bytes) -> dict[str, Any]:
         data = json.loads(text)
     except ValueError as error:
         if text.lstrip()[:1] not in "{[":
-            raise NotANotebook("is no JSON, so no notebook: is it Python under another name?") from None
+            raise NotANotebook(
+                "is no JSON, so no notebook: is it Python under another name?"
+            ) from None
         where = getattr(error, "lineno", 0)
         raise NotANotebook(f"is no valid JSON (line {where}): save the notebook again") from None
     if not isinstance(data, dict):
@@ -247,6 +249,8 @@ def _told(source: str, error: SyntaxError) -> str:
     if _MAGIC.match(line):
         text = f"line {at}: {_short(line.strip())} is a magic or shell line, not Python"
         return f"{text}: move it to a cell of its own"
+    if not at:
+        return f"its code cannot be read: {_short(str(error.msg))}"
     return f"line {at}: {type(error).__name__}: {_short(str(error.msg))}"
 
 
@@ -261,7 +265,9 @@ def each(rows: list[Any]) -> Iterator[Cell]:
     """Check the rows of a reply; raises ``TypeError`` or ``ValueError`` for what is none."""
     for row in rows:
         number, task, source, problem = cast(list[Any], row)
-        if type(number) is not int or any(type(text) is not str for text in (task, source, problem)):
+        if type(number) is not int or any(
+            type(text) is not str for text in (task, source, problem)
+        ):
             raise TypeError("a row of the reader of notebooks is none")
         yield Cell(number, task, source, problem)
 
