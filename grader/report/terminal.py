@@ -65,6 +65,7 @@ def make_console(stream: TextIO) -> Console:
         markup=False,
         emoji=False,
         highlight=False,
+        force_jupyter=False,  # there rich would show what it is to write
         color_system=colors,
         width=WIDE if piped else None,
     )
