@@ -79,7 +79,7 @@ def convert(lab: Lab, content: bytes, label: str) -> Converted:
             notes += [f"{problem}; the stub's imports stand in for it"] if problem else []
             texts[name] = own[name] if text is None else text
         else:
-            texts[name] = _raising(own[name], problem) if text is None else text
+            texts[name] = _raising(lab, name, own[name], problem) if text is None else text
     code = put(lab, stub, texts).encode("utf-8", "replace")
     return Converted(code, _pseudocode(lab, cells.answers), tuple(map(visible_line, notes)))
 
@@ -159,9 +159,15 @@ def _choose(name: str, cells: Sequence[Cell], notes: Sequence[str]) -> tuple[str
     return cells[0].source.strip("\n"), ""
 
 
-def _raising(stub: str, problem: str) -> str:
+def _raising(lab: Lab, name: str, stub: str, problem: str) -> str:
     """Return a stub's section whose functions say what is wrong with their cell."""
-    return _UNWRITTEN.sub(lambda _: f"raise SyntaxError({visible_line(problem)!r})", stub)
+    error = f"raise SyntaxError({visible_line(problem)!r})"
+    text, count = _UNWRITTEN.subn(lambda _: error, stub)
+    if count:
+        return text
+    # In a student's tree the lab's own file is their work.
+    functions = lab.task(name).functions
+    return "\n\n\n".join(f"def {item}(*_, **__):\n    {error}" for item in functions)
 
 
 def _pseudocode(lab: Lab, answers: Sequence[Cell]) -> bytes | None:

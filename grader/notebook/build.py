@@ -13,8 +13,8 @@ from grader.notebook.work import ANSWER
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 WELCOME = (
-    "> This notebook and `{code}` are one: a cell that begins with `%%task` runs here, and is put in "
-    "its place of the file. `%check` grades a task, `%grade` the lab, `%hint` nudges. What is "
+    "> This notebook and `{code}` are one: a cell that begins with `%%task` runs here, and is put "
+    "in its place of the file. `%check` grades a task, `%grade` the lab, `%hint` nudges. What is "
     "graded is the file, by the judge: nothing that this kernel knows counts. Pseudocode is "
     "answered in the Markdown cells; save the notebook before you grade it."
 )

@@ -55,14 +55,14 @@ class LabMagics(Magics):
         self._lab: Lab | None = None
 
     @property
-    def lab(self) -> Lab:
+    def chosen(self) -> Lab:
         """The lab that was chosen; raises ``UsageError`` before."""
         if self._lab is None:
             raise NO_LAB
         return self._lab
 
-    @line_magic("lab")
-    def choose(self, line: str) -> None:
+    @line_magic
+    def lab(self, line: str) -> None:
         """Say which lab this notebook is: ``%lab 3``."""
         with told():
             root = find_root()
@@ -79,22 +79,22 @@ class LabMagics(Magics):
         """Run a cell, and put it in place of its section of the lab's file."""
         with told():
             name = line.strip()
-            known = sections.names(self.lab)
+            known = sections.names(self.chosen)
             if name not in known:
                 hint = f"its cells: {', '.join(known)}"
-                raise UsageError(f"lab {self.lab.number} has no task {name!r} to write", hint)
+                raise UsageError(f"lab {self.chosen.number} has no task {name!r} to write", hint)
             text = cell.strip("\n")
             problem = problem_of(f"\n{cell}", name)
             if problem:
                 raise UsageError(problem, "the file was left as it is")
             if self._may_replace(name, text):
                 self._run(text, name)
-                Work(self.lab).put(name, text)
-                Agreed(self.lab).keep({name: text})
+                Work(self.chosen).put(name, text)
+                Agreed(self.chosen).keep({name: text})
 
     def _may_replace(self, name: str, text: str) -> bool:
         """Ask if the file's section is not what the cell was made from."""
-        lab = self.lab
+        lab = self.chosen
         file = Work(lab).parts().get(name, "")
         if Agreed(lab).changed(name, text, file) in (Changed.NEITHER, Changed.CELL):
             return True
@@ -113,7 +113,7 @@ class LabMagics(Magics):
         try:
             exec(self._shell.compile(text, file, "exec"), self._shell.user_ns)
         except BaseException:
-            print(f"{name} was not put into {self.lab.code_name}, since it raises here")
+            print(f"{name} was not put into {self.chosen.code_name}, since it raises here")
             if name != sections.IMPORTS:
                 print("hint: has the cell of imports been run?")
             raise
@@ -122,8 +122,8 @@ class LabMagics(Magics):
     def check(self, line: str) -> Verdict | None:
         """Grade one task: ``%check norm``."""
         with told():
-            task = self.lab.task(line.strip()).id
-            remarks = take_answers(self.lab, self._side) if task == PSEUDOCODE else ()
+            task = self.chosen.task(line.strip()).id
+            remarks = take_answers(self.chosen, self._side) if task == PSEUDOCODE else ()
             return self._graded(task, remarks)
 
     @line_magic
@@ -132,11 +132,11 @@ class LabMagics(Magics):
         with told():
             if line.strip():
                 raise UsageError("%grade grades the whole lab", f"one task: %check {line.strip()}")
-            return self._graded("", take_answers(self.lab, self._side))
+            return self._graded("", take_answers(self.chosen, self._side))
 
     def _graded(self, task: str, remarks: tuple[str, ...]) -> Verdict | None:
         try:
-            return Verdict(self.lab, self._judge.grade(self.lab, task), task, remarks)
+            return Verdict(self.chosen, self._judge.grade(self.chosen, task), task, remarks)
         except KeyboardInterrupt:
             print("interrupted: nothing was graded")
             raise
@@ -145,15 +145,15 @@ class LabMagics(Magics):
     def hint(self, line: str) -> None:
         """Show the hint of a task: ``%hint norm``."""
         with told():
-            print(visible_line(self.lab.task(line.strip()).hint.strip(), 2000))
+            print(visible_line(self.chosen.task(line.strip()).hint.strip(), 2000))
 
     @line_magic
     def submit(self, line: str) -> None:
         """Hand in, after asking."""
         with told():
-            for remark in take_answers(self.lab, self._side):
+            for remark in take_answers(self.chosen, self._side):
                 print(visible_line(remark))
-            number = str(self.lab.number)
+            number = str(self.chosen.number)
             code, out, err = self._judge.run("submit", number, "--plan")
             print("\n".join(map(visible_line, f"{out}{err}".strip().splitlines())))
             if code != 0:
