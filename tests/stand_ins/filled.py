@@ -29,9 +29,8 @@ def cut(lab: Lab, text: str) -> dict[str, str]:
                 owners.setdefault(name, task.id)
     lines, nodes = text.split("\n"), ast.parse(text).body
     ends = [0, *(node.end_lineno or 0 for node in nodes)]
-    first = next(
-        i for i, node in enumerate(nodes) if isinstance(node, ast.FunctionDef | ast.ClassDef)
-    )
+    defined = [isinstance(node, ast.FunctionDef | ast.ClassDef) for node in nodes]
+    first = defined.index(True)
     found = {IMPORTS: "\n".join(lines[: ends[first]])}
     waiting: list[str] = []
     last = ""
