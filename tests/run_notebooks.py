@@ -71,6 +71,8 @@ def prove(lab: Lab) -> Proof:
     with tempfile.TemporaryDirectory(prefix="inferlab-notebook-") as name:
         there = find_lab(lab.name, copied(lab.root, Path(name)))
         problems = [*_unfilled(there)]
+        if not notebook_file(there).is_file():
+            return Proof(lab, (*problems,), 0, "", time.monotonic() - started)
         notebook = nbformat.read(notebook_file(there), as_version=4)
         left = fill(notebook, answer_parts(lab))
         problems += [f"there is no cell for {part}" for part in left]

@@ -21,27 +21,57 @@ def answer_parts(lab: Lab) -> dict[str, str]:
 
 
 def cut(lab: Lab, text: str) -> dict[str, str]:
-    """Cut a code file that has no headings into the sections of the lab."""
-    owners: dict[str, str] = {}
-    for task in lab.tasks:
-        if task.id in names(lab):
-            for name in task.functions:
-                owners.setdefault(name, task.id)
+    """Cut a code file that has no headings into the sections of the lab.
+
+    What is above the first definition is shared; a helper goes to the first task that uses it.
+    """
+    owners = _owners(lab)
     lines, nodes = text.split("\n"), ast.parse(text).body
     ends = [0, *(node.end_lineno or 0 for node in nodes)]
     defined = [isinstance(node, ast.FunctionDef | ast.ClassDef) for node in nodes]
     first = defined.index(True)
-    found = {IMPORTS: "\n".join(lines[: ends[first]])}
-    waiting: list[str] = []
-    last = ""
-    for node, start, end in zip(nodes[first:], ends[first:], ends[first + 1 :], strict=False):
-        waiting += lines[start:end]
-        task = owners.get(getattr(node, "name", ""))
-        if task is not None:
-            found[task] = "\n".join([found.get(task, ""), *waiting]).strip("\n")
-            waiting, last = [], task
-    found[last] = "\n".join([found[last], *waiting]).strip("\n")
+    begin = min([nodes[first].lineno, *(d.lineno for d in nodes[first].decorator_list)])
+    found = {IMPORTS: "\n".join(lines[: begin - 1]).strip("\n")}
+    ends[first] = begin - 1
+    pieces = [
+        (node, "\n".join(lines[start:end]))
+        for node, start, end in zip(nodes[first:], ends[first:], ends[first + 1 :], strict=False)
+    ]
+    places = [owners.get(getattr(node, "name", ""), "") for node, _ in pieces]
+    for task in [name for name in names(lab) if name != IMPORTS]:
+        used: set[str] = set()
+        while True:
+            mine = [node for (node, _), place in zip(pieces, places, strict=True) if place == task]
+            more = {n.id for node in mine for n in ast.walk(node) if isinstance(n, ast.Name)}
+            if more == used:
+                break
+            used = more
+            places = [
+                task if not place and used & _defines(node) else place
+                for (node, _), place in zip(pieces, places, strict=True)
+            ]
+        texts = [piece for (_, piece), place in zip(pieces, places, strict=True) if place == task]
+        found[task] = "\n".join(texts).strip("\n")
     return found
+
+
+def _owners(lab: Lab) -> dict[str, str]:
+    """Return by function the task that it is written in."""
+    owners: dict[str, str] = {}
+    for task in lab.tasks:
+        for name in task.functions if task.id in names(lab) else ():
+            owners.setdefault(name, task.id)
+    return owners
+
+
+def _defines(node: ast.stmt) -> set[str]:
+    stored = {
+        item.id
+        for item in ast.walk(node)
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+    }
+    name = getattr(node, "name", None)
+    return {name} if name else stored
 
 
 def fill(notebook: Any, parts: Mapping[str, str]) -> Sequence[str]:

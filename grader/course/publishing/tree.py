@@ -21,7 +21,18 @@ README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
-    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status", "doctor"),
+    *(
+        "help",
+        "setup",
+        "grade",
+        "hint",
+        "watch",
+        "notebook",
+        "python",
+        "submit",
+        "status",
+        "doctor",
+    ),
     *("clean", "need-lab"),
 )
 KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
