@@ -75,9 +75,15 @@ def put(lab: Lab, text: str, new: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def heading_in(lab: Lab, text: str) -> str:
-    """Return a line of the text that would begin another section, "" if there is none."""
-    return next((line for line in text.split("\n") if _named(lab, line)), "")
+def other_heading(lab: Lab, name: str, text: str) -> str:
+    """Return the other task whose section a line of the text would begin, "" if there is none."""
+    found = (_named(lab, line) for line in text.split("\n"))
+    return next((task for task in found if task not in ("", name)), "")
+
+
+def without_heading(lab: Lab, text: str) -> str:
+    """Leave out the lines that begin a section."""
+    return "\n".join(line for line in text.split("\n") if not _named(lab, line))
 
 
 def _tasks(lab: Lab) -> Iterable[str]:

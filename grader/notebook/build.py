@@ -16,7 +16,7 @@ WELCOME = (
     "> This notebook and `{code}` are one: a cell that begins with `%%task` runs here, and is put "
     "in its place of the file. `%check` grades a task, `%grade` the lab, `%hint` nudges. What is "
     "graded is the file, by the judge: nothing that this kernel knows counts. Pseudocode is "
-    "answered in the Markdown cells; save the notebook before you grade it."
+    "answered in the Markdown cells (double-click one); save the notebook before you grade it."
 )
 IMPORTS_TEXT = "Imports and types that all tasks share. What yours need beside them is added here:"
 GRADE_TEXT = "## Grade all of it\n\nWith the pseudocode, which is read from the notebook as saved."

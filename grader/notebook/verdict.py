@@ -95,6 +95,8 @@ def _counted(report: Report) -> list[str]:
     (part,) = summarize(report) or (None,)
     if part is None:
         return []
+    if part.untouched:
+        return ["nothing is written yet"]
     lines = [f"tests: {part.share}"]
     tried = [c for c in report.contracts if c.state is not State.UNTRIED]
     broken = [c for c in tried if c.state is State.BROKEN]

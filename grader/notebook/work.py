@@ -6,7 +6,7 @@ from pathlib import Path
 from grader.errors import UsageError
 from grader.files import write_file
 from grader.labs.lab import Lab
-from grader.labs.sections import bodies, heading_in, put
+from grader.labs.sections import bodies, other_heading, put, without_heading
 from grader.notebook.handout import prompts, put_answer
 
 ANSWER = "pseudocode:"  # in front of a task's name: the part that is its pseudocode
@@ -36,12 +36,12 @@ class Work:
 
     def _put_code(self, part: str, text: str) -> str:
         before = _text(self.lab.stub)
-        line = heading_in(self.lab, text)
-        if line:
-            told = f"the line {line.split(' -', 2)[0]} … begins another section of the file"
+        other = other_heading(self.lab, part, text)
+        if other:
+            told = f"a line of the cell is the heading of {other}, another section of the file"
             raise UsageError(told, "take it out of the cell")
         try:
-            return put(self.lab, before, {part: text})
+            return put(self.lab, before, {part: without_heading(self.lab, text)})
         except KeyError:
             file = f"labs/{self.lab.name}/{self.lab.code_name}"
             hint = f"put the line back that begins it: # --- {part} ---"

@@ -21,7 +21,7 @@ from grader.errors import UsageError
 from grader.labs import notebook
 from grader.labs.lab import Lab
 from grader.labs.notebook import Converted, convert
-from grader.labs.sections import IMPORTS, bodies, heading_in, names, put
+from grader.labs.sections import IMPORTS, bodies, names, other_heading, put
 from grader.labs.submission import PSEUDOCODE_NAME, Submission, collect
 
 DEMO = expectation.find(expectation.DEMO)
@@ -68,8 +68,8 @@ def test_section_put_in_its_place_leaves_the_others_alone() -> None:
     new = put(REAL, text, {"sampler": "\nclass Sampler:\n    pass\n\n"})
 
     assert bodies(REAL, new) == bodies(REAL, text) | {"sampler": "class Sampler:\n    pass"}
-    assert heading_in(REAL, "x\n# --- Task 3: beam ---") == "# --- Task 3: beam ---"
-    assert heading_in(REAL, "# --- my own part ---") == ""
+    assert other_heading(REAL, "sampler", "x\n# --- Task 3: beam ---") == "beam"
+    assert other_heading(REAL, "beam", "x\n# --- Task 3: beam ---\n# --- my own ---") == ""
 
 
 @pytest.mark.parametrize(

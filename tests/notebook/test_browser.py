@@ -23,7 +23,7 @@ def opened(tmp_path: Path) -> Iterator[LabPage]:
     program = browser_program()
     if program is None:
         pytest.skip("no Chromium is installed (Debian: apt install chromium)")
-    lab = find_lab("1", copied(ROOT, tmp_path / "course"))
+    lab = find_lab("1", copied(ROOT, tmp_path / "course", hidden=False))
     write_notebook(lab, lambda _: "")
     path = notebook_file(lab).relative_to(lab.root)
     with jupyterlab(lab.root, tmp_path) as address, api.sync_playwright() as playwright:
@@ -47,21 +47,26 @@ def test_task_is_filled_checked_and_seen_to_pass(opened: LabPage) -> None:
     opened.run("%check norm")
     shot(opened, "unwritten")
     before = opened.output("%check norm")
-    wrong = answers["norm"].replace("eps)", "1e-3)")
+    opened.write("%%task imports", code_source("imports", answers["imports"]))
+    opened.run("%%task imports")
+    wrong = answers["norm"].replace("+ eps)", "+ 2 * eps)")
+    assert wrong != answers["norm"]
     opened.write("%%task norm", code_source("norm", wrong))
     opened.run("%%task norm")
     opened.run("%check norm")
     shot(opened, "wrong")
     between = opened.output("%check norm")
-    opened.write("%%task imports", code_source("imports", answers["imports"]))
-    opened.run("%%task imports")
     opened.write("%%task norm", code_source("norm", answers["norm"]))
     opened.run("%%task norm")
     seconds = opened.run("%check norm")
     shot(opened, "right")
     after = opened.output("%check norm")
 
-    assert "✗ not yet · norm: 0 of 10 points" in before
-    assert "✗ not yet · norm: 0 of 10 points" in between
+    assert "✗ not yet · norm: 0 of 10 points\nnothing is written yet" in before.replace(
+        "\n\n", "\n"
+    )
+    assert "✗ not yet · norm: 8.33 of 10 points" in between
+    assert "✗ contract 3: eps is added to the mean square, under the root" in between
+    assert "✗✗✗ 0.208514\n0.25" in between
     assert "✓ passed · norm: 10 of 10 points" in after
     assert seconds < 120

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.labs.lab import Lab
-from grader.labs.sections import IMPORTS, names
+from grader.labs.sections import IMPORTS, names, without_heading
 from grader.notebook.build import answer_source, code_source
 from grader.notebook.handout import prompts
 from grader.notebook.work import ANSWER
@@ -52,7 +52,7 @@ def cut(lab: Lab, text: str) -> dict[str, str]:
             ]
         texts = [piece for (_, piece), place in zip(pieces, places, strict=True) if place == task]
         found[task] = "\n".join(texts).strip("\n")
-    return found
+    return {task: without_heading(lab, piece).strip("\n") for task, piece in found.items()}
 
 
 def _owners(lab: Lab) -> dict[str, str]:
@@ -87,10 +87,15 @@ def fill(notebook: Any, parts: Mapping[str, str]) -> Sequence[str]:
     return sorted(left)
 
 
-def copied(root: Path, into: Path) -> Path:
-    """Copy what a grading needs of a tree, so that notebooks may write into its labs."""
+def copied(root: Path, into: Path, *, hidden: bool = True) -> Path:
+    """Copy what a grading needs of a tree, so that notebooks may write into its labs.
+
+    Without what is ``hidden`` it is as students have it: the public tests alone are run.
+    """
     skip = shutil.ignore_patterns("__pycache__", "*.ipynb", "checkpoints", ".inferlab")
-    for name in ("grader", "labs", "reference"):
+    for name in ("grader", "labs", *(["reference"] if hidden else [])):
         shutil.copytree(root / name, into / name, ignore=skip)
+    for suite in [] if hidden else into.glob("grader/suites/*_*.py"):
+        suite.unlink()
     (into / "labs" / "checkpoints").symlink_to(root / "labs" / "checkpoints")
     return into

@@ -1,9 +1,11 @@
 """JupyterLab in a headless Chromium: what a student sees of a notebook, and does with it."""
 
 import contextlib
+import json
 import os
 import re
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +17,11 @@ from typing import Any
 
 BROWSERS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 START_SECONDS = 120.0
+# Every cell is in the page, also those out of sight; and nobody asks about news.
+SETTINGS = {
+    "notebook-extension/tracker.jupyterlab-settings": {"windowingMode": "none"},
+    "apputils-extension/notification.jupyterlab-settings": {"fetchNews": "false"},
+}
 
 
 def browser_program() -> str | None:
@@ -30,6 +37,10 @@ def jupyterlab(root: Path, place: Path) -> Iterator[str]:
         name: str(place / name)
         for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     }
+    for name, settings in SETTINGS.items():
+        file = place / "JUPYTER_CONFIG_DIR" / "lab" / "user-settings" / "@jupyterlab" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(settings))
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *(f"--port={port}", f"--IdentityProvider.token={token}", f"--notebook-dir={root}"),
@@ -44,11 +55,12 @@ def jupyterlab(root: Path, place: Path) -> Iterator[str]:
             _wait(f"{address}/api?token={token}", server)
             yield f"{address}/lab/tree/{{}}?token={token}&reset"
         finally:
-            server.terminate()
+            os.killpg(server.pid, signal.SIGTERM)
             try:
                 server.wait(20)
             except subprocess.TimeoutExpired:
-                server.kill()
+                os.killpg(server.pid, signal.SIGKILL)
+                server.wait()
 
 
 class LabPage:
@@ -57,7 +69,8 @@ class LabPage:
     def __init__(self, page: Any, address: str) -> None:
         self.page = page
         page.goto(address, timeout=120_000)
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=120_000)
+        page.wait_for_selector(".jp-CodeCell .cm-content", timeout=120_000)
+        page.wait_for_selector("text=/Python 3.*Idle/", timeout=120_000)
 
     def cell(self, text: str) -> Any:
         """Return the cell whose source begins with a text."""
