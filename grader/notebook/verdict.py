@@ -59,7 +59,7 @@ class Verdict:
 
     def __repr__(self) -> str:
         stream = io.StringIO()
-        make_console(stream).print(render_terminal(self.report, guide_to(self.lab)))
+        make_console(stream, plain=True).print(render_terminal(self.report, guide_to(self.lab)))
         return "\n".join([*self.remarks, stream.getvalue().strip("\n")])
 
     def _headline(self, parts: Sequence[TaskSummary]) -> str:
