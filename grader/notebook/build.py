@@ -7,8 +7,10 @@ from grader.extras import needs
 from grader.labs.cells import ANSWER_TAG, TAG
 from grader.labs.lab import PSEUDOCODE, Lab, Task
 from grader.labs.notebook import PROMPT_HEADING
+from grader.labs.pictures import pictures
 from grader.labs.sections import IMPORTS
 from grader.notebook.handout import described, read_handout
+from grader.notebook.pictures import call_of, text_of
 from grader.notebook.work import ANSWER
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -86,7 +88,10 @@ def _task(v4: Any, lab: Lab, task: Task, text: str, parts: Mapping[str, str]) ->
 
 def _pictures(v4: Any, lab: Lab, task: str) -> Iterator[Any]:
     """Yield the pictures that explain a task, or with "" the lab; a call that can be changed."""
-    yield from ()
+    for picture in pictures(lab):
+        if picture.task == task:
+            yield _text(v4, f"about-{picture.name}", text_of(picture))
+            yield _code(v4, f"picture-{picture.name}", call_of(picture), "picture")
 
 
 def _text(v4: Any, name: str, source: str) -> Any:

@@ -21,6 +21,7 @@ from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import code_source
 from grader.notebook.files import take_answers
 from grader.notebook.judging import Judge
+from grader.notebook.pictures import Pictures
 from grader.notebook.verdict import Verdict
 from grader.notebook.work import Work
 from grader.text import visible_line
@@ -72,6 +73,7 @@ class LabMagics(Magics):
                     sys.path.append(folder)  # for labs.common; behind what the kernel has
             if "triton" in lab.imports and "triton" not in sys.modules and not _has_gpu():
                 os.environ["TRITON_INTERPRET"] = "1"  # as the judge has it
+            self._shell.push({"picture": Pictures(lab)})
             print(f"Lab {lab.number:02d} · {visible_line(lab.title)}")
 
     @cell_magic

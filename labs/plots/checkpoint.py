@@ -53,7 +53,7 @@ def config(name: str) -> LlamaConfig:
 
 
 @functools.cache
-def _model(name: str):  # noqa: ANN202, as transformers does not say either
+def _model(name: str):
     from transformers import LlamaForCausalLM
 
     return LlamaForCausalLM.from_pretrained(
