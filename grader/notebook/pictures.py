@@ -53,8 +53,8 @@ class Pictures:
 
 def call_of(picture: PictureFunction) -> str:
     """Return the code of a picture's cell: the call with all arguments, to be changed."""
-    pairs = [f"{key}={value!r}" for key, value in picture.parameters.items()]
-    return f"picture({', '.join([repr(picture.name), *pairs])})".replace("'", '"')
+    pairs = [f"{key}={_literal(value)}" for key, value in picture.parameters.items()]
+    return f"picture({', '.join([_literal(picture.name), *pairs])})"
 
 
 def text_of(picture: PictureFunction) -> str:
@@ -64,5 +64,11 @@ def text_of(picture: PictureFunction) -> str:
     return "\n\n".join([*lines, *([f"Try {'; '.join(tried)}."] if tried else [])])
 
 
+def _literal(value: Any) -> str:
+    """Write a value as the code around it does: with double quotes."""
+    text = repr(value)
+    return f'"{value}"' if isinstance(value, str) and text == f"'{value}'" else text
+
+
 def _tries(name: str, values: Sequence[Any]) -> str:
-    return f"`{name}` = {', '.join(f'`{value!r}`' for value in values)}"
+    return f"`{name}` = {', '.join(f'`{_literal(value)}`' for value in values)}"

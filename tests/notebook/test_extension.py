@@ -53,7 +53,7 @@ def test_cell_is_run_and_put_in_its_place(kernel: Kernel, course: Lab) -> None:
     first, second = kernel.run(IMPORTS), kernel.run(NORM)
     played = kernel.run("float(rms_norm(torch.ones(1, 4) * 2, torch.ones(4), 0.0).sum())")
 
-    assert not (first.error or first.text or second.error or second.text)
+    assert [first.error, first.text, second.error, second.text] == [""] * 4
     assert played.plain == "4.0"
     new = bodies(course, STUB) | {"norm": ANSWERS["norm"], "imports": ANSWERS["imports"]}
     assert bodies(course, course.stub.read_text("utf-8")) == new

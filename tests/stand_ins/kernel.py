@@ -55,12 +55,17 @@ class Kernel:
                 continue
             content = message["content"]
             if message["msg_type"] == "status" and content["execution_state"] == "idle":
-                reply = self._client.get_shell_msg(timeout=20)["content"]
-                for item in reply.get("payload", ()):
+                for item in self._reply(request).get("payload", ()):
                     output.next_input = item.get("text", "")
                 return output
             _note(output, content)
         raise AssertionError(f"a cell did not end within {seconds} s: {output}")
+
+    def _reply(self, request: str) -> dict[str, Any]:
+        while True:
+            message = self._client.get_shell_msg(timeout=20)
+            if message["parent_header"].get("msg_id") == request:
+                return message["content"]
 
 
 def _note(output: Output, content: dict[str, Any]) -> None:
