@@ -128,7 +128,7 @@ def _executed(lab: Lab, notebook: Any) -> Iterator[str]:
             html = output.get("data", {}).get("text/html", "")
             right = "✓ passed ·" in html or ">not graded ·" in html
             if cell.source.startswith("%check") and not right:
-                yield f"cell {number}, {cell.source}: {output.get('data', {}).get('text/plain')}"
+                yield f"cell {number}, {cell.source}: {output.get('data', {}).get('text/plain')[:900]}"
 
 
 def _compared(lab: Lab) -> tuple[list[str], str]:

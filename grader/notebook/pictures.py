@@ -1,4 +1,4 @@
-"""A lab's pictures as a cell shows them: drawn anew by a call whose arguments the student changes."""
+"""A lab's pictures as a cell shows them: drawn anew by a call that the student may change."""
 
 import base64
 import io
@@ -39,7 +39,7 @@ class Pictures:
         self._lab = lab
 
     def __call__(self, name: str, **parameters: Any) -> Shown:
-        """Draw the picture with these arguments; raises ``UsageError`` for what it does not take."""
+        """Draw the picture; raises ``UsageError`` for arguments that it does not take."""
         found = {item.name: item for item in pictures(self._lab)}
         if name not in found:
             known = ", ".join(found) or "none"

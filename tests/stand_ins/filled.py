@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.labs.lab import Lab
-from grader.labs.sections import IMPORTS, names, without_heading
+from grader.labs.sections import IMPORTS, bodies, names, without_heading
 from grader.notebook.build import answer_source, code_source
 from grader.notebook.handout import prompts
 from grader.notebook.work import ANSWER
@@ -37,7 +37,11 @@ def cut(lab: Lab, text: str) -> dict[str, str]:
         (node, "\n".join(lines[start:end]))
         for node, start, end in zip(nodes[first:], ends[first:], ends[first + 1 :], strict=False)
     ]
+    shared = ast.parse(bodies(lab, lab.stub.read_text(encoding="utf-8"))[IMPORTS])
+    owners |= dict.fromkeys(set().union(*map(_defines, shared.body)), IMPORTS)
     places = [owners.get(getattr(node, "name", ""), "") for node, _ in pieces]
+    above = [piece for (_, piece), place in zip(pieces, places, strict=True) if place == IMPORTS]
+    found[IMPORTS] = "\n".join([found[IMPORTS], *above])
     for task in [name for name in names(lab) if name != IMPORTS]:
         used: set[str] = set()
         while True:
