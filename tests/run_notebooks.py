@@ -128,7 +128,8 @@ def _executed(lab: Lab, notebook: Any) -> Iterator[str]:
             html = output.get("data", {}).get("text/html", "")
             right = "✓ passed ·" in html or ">not graded ·" in html
             if cell.source.startswith("%check") and not right:
-                yield f"cell {number}, {cell.source}: {output.get('data', {}).get('text/plain')[:900]}"
+                plain = output.get("data", {}).get("text/plain", text)
+                yield f"cell {number}, {cell.source}: {plain[:900]}"
 
 
 def _compared(lab: Lab) -> tuple[list[str], str]:
