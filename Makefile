@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade hint watch notebook notebooks chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house submit run python
+.PHONY: help setup grade hint watch notebook notebooks check-time chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house submit run python
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -80,6 +80,9 @@ check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 
 notebooks: $(NOTEBOOK_READY) ## build, fill, execute and grade the notebooks of all labs: [LAB=1] [ARGS="--jobs 4"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_notebooks.py $(if $(LAB),"$$LAB") $(ARGS)
+
+check-time: $(NOTEBOOK_READY) ## time %check in a notebook beside make grade: no more than 1.2 times
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_check_time.py
 
 exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
