@@ -96,7 +96,7 @@ def _loaded(content: bytes) -> dict[str, Any]:
         raise NotANotebook("is empty")
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise NotANotebook("is not UTF-8 text, as notebooks are") from None
     try:
         data = json.loads(text)
