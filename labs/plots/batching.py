@@ -39,7 +39,7 @@ def padding(rows: int = 4) -> Drawn:
                 hatch="" if inside else HATCH,
             )
             if inside:
-                words = word(prompt[column - gap])[:9]
+                words = word(prompt[column - gap])[:5]
                 axes.text(
                     column, -row - 0.45, words, ha="center", va="center", fontsize=9, color=INK
                 )

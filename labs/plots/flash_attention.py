@@ -25,7 +25,15 @@ def running_max_and_sum(layer: int = 4, head: int = 3, block: int = 8) -> Drawn:
     drawn, (upper, lower) = figure(rows=2, height=4.4, sharex=True)
     upper.vlines(range(len(scores)), scores.min() - 0.5, scores, color=GREY)
     upper.plot(scores, "o", color=COLORS[0], markersize=4, label="score")
-    upper.step(ends, largest, where="pre", color=COLORS[3], linewidth=2, label="largest so far")
+    places = [-0.5, *(ends + 0.5).tolist()]
+    upper.step(
+        places,
+        [float(largest[0]), *largest.tolist()],
+        where="pre",
+        color=COLORS[3],
+        linewidth=2,
+        label="largest so far",
+    )
     upper.legend(loc="lower right", ncols=2)
     lower.plot(ends, sums, color=COLORS[2], marker=MARKERS[2], linestyle=LINES[0])
     for place, value in zip(ends.tolist(), sums.tolist(), strict=True):

@@ -105,7 +105,7 @@ def memory_by_length(longest: int = 512, batch: int = 16) -> Drawn:
         said.append(f"{heads} key heads {mebi[-1]:.1f} MiB")
     model_size = sum(item.numel() for item in model("target").parameters()) * 2 / 2**20
     axes.axhline(model_size, color=INK, linestyle=":")
-    axes.text(longest, model_size, "all weights", ha="right", va="bottom", fontsize=FONT)
+    axes.text(0.3 * longest, model_size, "all weights", va="bottom", fontsize=FONT)
     axes.legend()
     label(axes, "tokens in each row", "MiB in bfloat16", f"Cache of a batch of {batch}")
     return drawn, (

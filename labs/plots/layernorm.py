@@ -71,7 +71,7 @@ def one_pass_or_two(layer: int = 3, width: int = 256) -> Drawn:
     said = "; ".join(f"{a:.0e} and {b:.0e} at {o:g}"
                      for o, a, b in zip(offsets, *errors, strict=True))  # fmt: skip
     return drawn, (
-        f"Mean relative error of the variance of {width} hidden values in float32, by mean / standard "
+        f"Mean relative error of the variance of {width} values in float32, by mean / standard "
         f"deviation, as difference of squares and with the mean taken away first: {said}."
     )
 
@@ -81,6 +81,7 @@ def partial_sums(programs: int = 4, columns: int = 16) -> Drawn:
     """Each program owns some rows and adds up its own share of dweight; nobody writes on another's.
 
     The column totals below are the gradient: they come by one more sum over the programs.
+    (In the place of dy stand the hidden states of the token before.)
     """
     read = run("target")
     rows = read.hidden[3].double()

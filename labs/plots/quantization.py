@@ -2,7 +2,7 @@
 
 import torch
 
-from labs.plots import COLORS, FONT, INK, LINES, MARKERS, Drawn, explains, figure, label
+from labs.plots import COLORS, FONT, INK, Drawn, explains, figure, label
 from labs.plots.checkpoint import weights
 
 CHECKPOINTS = ("target",)
@@ -91,38 +91,4 @@ def one_outlier(name: str = "mlp.gate_proj", layer: int = 3, factor: float = 10.
     return drawn, (
         f"Codes of the {len(row)} weights of a row of {name}, layer {layer}, under one scale. "
         f"{'; '.join(said)}."
-    )
-
-
-@explains("linears", layer=(0, 7))
-def bits_and_layers(layer: int = 3) -> Drawn:
-    """Each bit less doubles the steps, and so the error, in every matrix of a layer alike.
-
-    From 8 bits to 4 it grows about sixteenfold: that is why int8 is nearly free and int4 is not.
-    """
-    names = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
-    names += ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
-    bits = (8, 6, 5, 4, 3)
-    drawn, axes = figure(height=3.5)
-    table: dict[str, list[float]] = {}
-    for n, name in enumerate(names):
-        groups = _weight(name, layer).reshape(-1, 32)
-        table[name] = [
-            100 * float((_rounded(groups, count) - groups).norm() / groups.norm()) for count in bits
-        ]
-        look = {"color": COLORS[n % 6], "marker": MARKERS[n % 6], "linestyle": LINES[n // 6]}
-        axes.plot(bits, table[name], label=name.partition(".")[2], **look)
-    axes.set_yscale("log")
-    axes.set_xticks(bits)
-    axes.invert_xaxis()
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    label(axes, "bits a code", "error, % of the weight", f"Layer {layer}, groups of 32")
-    said = "; ".join(
-        f"{count} bits {min(row[n] for row in table.values()):.2f} to "
-        f"{max(row[n] for row in table.values()):.2f} %"
-        for n, count in enumerate(bits)
-    )
-    return drawn, (
-        f"Relative error of the {len(names)} matrices of layer {layer} in groups of 32, by bits: "
-        f"{said}."
     )

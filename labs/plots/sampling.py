@@ -112,9 +112,17 @@ def greedy_is_not_best(place: int = 9, steps: int = 18) -> Drawn:
     second = np.cumsum([float(logs[n].topk(2).values[1]) for n in places])
     drawn, axes = figure()
     for n, (values, name) in enumerate(((best, "best token each time"), (second, "second best"))):
-        axes.plot(values, color=COLORS[n], marker=MARKERS[n], linestyle=LINES[n], label=name)
+        axes.plot(
+            range(1, len(values) + 1),
+            values,
+            color=COLORS[n],
+            marker=MARKERS[n],
+            linestyle=LINES[n],
+            label=name,
+        )
     axes.legend()
     axes.axhline(0, color=GREY, zorder=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     label(axes, "tokens so far", "sum of log-probabilities", "Along a real text")
     worst = int(np.argmin(np.diff(best, prepend=0)))
     return drawn, (

@@ -6,6 +6,7 @@ import torch
 from labs.plots import (
     BLUE,
     COLORS,
+    FONT,
     GREY,
     INK,
     LINES,
@@ -78,7 +79,7 @@ def accepted_and_left(place: int = 4, shown: int = 8) -> Drawn:
     axes.bar(spots, both[ids], color=BLUE, edgecolor=INK, label="both: stays")
     axes.bar(spots, (p - both)[ids], bottom=both[ids], color=ORANGE, hatch="///", edgecolor=INK,
              label="target alone: fills up")  # fmt: skip
-    axes.bar(spots, (q - both)[ids], bottom=both[ids], color="white", hatch="...", edgecolor=INK,
+    axes.bar(spots, (q - both)[ids], bottom=both[ids], color="white", hatch="xx", edgecolor=INK,
              label="draft alone: goes")  # fmt: skip
     axes.set_xticks(spots, [word(int(item)) for item in ids], rotation=45)
     axes.legend()
@@ -111,6 +112,9 @@ def acceptance_by_distance(start: int = 5_000, hottest: float = 4.0) -> Drawn:
     drawn, (left, right) = figure(2, height=3.2, sharey=True)
     left.plot(heats, stays, color=COLORS[0], marker=MARKERS[0])
     right.plot(apart, stays, color=COLORS[3], marker=MARKERS[1], linestyle=LINES[1])
+    for n, words in ((0, "coldest"), (-1, "hottest")):
+        right.annotate(words, (apart[n], stays[n]), xytext=(0, 8), textcoords="offset points",
+                       ha="right" if n == 0 else "center", fontsize=FONT - 1)  # fmt: skip
     left.axvline(1, color=INK, linestyle=":")
     left.set_ylim(0, 1)
     label(left, "temperature of the draft", "share of guesses that stay", "Target at 1")
