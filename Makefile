@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade hint watch notebook notebooks check-time chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house submit run python
+.PHONY: help setup grade hint watch notebook notebooks check-time chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load house submit run python pictures
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -107,6 +107,9 @@ bench-kernels: $(READY) ## time our kernels beside others, on a GPU: [LAB=6] [AR
 
 bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [ARGS="--ranks 2 --html ranks.html"]
 	@$(RUN) -m grader bench collectives $(ARGS)
+
+pictures: $(READY) ## draw the pictures of the handouts anew: [ARGS="7 --check"]
+	@$(RUN) -m grader pictures $(ARGS)
 
 rehearsal: $(READY) ## go through a course with a class of 60: publish, collect, grade, export [ARGS="--students 12"]
 	@$(RUN) tests/rehearsal $(ARGS)

@@ -23,7 +23,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
 COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 1)))
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo")
+HATCHES = ("", "///", "\\\\\\", "||", "--", "xx")
 FONT = 10.5  # points; a picture 6.4 inches wide is about as wide as a column of text
 
 

@@ -6,6 +6,7 @@ transformers runs the model here, not ours: in the first lab there is none yet.
 import functools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,9 +54,12 @@ def config(name: str) -> LlamaConfig:
 
 
 @functools.cache
-def _model(name: str):
+def model(name: str) -> Any:
+    """A checkpoint as transformers' LlamaForCausalLM, in float32."""
     from transformers import LlamaForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     return LlamaForCausalLM.from_pretrained(
         FOLDER / name, dtype=torch.float32, attn_implementation="eager"
     )
@@ -66,7 +70,7 @@ def _model(name: str):
 def run(name: str, text: str = TEXT) -> Run:
     """Read a text with a model; logits, hidden states and attention of every token."""
     ids = tokenizer().encode(text)
-    out = _model(name)(torch.tensor([ids]), output_attentions=True, output_hidden_states=True)
+    out = model(name)(torch.tensor([ids]), output_attentions=True, output_hidden_states=True)
     return Run(
         tuple(word(item) for item in ids),
         out.logits[0],

@@ -13,7 +13,6 @@ from string import Template
 
 from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
-from grader.course.publishing.selection import lab_folders
 from grader.errors import UsageError
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.text import visible_line
@@ -22,25 +21,13 @@ README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
-    *(
-        "help",
-        "setup",
-        "grade",
-        "hint",
-        "watch",
-        "notebook",
-        "python",
-        "submit",
-        "status",
-        "doctor",
-    ),
-    *("clean", "need-lab"),
+    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
+    *("doctor", "clean", "need-lab"),
 )
-KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
 NOTEBOOKS = "docs/notebooks.md"
+KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
-CHECKPOINTS = "labs/checkpoints/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
 ROWS = {
     "run": "| text from your own code of a lab, beside a right model | `make run LAB=1` |\n",
@@ -64,18 +51,22 @@ def student_tree(
     """
     given = {name for lab in labs for name in lab.given} - held
     wanted = [path for lab in labs for path in _lab_files(lab)]
+    own = tuple(f"labs/{lab.name}/pictures/" for lab in labs)
+    wanted += [path for path in files if path.startswith(own) and path.endswith(".svg")]
     programs = _programs(files, labs, given)
+    plots = _plots(files, labs)
     modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
-    modules |= {path for lab in labs for path in _plots(files, lab, given)}
+    modules |= {path for file in plots for path in _modules(files, files[file])}
+    modules |= {*plots}
     wanted += sorted(modules)
     wanted += [path for path in files if _is_read(path, [files.get(m, b"") for m in modules])]
     models = {name for lab in labs for name in lab.checkpoints}
     models |= {name for module in programs for name in _models(files[f"labs/{module}.py"])}
-    models |= {name for path in modules for name in _drawn(files, path)}
+    models |= {name for file in plots for name in _models(files[file])}
     if any("triton" in lab.imports for lab in labs):
         wanted += [path for path in files if path in KERNEL_PAGES or _is_picture(path)]
     for name in sorted(models):
-        wanted += _below(files, f"{CHECKPOINTS}{name}/")
+        wanted += _below(files, f"labs/checkpoints/{name}/")
     wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
     wanted += [path for path in files if _is_judge(path) or path == NOTEBOOKS]
     tree = {path: _file(files, path) for path in [*wanted, *TOP]}
@@ -95,6 +86,23 @@ def _file(files: Files, path: str) -> bytes:
 def _lab_files(lab: Lab) -> list[str]:
     paths = (lab.handout, lab.folder / "lab.toml", lab.stub, lab.pseudocode, lab.public_suite)
     return [str(path.relative_to(lab.root)) for path in paths]
+
+
+def _plots(files: Files, labs: Sequence[Lab]) -> list[str]:
+    """Return the files that draw the pictures of some labs, and what those share."""
+    own = [path for lab in labs if (path := f"{PLOTS}{lab.code_name}") in files]
+    shared = {path for file in own for path in _modules(files, files[file])}
+    return [*own, *sorted(path for path in shared if path.startswith(PLOTS))]
+
+
+def _modules(files: Files, content: bytes) -> set[str]:
+    """Return the files of labs/ that a file imports, packages above them included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labs."):
+            stem = (node.module or "").replace(".", "/")
+            found |= {f"{stem}.py", f"{stem}/__init__.py", f"{stem.rpartition('/')[0]}/__init__.py"}
+    return {path for path in found if path in files}
 
 
 def _below(files: Files, folder: str) -> list[str]:
@@ -156,34 +164,6 @@ def _program(files: Files, name: str, given: set[str]) -> set[str]:
     return found
 
 
-def _plots(files: Files, lab: Lab, given: set[str]) -> set[str]:
-    """Return the modules that draw a lab's pictures, and those of labs/ that they need.
-
-    There are none if one of them answers a lab and is not given.
-    """
-    withheld = {name.partition("_")[2] for name in lab_folders(files)} - given
-    left = {path for path in (f"{PLOTS}{lab.topic}.py", f"{PLOTS}__init__.py") if path in files}
-    found: set[str] = set()
-    while left:
-        path = left.pop()
-        found.add(path)
-        names = _imported(files[path])
-        if names & withheld:
-            return set()
-        below = {f"{PLOTS}{name}.py" for name in _imported(files[path], "labs.plots")}
-        below |= {f"labs/{name}.py" for name in names}
-        left |= (below & files.keys()) - found
-    return found if f"{PLOTS}{lab.topic}.py" in found else set()
-
-
-def _drawn(files: Files, path: str) -> set[str]:
-    """Return the checkpoints that a module of pictures names."""
-    below = (other.removeprefix(CHECKPOINTS).split("/") for other in files)
-    known = {parts[0] for parts in below if len(parts) == 2}
-    named = {name for name in known if f'"{name}"'.encode() in files[path]}
-    return named if path.startswith(PLOTS) else set()
-
-
 def _is_module(path: str) -> bool:
     return path.startswith("labs/") and path.endswith(".py") and path.count("/") == 1
 
@@ -197,14 +177,14 @@ def _given_lists(files: Files) -> list[list[str]]:
     return [list(map(str, table.get("given", ()))) for table in tables]
 
 
-def _imported(content: bytes, package: str = "labs") -> set[str]:
-    """Return the modules of labs/, or of a package in it, that a file imports."""
+def _imported(content: bytes) -> set[str]:
+    """Return the modules of labs/ that a file imports."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(content)):
-        if isinstance(node, ast.ImportFrom) and node.module == package:
+        if isinstance(node, ast.ImportFrom) and node.module == "labs":
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
-            found.add((node.module or "").removeprefix(f"{package}.").split(".")[0])
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labs."):
+            found.add((node.module or "").split(".")[1])
     return found
 
 
