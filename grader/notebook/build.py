@@ -1,5 +1,6 @@
 """A lab's notebook out of its own files: handout, pictures, stub and prompts, task by task."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from grader.notebook.pictures import call_of, text_of
 from grader.notebook.work import ANSWER
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+_IMAGE = re.compile(r"^!\[.*\]\(pictures/(\w+)\.svg\)\n*", re.MULTILINE)
 WELCOME = (
     "> This notebook and `{code}` are one: a cell that begins with `%%task` runs here, and is put "
     "in its place of the file. `%check` grades a task, `%grade` the lab, `%hint` nudges. What is "
@@ -75,7 +77,8 @@ def _cells(v4: Any, lab: Lab, parts: Mapping[str, str]) -> Iterator[Any]:
 
 
 def _task(v4: Any, lab: Lab, task: Task, text: str, parts: Mapping[str, str]) -> Iterator[Any]:
-    yield _text(v4, f"handout-{task.id}", text)
+    drawn = {picture.name for picture in pictures(lab)}
+    yield _text(v4, f"handout-{task.id}", _without_drawn(text, drawn))
     yield from _pictures(v4, lab, task.id)
     if task.id in parts:
         yield _code(v4, f"task-{task.id}", code_source(task.id, parts[task.id]), TAG + task.id)
@@ -92,6 +95,11 @@ def _pictures(v4: Any, lab: Lab, task: str) -> Iterator[Any]:
         if picture.task == task:
             yield _text(v4, f"about-{picture.name}", text_of(picture))
             yield _code(v4, f"picture-{picture.name}", call_of(picture), "picture")
+
+
+def _without_drawn(text: str, drawn: set[str]) -> str:
+    """Leave out of a handout the pictures that the notebook draws itself."""
+    return _IMAGE.sub(lambda image: "" if image[1] in drawn else image[0], text)
 
 
 def _text(v4: Any, name: str, source: str) -> Any:
