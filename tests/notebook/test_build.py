@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from stand_ins import expectation
 from stand_ins.filled import answer_parts, copied
 
 from grader import ROOT
@@ -57,6 +58,16 @@ def test_notebook_holds_what_the_lab_has(lab: Lab) -> None:
     assert sum(source.startswith("picture(") for source in sources) >= 2
     assert sources.count("%grade") == sources.count("%submit") == 1
     assert convert(lab, json.dumps(notebook).encode(), "it").code == lab.stub.read_bytes()
+
+
+def test_lab_without_headings_or_pictures_has_a_notebook_too() -> None:
+    lab = expectation.find(expectation.DEMO)
+
+    sources = [cell.source for cell in build(lab, Work(lab).parts()).cells]
+
+    for task in ("scale", "store", "loop"):
+        assert sum(source.startswith(f"%%task {task}\n") for source in sources) == 1
+        assert f"%check {task}" in sources
 
 
 def test_notebook_that_is_there_is_not_written_again(lab: Lab) -> None:
