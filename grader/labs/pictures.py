@@ -68,6 +68,9 @@ def load(file: Path, root: Path) -> tuple[PictureFunction, ...]:
     """Load the functions of a file that carry the mark of ``labs.plots.explains``."""
     with needs(EXTRA):
         module = _module(file, root)
+    marked: dict[str, Any] = {
+        name: value for name, value in vars(module).items() if hasattr(value, "explains")
+    }
     return tuple(
         PictureFunction(
             name=name,
@@ -77,8 +80,7 @@ def load(file: Path, root: Path) -> tuple[PictureFunction, ...]:
             choices=dict(value.choices),
             draw=value,
         )
-        for name, value in vars(module).items()
-        if inspect.isfunction(value) and hasattr(value, "explains")
+        for name, value in marked.items()
     )
 
 

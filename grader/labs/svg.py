@@ -8,11 +8,16 @@ import base64
 import io
 import itertools
 import re
+from typing import Any
 from xml.sax.saxutils import escape
 
 from grader.labs.pictures import Picture
 
-SETTINGS = {"svg.hashsalt": "inferlab", "svg.fonttype": "path", "svg.image_inline": True}
+SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "inferlab",
+    "svg.fonttype": "path",
+    "svg.image_inline": True,
+}
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _ID = re.compile(r'(?:\bid="|href="#|url\(#)([^")]+)')
 _DRAWN = re.compile(r'(?: d| x| y| transform| width| height| viewBox)="([^"]*)"')

@@ -39,9 +39,9 @@ def padding(rows: int = 4) -> Drawn:
                 hatch="" if inside else HATCH,
             )
             if inside:
-                words = word(prompt[column - gap])[:5]
+                words = word(prompt[column - gap])[:6]
                 axes.text(
-                    column, -row - 0.45, words, ha="center", va="center", fontsize=9, color=INK
+                    column, -row - 0.45, words, ha="center", va="center", fontsize=8, color=INK
                 )
     axes.set_yticks([-row - 0.45 for row in range(rows)], [f"{len(p)} tokens" for p in prompts])
     axes.set_xticks(range(longest))

@@ -57,7 +57,7 @@ def running_max_and_sum(layer: int = 4, head: int = 3, block: int = 8) -> Drawn:
     )
 
 
-@explains("triton", queries=(40, 64), keys=(64, 96), block=(8, 32))
+@explains("triton", queries=(40, 80), keys=(80, 128), block=(8, 32))
 def tiles_in_order(queries: int = 64, keys: int = 96, block: int = 16) -> Drawn:
     """A program takes one row of tiles from left to right; numbers say when in its loop.
 

@@ -20,7 +20,7 @@ from labs.plots.checkpoint import config, model, run, word
 CHECKPOINTS = ("target",)
 
 
-@explains("rope", theta=(100.0, 1e4, 5e5), length=(32, 256))
+@explains("rope", theta=(100.0, 5e5), length=(32, 256))
 def pair_angles(theta: float = 1e4, length: int = 64) -> Drawn:
     """The first pair goes round every 6.3 positions, the last one hardly moves in the whole text.
 
@@ -49,7 +49,7 @@ def pair_angles(theta: float = 1e4, length: int = 64) -> Drawn:
     return drawn, f"{text}A full turn takes, in positions: {'; '.join(ends)}."
 
 
-@explains("attention", layer=(0, 3, 7), head=(0, 5))
+@explains("attention", layer=(0, 3, 7), head=(3, 5))
 def attention_pattern(layer: int = 2, head: int = 0) -> Drawn:
     """Each row is a query and adds up to 1; nothing right of the diagonal is ever read.
 

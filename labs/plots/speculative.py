@@ -88,9 +88,10 @@ def accepted_and_left(place: int = 4, shown: int = 8) -> Drawn:
     label(axes, "", "probability", f"Behind {before!r}: {stays:.0%} of guesses stay")
     best = ", ".join(f"{word(int(i))!r} {p[i]:.0%} and {q[i]:.0%}" for i in ids[:4])
     return drawn, (
-        f"Probabilities of target and draft behind {before!r}: {best}. They share {stays:.0%} of "
-        f"the mass: that part of the guesses stays, and the other {1 - stays:.0%} is replaced "
-        f"from what the target has above the draft."
+        f"Probabilities of target and draft behind {before!r}: {best}. The {shown} tokens that are "
+        f"shown have {p[ids].sum():.0%} and {q[ids].sum():.0%}. The two share {stays:.0%} of the "
+        f"mass: that part of the guesses stays, and the other {1 - stays:.0%} is replaced from "
+        f"what the target has above the draft."
     )
 
 

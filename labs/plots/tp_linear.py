@@ -44,7 +44,7 @@ def cut_by_columns_and_rows(world: int = 4) -> Drawn:
     )
 
 
-@explains("row", world=(2, 4), layer=(0, 5), outputs=(6, 16))
+@explains("row", world=(2, 3), layer=(0, 5), outputs=(6, 16))
 def what_the_all_reduce_adds(world: int = 4, layer: int = 3, outputs: int = 10) -> Drawn:
     """Each rank has a number for every output, and none of them is the answer: their sum is.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.course.config import load_course
 from grader.course.publishing.handing import terms_of
 from grader.course.publishing.held import closing, open_labs
-from grader.course.publishing.illustrate import apply, changes
+from grader.course.publishing.illustrate import apply, changes, page_changes
 from grader.course.publishing.leak import Leak
 from grader.course.publishing.new import write_lab
 from grader.course.publishing.publish import Order, Publication, publish
@@ -77,7 +77,7 @@ def draw_pictures(names: Sequence[str], check: bool) -> int:
     root = find_root()
     labs = [find_lab(name, root) for name in names] or all_labs(root)
     found = 0
-    for change in changes(labs):
+    for change in [*changes(labs), *(() if names else page_changes(root))]:
         found += 1
         print(typed(change.file))
         if not check:

@@ -5,6 +5,7 @@ cannot see it. Where a picture stands in its handout is the author's to choose.
 """
 
 import re
+import runpy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,15 @@ def changes(labs: Sequence[Lab]) -> Iterator[Change]:
     """
     for lab in labs:
         yield from _of(lab)
+
+
+def page_changes(root: Path) -> Iterator[Change]:
+    """Give the pictures of docs/ that are not current; a script draws them as they are."""
+    script = root / "docs" / "pictures" / "draw.py"
+    for name, draw in runpy.run_path(str(script))["PICTURES"].items():
+        file, drawn = script.with_name(name), draw()
+        if not file.is_file() or file.read_text(encoding="utf-8") != drawn:
+            yield Change(file, drawn)
 
 
 def apply(change: Change) -> None:
