@@ -10,9 +10,11 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 ifdef PYTHON
 RUN := $(PYTHON)
 READY :=
+NOTEBOOK_READY :=
 else
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+NOTEBOOK_READY := $(VENV)/.notebook
 endif
 
 # Values reach the shell as environment variables, so no quoting can go wrong.
@@ -22,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python
+.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python notebook notebooks check-time pictures
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -48,6 +50,9 @@ python: need-lab $(READY) ## run a script of yours with Triton as the judge has 
 	@[ -n "$$FILE" ] || { echo 'error: which script?' >&2; echo 'hint: make python LAB=6 FILE=mine.py' >&2; exit 2; }
 	@$(RUN) -m grader python "$$LAB" $(if $(DEVICE),--device "$$DEVICE") "$$FILE" $(ARGS)
 
+notebook: need-lab $(NOTEBOOK_READY) ## write a lab as a notebook and open it in JupyterLab: LAB=1 [ARGS=--no-open]
+	@$(RUN) -m grader notebook "$$LAB" $(ARGS)
+
 watch: need-lab $(READY) ## grade the public tests at each save: LAB=1
 	@$(RUN) -m grader watch "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE")
 
@@ -72,6 +77,12 @@ fuzz: $(READY) ## attack the judge, and the rule of marks, at random: [EXAMPLES=
 check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
 	@$(if $(LAB),,$(MAKE) exploits ARGS=)
+
+notebooks: $(NOTEBOOK_READY) ## build, fill, execute and grade the notebooks of all labs: [LAB=1] [ARGS="--jobs 4"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_notebooks.py $(if $(LAB),"$$LAB") $(ARGS)
+
+check-time: $(NOTEBOOK_READY) ## time %check in a notebook beside make grade: no more than 1.2 times
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_check_time.py
 
 exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
@@ -100,6 +111,9 @@ bench-kernels: $(READY) ## time our kernels beside others, on a GPU: [LAB=6] [AR
 bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [ARGS="--ranks 2 --html ranks.html"]
 	@$(RUN) -m grader bench collectives $(ARGS)
 
+pictures: $(READY) ## draw the pictures of the handouts anew: [ARGS="7 --check"]
+	@$(RUN) -m grader pictures $(ARGS)
+
 rehearsal: $(READY) ## go through a course with a class of 60: publish, collect, grade, export [ARGS="--students 12"]
 	@$(RUN) tests/rehearsal $(ARGS)
 
@@ -124,4 +138,13 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 		|| $(VENV)/bin/pip install -q -e '.[dev]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/setup.log 2>&1 \
 		|| { tail -n 5 $(VENV)/setup.log >&2; echo 'error: the packages did not install' >&2; \
 			echo 'hint: all of pip is in $(VENV)/setup.log' >&2; exit 2; }
+	@touch $@
+
+# JupyterLab and what it brings, for who wants it: nothing else needs them.
+$(VENV)/.notebook: $(VENV)/.ready
+	@echo "adding JupyterLab to $(VENV) (once) …"
+	@$(VENV)/bin/pip install -q -e '.[notebook]' -c constraints.txt > $(VENV)/notebook.log 2>&1 \
+		|| $(VENV)/bin/pip install -q -e '.[notebook]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/notebook.log 2>&1 \
+		|| { tail -n 5 $(VENV)/notebook.log >&2; echo 'error: JupyterLab did not install' >&2; \
+			echo 'hint: all of pip is in $(VENV)/notebook.log' >&2; exit 2; }
 	@touch $@

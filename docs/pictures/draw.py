@@ -1,11 +1,10 @@
-"""Draw the pictures of docs/triton.md: ``python docs/pictures/draw.py`` writes them beside itself.
+"""Draw the pictures of docs/triton.md: ``make pictures`` writes them beside this file.
 
 Nothing is painted behind them: what stands outside of a cell is a grey that reads on white and on
 black alike.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 INK = "#1f2933"  # on a filled cell
 TEXT = "#77828e"  # on whatever the page's background is
@@ -135,8 +134,3 @@ def _text(
     look += ' font-weight="bold"' if strong else ""
     look += f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
     return f"<text {look}>{words.replace('&', '&amp;').replace('<', '&lt;')}</text>"
-
-
-if __name__ == "__main__":
-    for name, draw in PICTURES.items():
-        Path(__file__).with_name(name).write_text(draw(), encoding="utf-8")

@@ -78,7 +78,7 @@ Source = Annotated[
     typer.Option(
         "--from",
         metavar="PATH",
-        help="a lab folder, a tree of labs or one Python file; default labs/",
+        help="a lab folder, a tree of labs, one Python file or notebook; default labs/",
     ),
 ]
 DeviceChoice = Annotated[Device, typer.Option(help="where the submission computes")]
@@ -170,11 +170,23 @@ def check(
 def submit(
     lab: LabArgument,
     yes: Annotated[bool, typer.Option("--yes", help="without asking first")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="say what it would do, and stop")] = False,
 ) -> None:
     """Hand in one lab: commit and push its two files, after you have said yes."""
     from grader.cli.submit import submit
 
-    raise typer.Exit(submit(lab, yes=yes))
+    raise typer.Exit(submit(lab, yes=yes, plan=plan))
+
+
+@app.command()
+def notebook(
+    lab: LabArgument,
+    show: Annotated[bool, typer.Option("--open/--no-open", help="in JupyterLab")] = True,
+) -> None:
+    """Write the notebook of a lab, or bring it up to date, and open it."""
+    from grader.cli.notebook import write_and_open
+
+    raise typer.Exit(write_and_open(lab, show=show))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

@@ -160,7 +160,7 @@ def _repeat(
             config["fatal"][died.test] = died.why
         config["seed"] += 1
         progress.provenance["seed"] = config["seed"]
-        for told in ("speed", "plots"):
+        for told in ("speed", "plots", "differences"):
             progress.extras.pop(told, None)
         with _started(start, stage) as session:
             died = _run_session(session, config, lab, progress, hear)

@@ -16,6 +16,7 @@ from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, TestResult, Verdict
 
 SAVING = 0.05  # of a grading's time at most: to write a report grows with what is in it
+MOST_DIFFERENCES = 30  # of tensors, of which a report shows one for each task
 OnEvent = Callable[[str, Any], None]
 
 
@@ -117,6 +118,9 @@ def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | 
             case "plot":
                 progress.extras.setdefault("plots", []).append(data)
                 hear.keep()
+            case "difference":
+                differences = progress.extras.setdefault("differences", [])
+                differences += [data] if len(differences) < MOST_DIFFERENCES else []
             case "gpu":
                 progress.extras["gpu"] = data
             case "asked" | "measured":

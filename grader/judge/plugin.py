@@ -30,7 +30,7 @@ from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
 from grader.proxy.budget import hold_to_its_time
 from grader.proxy.compare import measuring
-from grader.proxy.shown import revealing
+from grader.proxy.shown import differing, revealing
 from grader.proxy.student import Student
 from grader.reading import rules
 from grader.sandbox import gpu
@@ -218,7 +218,11 @@ class JudgePlugin:
         self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
         self._emit("begin", expected)
 
-        with measuring() as measured, revealing(expected.suite == "public"):
+        with (
+            measuring() as measured,
+            differing() as differences,
+            revealing(expected.suite == "public"),
+        ):
             done = yield
 
         self._keep_closest(expected, measured)
@@ -234,6 +238,8 @@ class JudgePlugin:
             *(expected.id, task_id, suite, verdict, message, seconds, output),
             *(expected.contract, function),
         )
+        if verdict is Verdict.FAILED and differences:
+            self._emit("difference", {"suite": suite, "test": expected.id, **differences[0]})
         self._emit("test", result)
         return done
 

@@ -12,7 +12,7 @@ from grader.sandbox.process import Setting
 
 def begun(submission: Submission, seed: int, setting: Setting, why_not: str) -> dict[str, Any]:
     """Describe a grading that begins now; ``why_not`` says why it is not isolated, if it is not."""
-    found = {
+    found: dict[str, Any] = {
         "submission_sha256": submission.sha256,
         "seed": seed,
         "sandbox": setting.level,
@@ -25,6 +25,8 @@ def begun(submission: Submission, seed: int, setting: Setting, why_not: str) -> 
         "limits": setting.cage,
         "inferlab": __version__,
     }
+    if submission.notes:
+        found["notebook"] = list(submission.notes)
     return found | ({"not_isolated": why_not} if setting.level == "none" else {})
 
 

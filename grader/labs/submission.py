@@ -6,6 +6,7 @@ What is wrong *inside* the files (syntax, encoding) is no usage error: it is the
 """
 
 import hashlib
+import itertools
 import os
 import stat
 from collections.abc import Generator
@@ -14,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import UsageError
+from grader.labs import notebook
 from grader.labs.lab import Lab
 
 PSEUDOCODE_NAME = "PSEUDOCODE.md"
-MAX_BYTES = 1 << 20  # per file; an honest answer has a hundredth of it
-_NOT_PYTHON = frozenset({".7z", ".gz", ".ipynb", ".md", ".pdf", ".pyc", ".tar", ".tgz", ".zip"})
+MAX_BYTES = 1 << 20  # per file but a notebook; an honest answer has a hundredth of it
+MOST_LISTED = 10_000  # entries of a folder that are looked at for a notebook
+_NOT_PYTHON = frozenset({".7z", ".gz", ".md", ".pdf", ".pyc", ".tar", ".tgz", ".zip"})
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -32,7 +35,8 @@ class Submission:
     folder: Path
     code_name: str  # "llama.py"
     source: Path  # the folder or file that it was taken from
-    single_file: bool  # one Python file and no PSEUDOCODE.md beside it: that cannot be graded
+    single_file: bool  # one file of code and no pseudocode with it: that cannot be graded
+    notes: tuple[str, ...] = ()  # of a notebook: what was left out of it
 
     @property
     def code(self) -> bytes:
@@ -59,8 +63,9 @@ def collect(lab: Lab, source: Path | None, into: Path) -> Submission:
     """Copy a submission to ``into``, which must be empty or absent.
 
     ``source`` is a lab folder, a tree that holds ``NN_topic/`` (also under ``labs/``), or one
-    Python file of any name, with the PSEUDOCODE.md that lies beside it, if one does; None is the
-    lab's own folder. Raises ``UsageError``.
+    Python file or notebook of any name, with the PSEUDOCODE.md that lies beside it, if one does;
+    None is the lab's own folder. In a folder a notebook counts if there is no code file, or one
+    that nobody has touched. Raises ``UsageError``.
     """
     source = lab.folder if source is None else source
     try:
@@ -68,10 +73,11 @@ def collect(lab: Lab, source: Path | None, into: Path) -> Submission:
     except (OSError, ValueError):
         raise UsageError(f"{shown(source)} does not exist", _wanted(lab)) from None
     is_file = not stat.S_ISDIR(mode)
-    taken, files = (source, _read_single(lab, source)) if is_file else _read_tree(lab, source)
-    single = is_file and PSEUDOCODE_NAME not in files
+    taken, found = (source, _read_single(lab, source)) if is_file else _read_tree(lab, source)
+    files, notes = found.files, found.notes
+    single = PSEUDOCODE_NAME not in files and (is_file or found.is_notebook)
     _write(into, files)
-    return Submission(files, fingerprint(files), into, lab.code_name, taken, single)
+    return Submission(files, fingerprint(files), into, lab.code_name, taken, single, notes)
 
 
 def fingerprint(files: dict[str, bytes]) -> str:
@@ -89,22 +95,54 @@ def shown(path: Path | str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
+def files_of_notebook(
+    lab: Lab, content: bytes, text: bytes | None, label: str
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the files that a notebook stands for, and remarks; ``text`` lay beside it.
+
+    Raises ``UsageError``.
+    """
+    found = notebook.convert(lab, content, label)
+    if len(found.code) > MAX_BYTES:
+        raise UsageError(f"{label} has more than {MAX_BYTES >> 10} KiB of code")
+    text = text if found.pseudocode is None else found.pseudocode
+    return _named(lab, found.code, text), found.notes
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read from a place."""
+
+    files: dict[str, bytes]
+    notes: tuple[str, ...] = ()
+    is_notebook: bool = False
+
+
 def _wanted(lab: Lab) -> str:
-    return f"give a folder with {lab.code_name}, a tree that holds {lab.name}/, or one Python file"
+    places = f"give a folder with {lab.code_name}, a tree that holds {lab.name}/"
+    return f"{places}, or one Python file or notebook"
 
 
-def _read_single(lab: Lab, source: Path) -> dict[str, bytes]:
+def _named(lab: Lab, code: bytes, text: bytes | None) -> dict[str, bytes]:
+    return {lab.code_name: code} | ({} if text is None else {PSEUDOCODE_NAME: text})
+
+
+def _read_single(lab: Lab, source: Path) -> _Read:
     if source.suffix.lower() in _NOT_PYTHON:
         raise UsageError(f"{shown(source)} is not a Python file", _wanted(lab))
-    content = _read(None, os.fspath(source), shown(source))
+    is_notebook = notebook.is_notebook(source.name)
+    most = notebook.MAX_BYTES if is_notebook else MAX_BYTES
+    content = _read(None, os.fspath(source), shown(source), most)
     if content is None:
         raise UsageError(f"{shown(source)} does not exist", _wanted(lab))
     beside = source.parent / PSEUDOCODE_NAME
     text = _read(None, os.fspath(beside), shown(beside))
-    return {lab.code_name: content} | ({} if text is None else {PSEUDOCODE_NAME: text})
+    if is_notebook:
+        return _Read(*files_of_notebook(lab, content, text, shown(source)), is_notebook=True)
+    return _Read(_named(lab, content, text))
 
 
-def _read_tree(lab: Lab, source: Path) -> tuple[Path, dict[str, bytes]]:
+def _read_tree(lab: Lab, source: Path) -> tuple[Path, _Read]:
     # NN_topic/ comes before topic.py: labs/ itself holds a llama.py that is no answer to lab 01.
     for parts in ((lab.name,), ("labs", lab.name)):
         if os.path.lexists(source / parts[0]) and os.path.lexists(source.joinpath(*parts)):
@@ -114,11 +152,48 @@ def _read_tree(lab: Lab, source: Path) -> tuple[Path, dict[str, bytes]]:
     taken = source.joinpath(*parts)
     with _folder(source, parts) as handle:
         code = _read(handle, lab.code_name, shown(taken / lab.code_name))
+        text = _read(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
+        # The lab's own folder has the stub and, while it is worked on, a notebook that writes it.
+        if code is None or (taken != lab.folder and is_untouched(lab, code)):
+            found = _read_notebook(lab, handle, taken, text, code is None)
+            if found is not None:
+                return taken, found
         if code is None:
             raise UsageError(f"{shown(taken)} has no {lab.code_name}", _wanted(lab))
-        files = {lab.code_name: code}
-        text = _read(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
-    return taken, files if text is None else files | {PSEUDOCODE_NAME: text}
+    return taken, _Read(_named(lab, code, text))
+
+
+def is_untouched(lab: Lab, code: bytes) -> bool:
+    """True for the stub as it was given out."""
+    try:
+        return lab.stub.read_bytes() == code
+    except OSError:
+        return False
+
+
+def _read_notebook(
+    lab: Lab, folder: int, at: Path, text: bytes | None, needed: bool
+) -> _Read | None:
+    """Read the lab's notebook, or the only one in a folder; None without, or if it is of no use."""
+    with os.scandir(folder) as entries:
+        listed = itertools.islice(entries, MOST_LISTED)
+        names = sorted(entry.name for entry in listed if notebook.is_notebook(entry.name))
+    own = notebook.notebook_name(lab)
+    names = [own] if own in names else names
+    if len(names) > 1 and needed:
+        told = f"{shown(at)} has {len(names)} notebooks, and none is called {own}"
+        raise UsageError(told, "hand in one of them")
+    if len(names) != 1:
+        return None
+    label = shown(at / names[0])
+    try:
+        content = _read(folder, names[0], label, notebook.MAX_BYTES)
+        found = files_of_notebook(lab, content or b"", text, label)
+    except UsageError:
+        if needed:
+            raise
+        return None  # the stub beside it can be graded
+    return _Read(*found, is_notebook=True)
 
 
 @contextmanager
@@ -145,9 +220,11 @@ def _folder(source: Path, parts: tuple[str, ...]) -> Generator[int, None, None]:
         os.close(handle)
 
 
-def _read(folder: int | None, name: str, label: str) -> bytes | None:
+def _read(folder: int | None, name: str, label: str, most: int = MAX_BYTES) -> bytes | None:
     """Read a regular file without following a link; None if there is none of the name."""
-    hint = f"hand in a regular file of at most {MAX_BYTES >> 10} KiB"
+    hint = f"hand in a regular file of at most {most >> 10} KiB"
+    if most != MAX_BYTES:
+        hint += "; outputs of a notebook can be cleared"
     try:
         # Looked at before it is opened: opening a device can have effects of its own.
         _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), label, hint)
@@ -162,9 +239,9 @@ def _read(folder: int | None, name: str, label: str) -> bytes | None:
         os.close(handle)
         raise
     with open(handle, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise UsageError(f"{label} is larger than {MAX_BYTES >> 10} KiB", hint)
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UsageError(f"{label} is larger than {most >> 10} KiB", hint)
     return content
 
 

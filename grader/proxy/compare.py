@@ -17,7 +17,7 @@ from grader.errors import Mismatch
 from grader.labs.results import Measured
 from grader.proxy.conversation import Watched
 from grader.proxy.kinds import describe, expect, mismatch
-from grader.proxy.shown import both, pair, plain, short
+from grader.proxy.shown import both, note_difference, pair, plain, short
 from grader.wire.codec import Record
 from grader.wire.storage import content
 
@@ -133,6 +133,7 @@ def assert_close(
     _note(_closest(error, allowed, rms, what), Measured(what, "whole", relative, l2))
     if bool((error > allowed).any()):
         at = _worst(error, allowed)
+        note_difference(x, y, (error / allowed).nan_to_num(0.0, math.inf), at, what)
         raise Mismatch(_where(error, allowed, rms, what, at) + both(x, y, at))
     if relative > l2:
         text = f"each value of {what} is close, but together they are off by {relative:.1e}"
@@ -189,11 +190,13 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     if bool((x.isnan() & ~y.isnan()).any()):
         at = _index(int((x.isnan() & ~y.isnan()).flatten().int().argmax()), x)
         text = f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
+        note_difference(x, y, torch.where(x.isnan() & ~y.isnan(), math.inf, 0.0), at, what)
         raise Mismatch(text + both(x, y, at))
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
     if not bool(same.all()):
         at = _index(int((~same).flatten().int().argmax()), x)
         text = f"{what} is infinite, or finite, where it should not be, first at {at}"
+        note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
         raise Mismatch(text + both(x, y, at))
 
 
@@ -252,6 +255,7 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     if bool(same.all()):
         return ""
     first = [int(i) for i in (~same).nonzero()[0]]
+    note_difference(got, want, torch.where(same, 0.0, math.inf), first, what)
     count = f"{int((~same).sum())} of {want.numel()} values"
     return f"{count} of {what} are wrong, the first at {first}{both(got, want, first)}"
 

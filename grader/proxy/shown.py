@@ -21,6 +21,8 @@ MOST_VALUES = 16  # of a tensor or list that is shown whole
 NEAR = 4  # values on each side of the one that is wrong
 MOST_TEXT = 80
 MOST_WHOLE = 10**18
+MOST_SIDE = 8  # rows, and columns, of a difference that a report shows
+_DIFFERENCES: ContextVar[list[dict[str, Any]] | None] = ContextVar("differences", default=None)
 _REVEALED: ContextVar[bool] = ContextVar("revealed", default=False)
 _NUMBERS = (bool, int, float, complex, type(None))
 
@@ -101,6 +103,49 @@ def both(got: Tensor, want: Tensor, at: list[int]) -> str:
     shown = f"[{', '.join(map(str, [*row, f'{first}:{last}']))}]"
     came, due = apart(got[line], want[line])
     return f"\n  {shown}: got {came}\n  {shown}: expected {due}"
+
+
+@contextmanager
+def differing() -> Generator[list[dict[str, Any]], None, None]:
+    """Collect, for the report, where tensors differ inside; nothing where values are not shown."""
+    found: list[dict[str, Any]] = []
+    token = _DIFFERENCES.set(found)
+    try:
+        yield found
+    finally:
+        _DIFFERENCES.reset(token)
+
+
+def note_difference(got: Tensor, want: Tensor, off: Tensor, at: list[int], what: str) -> None:
+    """Keep the values around the place ``at`` beside what was expected, if that may be shown.
+
+    ``off`` tells of each value how far it is off, as a multiple of what is allowed: 0 is equal.
+    """
+    found = _DIFFERENCES.get()
+    if found is None or not revealed() or not want.ndim:
+        return
+    *outer, row, column = [0, *at] if want.ndim == 1 else at
+    rows, columns = (1, *want.shape)[-2:]
+    wide = MOST_SIDE if rows > 1 else MOST_VALUES
+    top = min(max(0, row - MOST_SIDE // 2), max(0, rows - MOST_SIDE))
+    left = min(max(0, column - wide // 2), max(0, columns - wide))
+    place = (*outer, slice(top, top + MOST_SIDE), slice(left, left + wide))
+    came, due, far = (
+        x.detach().cpu().reshape(-1, columns) if x.ndim == 1 else x.detach().cpu()
+        for x in (got, want, off)
+    )
+    text = [[plain(value) for value in line] for line in came[place].tolist()]
+    wanted = [[plain(value) for value in line] for line in due[place].tolist()]
+    entry = {"what": what, "shape": [*want.shape], "outer": outer, "top": top, "left": left}
+    found[:] = [{**entry, "got": text, "expected": wanted, "off": _levels(far[place])}]
+
+
+def _levels(off: Tensor) -> list[list[int]]:
+    """Return 0 for what is allowed, 1 up to ten times that, 2 up to a hundred, 3 for more."""
+    return [
+        [0 if far <= 1 else 1 if far <= 10 else 2 if far <= 100 else 3 for far in line]
+        for line in off.double().tolist()
+    ]
 
 
 def pair(got: Any, want: Any) -> str:

@@ -8,6 +8,7 @@ from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, TestResult, Verdict
 from grader.report.chart import speed_figures
 from grader.report.contracts import contract_lines, head_and_rows
+from grader.report.heatmap import difference_of
 from grader.report.measured import listed, speed_cases, table_of, text_of
 from grader.report.notices import notices
 from grader.report.origins import BUILDS_ON, origin_line
@@ -25,7 +26,7 @@ from grader.report.web import escaped, facts_list, figures, page
 from grader.text import number, visible
 
 # Extras with a place of their own.
-DRAWN = ("figures", "speed", "gpu", "plots", PSEUDOCODE, BUILDS_ON)
+DRAWN = ("figures", "speed", "gpu", "plots", "differences", PSEUDOCODE, BUILDS_ON)
 
 
 def render_html(report: Report, above: Sequence[str] = ()) -> str:
@@ -132,9 +133,11 @@ def _failure(report: Report, part: TaskSummary) -> str:
     command = f"make hint LAB={report.lab} TASK={part.task.id}"
     origin = origin_line(report, part)
     told = f"<p>{escaped(origin)}</p>" if origin else ""
+    differs = difference_of(report, test)
+    shown = _texts(test) + (differs.html if differs else "")
     return (
         f'<section class="failure"><h3>{escaped(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
-        f"<p><code>{escaped(test.id)}</code></p>{told}{_texts(test)}"
+        f"<p><code>{escaped(test.id)}</code></p>{told}{shown}"
         f"<p><small>hint: <code>{escaped(command)}</code></small></p></section>"
     )
 

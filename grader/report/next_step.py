@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.labs.lab import PSEUDOCODE, Lab, lab_names
+from grader.labs.notebook import notebook_name
 from grader.labs.results import Report
 from grader.report.contracts import hidden_only, numbers_text
 from grader.report.origins import origins
@@ -54,8 +55,9 @@ def _code(lab: Lab, source: Path | None) -> Path:
     if source.is_file():
         return source
     for folder in (source / lab.name, source / "labs" / lab.name, source):
-        if (folder / lab.code_name).is_file():
-            return folder / lab.code_name
+        for name in (lab.code_name, notebook_name(lab)):
+            if (folder / name).is_file():
+                return folder / name
     return lab.stub
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grader.labs.results import Report, Verdict
+from grader.report.measured import listed, text_of
 from grader.report.summary import summarize
-from grader.text import number
+from grader.text import first_line, number
 
 ISOLATED = "bwrap"
 INSTALL_BUBBLEWRAP = (
@@ -31,10 +32,18 @@ class Notice:
 
 
 def notices(report: Report) -> tuple[Notice, ...]:
-    """Partial, infra, not isolated, public only and not graded, in this order."""
+    """Partial, infra, not isolated, public only, not graded, left out of a notebook: so ordered."""
     found = [_partial(report), _infra(report), _not_isolated(report), _public(report)]
-    found += _not_graded(report)
+    found += [*_not_graded(report), *_of_notebook(report)]
     return tuple(notice for notice in found if notice is not None)
+
+
+def _of_notebook(report: Report) -> list[Notice]:
+    """What was left out of a notebook that was handed in."""
+    return [
+        Notice(Level.NOTE, f"notebook: {first_line(text_of(note))}")
+        for note in listed(report.provenance.get("notebook"))
+    ]
 
 
 def _partial(report: Report) -> Notice | None:

@@ -53,11 +53,14 @@ SHOWN_BROKEN = 6  # contracts in words
 _TAIL = re.compile(r" +$", re.MULTILINE)
 
 
-def make_console(stream: TextIO) -> Console:
-    """A console that interprets nothing: no markup, no emoji codes, no highlighting."""
+def make_console(stream: TextIO, *, plain: bool = False) -> Console:
+    """A console that interprets nothing: no markup, no emoji codes, no highlighting.
+
+    ``plain``: no escape sequence either, whatever the environment asks for.
+    """
     # rich's own NO_COLOR drops colours but keeps bold and dim; without a colour system no
     # escape sequence is written at all.
-    colors = None if os.environ.get("NO_COLOR") else "auto"
+    colors = None if plain or os.environ.get("NO_COLOR") else "auto"
     # Whoever reads a pipe or a file wraps lines as they like.
     piped = not stream.isatty() and "COLUMNS" not in os.environ
     return Console(
@@ -65,6 +68,7 @@ def make_console(stream: TextIO) -> Console:
         markup=False,
         emoji=False,
         highlight=False,
+        force_jupyter=False,  # there rich would show what it is to write
         color_system=colors,
         width=WIDE if piped else None,
     )

@@ -293,7 +293,7 @@ def test_an_unreadable_lab_toml_names_the_file(
         (["--from", "a\x1b[2Jb"], r"a\x1b[2Jb does not exist"),
         (["--from", "empty"], "empty has no llama.py"),
         (["--from", "labs/01_llama/lab.toml/x"], "does not exist"),
-        (["--from", "notes.ipynb"], "is not a Python file"),
+        (["--from", "notes.ipynb"], "notes.ipynb names no nbformat, so it is no notebook"),
         (["--from", "fifo.py"], "fifo.py"),
     ],
 )

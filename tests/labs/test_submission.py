@@ -241,7 +241,7 @@ def test_sizes_are_capped(lab: Lab, tmp_path: Path) -> None:
         collect(lab, folder, tmp_path / "other")
 
 
-@pytest.mark.parametrize("name", ["work.zip", "notebook.ipynb", "PSEUDOCODE.md"])
+@pytest.mark.parametrize("name", ["work.zip", "work.tar.gz", "PSEUDOCODE.md"])
 def test_what_is_plainly_no_python_file_is_refused(lab: Lab, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"PK")
 

@@ -33,6 +33,8 @@ PublishFile = Annotated[Path, typer.Option(metavar="FILE", help="title, remote a
 GiveAway = Annotated[
     bool, typer.Option("--give-away", help="also given code that answers a lab that is still open")
 ]
+SomeLabs = Annotated[list[str] | None, typer.Argument(metavar="LAB…", help="all, if none is named")]
+CheckOnly = Annotated[bool, typer.Option("--check", help="write nothing; 1 if any is not current")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="prepare, scan and list; push nothing")]
 
 
@@ -48,6 +50,13 @@ def show_wrong(lab: LabArgument, name: WrongName) -> None:
     from grader.course.commands.author import show_wrong
 
     raise typer.Exit(show_wrong(lab, name))
+
+
+def pictures(labs: SomeLabs = None, check: CheckOnly = False) -> None:
+    """Draw the pictures of handouts anew, as SVG beside them, and the texts that tell of them."""
+    from grader.course.commands.author import draw_pictures
+
+    raise typer.Exit(draw_pictures(labs or (), check))
 
 
 def publish(
@@ -254,6 +263,7 @@ def register(lab: typer.Typer) -> None:
     """Add the commands."""
     lab.command()(new)
     lab.command()(show_wrong)
+    lab.command()(pictures)
     lab.command()(publish)
     lab.command()(collect)
     lab.command(name="grade-all")(grade_all)

@@ -11,11 +11,12 @@ from pathlib import Path
 from grader.course.config import load_course
 from grader.course.publishing.handing import terms_of
 from grader.course.publishing.held import closing, open_labs
+from grader.course.publishing.illustrate import apply, changes, page_changes
 from grader.course.publishing.leak import Leak
 from grader.course.publishing.new import write_lab
 from grader.course.publishing.publish import Order, Publication, publish
 from grader.errors import UsageError
-from grader.labs.lab import find_lab, find_root
+from grader.labs.lab import all_labs, find_lab, find_root
 from grader.prove.edits import base_name, build
 from grader.prove.files import shown, wrong_answers
 from grader.report.next_step import typed
@@ -69,6 +70,22 @@ def show_wrong(lab_text: str, name: str) -> int:
         titles = (shown(lab, right), shown(lab, file))
         print("", *difflib.unified_diff(*sides, *titles, lineterm=""), sep="\n")
     return 0
+
+
+def draw_pictures(names: Sequence[str], check: bool) -> int:
+    """Write the pictures that are not current; with ``check`` only name them, and return 1."""
+    root = find_root()
+    labs = [find_lab(name, root) for name in names] or all_labs(root)
+    found = 0
+    for change in [*changes(labs), *(() if names else page_changes(root))]:
+        found += 1
+        print(typed(change.file))
+        if not check:
+            apply(change)
+    if check and found:
+        print("error: these are not what the pictures draw now", file=sys.stderr)
+        print("hint: make pictures", file=sys.stderr)
+    return int(check and found > 0)
 
 
 def publish_labs(wish: Wish) -> int:

@@ -17,9 +17,9 @@ from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.review import reviews_of
-from grader.course.gradebook.stored import report_of
 from grader.files import write_file
 from grader.report.gradescope import render_gradescope
+from grader.report.stored import report_of
 from grader.text import encodable, visible_line
 
 # Excel reads a formula behind these, some programs behind the wide forms too.

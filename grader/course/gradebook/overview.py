@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from grader.course.database.records import Likeness
 from grader.course.gradebook.charts import Solved
 from grader.course.gradebook.gradebook import Gradebook
-from grader.course.gradebook.stored import report_of
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, Verdict
+from grader.report.stored import report_of
 from grader.report.summary import AT_FAULT, is_stub, summarize
 from grader.text import first_line
 

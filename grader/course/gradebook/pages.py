@@ -8,9 +8,9 @@ from grader.course.gradebook.class_page import STUDENTS, class_page
 from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
-from grader.course.gradebook.stored import report_of
 from grader.files import write_file
 from grader.report.html import render_html
+from grader.report.stored import report_of
 from grader.report.web import escaped, page
 from grader.text import number
 

@@ -1,5 +1,6 @@
 """The files of a lab in a commit of a student's repository, as objects: nothing is checked out."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -8,9 +9,16 @@ from pathlib import Path
 
 from grader.course.git import LIMITS, OFFLINE, git, git_bytes
 from grader.course.grading.fetch import Broken
-from grader.errors import GitError
+from grader.errors import GitError, InferlabError
 from grader.labs.lab import Lab
-from grader.labs.submission import MAX_BYTES, PSEUDOCODE_NAME, shown
+from grader.labs.notebook import notebook_name
+from grader.labs.submission import (
+    MAX_BYTES,
+    PSEUDOCODE_NAME,
+    files_of_notebook,
+    is_untouched,
+    shown,
+)
 
 LFS = b"version https://git-lfs.github.com/spec/"
 Entries = Mapping[str, tuple[str, str]]  # mode and object, by path
@@ -23,16 +31,27 @@ LOOKING = replace(LIMITS, seconds=20.0, cpu_seconds=10)  # for them
 
 def places(lab: Lab) -> tuple[str, ...]:
     """Return all paths on which it depends what is collected, in the order in which they count."""
-    return (lab.name, f"labs/{lab.name}", *_names(lab))
+    return (lab.name, f"labs/{lab.name}", *_names(lab), notebook_name(lab))
 
 
 def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str]:
-    """Return the lab's files in a commit by name, and a remark; raises Broken without the code."""
+    """Return the lab's files in a commit by name, and a remark; raises Broken without the code.
+
+    A notebook stands for them where there is no code, or only the stub that nobody has touched.
+    """
     entries = _entries(repository, commit, _candidates(lab))
     folder = _folder(entries, lab)
     if folder is None:
         raise Broken(_missing(repository, commit, entries, lab))
     code, told = _file(repository, folder + lab.code_name, entries)
+    remarks: list[str] = []
+    if folder + notebook_name(lab) in entries and (code is None or is_untouched(lab, code)):
+        try:
+            return _from_notebook(repository, folder, entries, lab)
+        except Broken as broken:
+            if folder + lab.code_name not in entries:
+                raise
+            remarks.append(f"the stub is taken, since {broken}")
     if code is None:
         raise Broken(told)
     remark = f"{lab.code_name} is a pointer of Git LFS" if code.startswith(LFS) else ""
@@ -40,8 +59,24 @@ def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str
     files = {lab.code_name: code}
     if text is None:
         left_out = f"{told}: left out" if folder + PSEUDOCODE_NAME in entries else ""
-        return files, "; ".join(filter(None, (remark, left_out)))
-    return files | {PSEUDOCODE_NAME: text}, remark
+        return files, "; ".join(filter(None, (*remarks, remark, left_out)))
+    return files | {PSEUDOCODE_NAME: text}, "; ".join(filter(None, (*remarks, remark)))
+
+
+def _from_notebook(
+    repository: Path, folder: str, entries: Entries, lab: Lab
+) -> tuple[dict[str, bytes], str]:
+    """Return the files that a notebook stands for, and remarks; raises Broken."""
+    path = folder + notebook_name(lab)
+    content, told = _file(repository, path, entries)
+    if content is None:
+        raise Broken(f"{told}: its outputs can be cleared" if "larger" in told else told)
+    text, _ = _file(repository, folder + PSEUDOCODE_NAME, entries)
+    try:
+        files, notes = files_of_notebook(lab, content, text, shown(path))
+    except InferlabError as error:
+        raise Broken(error.message) from None
+    return files, "; ".join((f"taken from {shown(path)}", *notes))
 
 
 def state_of(repository: Path, commit: str, lab: Lab) -> State:
@@ -53,7 +88,18 @@ def state_of(repository: Path, commit: str, lab: Lab) -> State:
     folder = _folder(entries, lab)
     if folder is None:
         return {}
-    return {name: entries[folder + name] for name in _names(lab) if folder + name in entries}
+    names = _names(lab)
+    mode, blob = entries.get(folder + lab.code_name, ("", ""))
+    if not mode or blob == _stub_object(lab, blob):
+        names = (*names, notebook_name(lab))
+    return {name: entries[folder + name] for name in names if folder + name in entries}
+
+
+def _stub_object(lab: Lab, like: str) -> str:
+    """Return the name that git gives to the stub, by the algorithm of another name."""
+    content = lab.stub.read_bytes()
+    algorithm = "sha1" if len(like) == 40 else "sha256"
+    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _names(lab: Lab) -> tuple[str, ...]:
@@ -65,12 +111,14 @@ def _folders(lab: Lab) -> tuple[str, ...]:
 
 
 def _candidates(lab: Lab) -> list[str]:
-    return [*places(lab)[:2], *(folder + name for folder in _folders(lab) for name in _names(lab))]
+    names = (*_names(lab), notebook_name(lab))
+    return [*places(lab)[:2], *(folder + name for folder in _folders(lab) for name in names)]
 
 
 def _folder(entries: Entries, lab: Lab) -> str | None:
-    """Return the first folder, with a slash, that holds the code; "" is the top."""
-    return next((f for f in _folders(lab) if f + lab.code_name in entries), None)
+    """Return the first folder, with a slash, that holds code or notebook; "" is the top."""
+    names = (lab.code_name, notebook_name(lab))
+    return next((f for f in _folders(lab) if any(f + name in entries for name in names)), None)
 
 
 def _missing(repository: Path, commit: str, entries: Entries, lab: Lab) -> str:

@@ -21,11 +21,13 @@ README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
-    *("help", "setup", "grade", "hint", "watch", "python", "submit", "status", "doctor"),
-    *("clean", "need-lab"),
+    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
+    *("doctor", "clean", "need-lab"),
 )
+NOTEBOOKS = "docs/notebooks.md"
 KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
 PICTURES = "docs/pictures/"
+PLOTS = "labs/plots/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
 ROWS = {
     "run": "| text from your own code of a lab, beside a right model | `make run LAB=1` |\n",
@@ -49,18 +51,24 @@ def student_tree(
     """
     given = {name for lab in labs for name in lab.given} - held
     wanted = [path for lab in labs for path in _lab_files(lab)]
+    own = tuple(f"labs/{lab.name}/pictures/" for lab in labs)
+    wanted += [path for path in files if path.startswith(own) and path.endswith(".svg")]
     programs = _programs(files, labs, given)
+    plots = _plots(files, labs)
     modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
+    modules |= {path for file in plots for path in _modules(files, files[file])}
+    modules |= {*plots}
     wanted += sorted(modules)
     wanted += [path for path in files if _is_read(path, [files.get(m, b"") for m in modules])]
     models = {name for lab in labs for name in lab.checkpoints}
     models |= {name for module in programs for name in _models(files[f"labs/{module}.py"])}
+    models |= {name for file in plots for name in _models(files[file])}
     if any("triton" in lab.imports for lab in labs):
         wanted += [path for path in files if path in KERNEL_PAGES or _is_picture(path)]
     for name in sorted(models):
         wanted += _below(files, f"labs/checkpoints/{name}/")
     wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
-    wanted += [path for path in files if _is_judge(path)]
+    wanted += [path for path in files if _is_judge(path) or path == NOTEBOOKS]
     tree = {path: _file(files, path) for path in [*wanted, *TOP]}
     makefile = _file(files, "Makefile").decode()
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
@@ -78,6 +86,23 @@ def _file(files: Files, path: str) -> bytes:
 def _lab_files(lab: Lab) -> list[str]:
     paths = (lab.handout, lab.folder / "lab.toml", lab.stub, lab.pseudocode, lab.public_suite)
     return [str(path.relative_to(lab.root)) for path in paths]
+
+
+def _plots(files: Files, labs: Sequence[Lab]) -> list[str]:
+    """Return the files that draw the pictures of some labs, and what those share."""
+    own = [path for lab in labs if (path := f"{PLOTS}{lab.code_name}") in files]
+    shared = {path for file in own for path in _modules(files, files[file])}
+    return [*own, *sorted(path for path in shared if path.startswith(PLOTS))]
+
+
+def _modules(files: Files, content: bytes) -> set[str]:
+    """Return the files of labs/ that a file imports, packages above them included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labs."):
+            stem = (node.module or "").replace(".", "/")
+            found |= {f"{stem}.py", f"{stem}/__init__.py", f"{stem.rpartition('/')[0]}/__init__.py"}
+    return {path for path in found if path in files}
 
 
 def _below(files: Files, folder: str) -> list[str]:

@@ -1,0 +1,88 @@
+"""A handout cut at its headings: what comes before the tasks, each task, what comes after."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.labs.lab import PSEUDOCODE, Lab, Task
+
+_TASK = re.compile(r"## Task (\d+)\b")
+_LEFT_OUT = ("## Run it", "## Hand in", "## Pseudocode")  # a notebook has other ways
+
+
+@dataclass(frozen=True, slots=True)
+class Handout:
+    """The text of a lab in the order of a notebook."""
+
+    before: str
+    tasks: dict[str, str]  # of tasks that have a part of their own
+    after: str
+
+
+def read_handout(lab: Lab) -> Handout:
+    """Cut a lab's README."""
+    before: list[str] = []
+    after: list[str] = []
+    tasks: dict[str, str] = {}
+    for part in _parts(lab.handout.read_text(encoding="utf-8")):
+        match = _TASK.match(part)
+        number = int(match[1]) if match else 0
+        if 0 < number <= len(lab.tasks):
+            tasks[lab.tasks[number - 1].id] = part
+        elif not part.startswith(_LEFT_OUT):
+            (after if tasks else before).append(part)
+    return Handout("\n\n".join(before), tasks, "\n\n".join(after))
+
+
+def described(task: Task) -> str:
+    """Return a text for a task whose handout has no part for it alone."""
+    lines = [f"## {task.title} ({task.points:g} points)"]
+    if task.contracts:
+        lines += ["", "| | what holds |", "|---|---|"]
+        lines += [f"| {item.number} | {item.says} |" for item in task.contracts]
+    return "\n".join(lines)
+
+
+def prompts(text: str) -> dict[str, str]:
+    """Cut a PSEUDOCODE.md at its headings; keys are the names that stand in them."""
+    found = (part.partition("\n") for part in _parts(text) if part.startswith("## "))
+    return {head.removeprefix("## ").strip(" `"): body.strip("\n") for head, _, body in found}
+
+
+def put_answer(text: str, task: str, answer: str) -> str:
+    """Put a new text below the heading of a task; one that has none gets it at the end."""
+    parts = list(_parts(text))
+    new = f"## {task}\n\n{answer.strip()}"
+    names = [
+        part.partition("\n")[0].removeprefix("## ").strip(" `") if part.startswith("## ") else ""
+        for part in parts
+    ]
+    if task in names:
+        parts[names.index(task)] = new
+    else:
+        parts.append(new)
+    return "\n\n".join(parts) + "\n"
+
+
+def answered(lab: Lab) -> tuple[str, ...]:
+    """Return the tasks that ask for pseudocode."""
+    return tuple(task.id for task in lab.tasks if task.id != PSEUDOCODE)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the parts of a text that begin with ``## ``, and what comes before the first."""
+    part: list[str] = []
+    fenced = False
+    for line in text.split("\n"):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        if line.startswith("## ") and not fenced:
+            yield from _whole(part)
+            part = []
+        part.append(line)
+    yield from _whole(part)
+
+
+def _whole(lines: list[str]) -> Iterator[str]:
+    text = "\n".join(lines).strip("\n")
+    if text.strip():
+        yield text

@@ -1,0 +1,84 @@
+"""Notebooks in a student's repository: when one stands for the code, and what is told of it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from stand_ins import expectation
+from stand_ins.notebooks import as_bytes, markdown_cell, notebook_of, right
+from stand_ins.remotes import Remote
+
+from grader.course.grading.answer import state_of, take
+from grader.course.grading.branch import Commit, last_change
+from grader.course.grading.fetch import Broken
+
+LAB = expectation.find(expectation.DEMO)
+STUB = LAB.stub.read_text("utf-8")
+ANSWER = (LAB.solutions / "echo.py").read_bytes()
+DAY = datetime(2026, 10, 1, tzinfo=UTC)
+NOTEBOOK = as_bytes(right(LAB)).decode()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path / "class.git")
+
+
+def committed(remote: Remote, files: dict[str, str], day: int = 0) -> str:
+    onto = {"onto": "refs/heads/ada^0"} if day else {}
+    return remote.commit("ada", files, DAY + timedelta(days=day), **onto)
+
+
+@pytest.mark.parametrize("place", ["90_echo/", "labs/90_echo/", ""])
+@pytest.mark.parametrize("beside", [{}, {"echo.py": STUB}])
+def test_notebook_stands_for_code_that_nobody_wrote(
+    remote: Remote, place: str, beside: dict[str, str]
+) -> None:
+    cells = [*right(LAB)["cells"], markdown_cell("### Pseudocode: scale\nmultiply")]
+    named = {"echo.ipynb": as_bytes(notebook_of(cells)).decode(), **beside}
+    commit = committed(remote, {place + name: text for name, text in named.items()})
+
+    files, remark = take(remote.folder, commit, LAB)
+
+    text = b"# Pseudocode for lab 90\n\n## scale\n\nmultiply\n"
+    assert files == {"echo.py": ANSWER, "PSEUDOCODE.md": text}
+    assert remark == f"taken from {place}echo.ipynb"
+
+
+def test_code_of_ones_own_comes_before_a_notebook(remote: Remote) -> None:
+    commit = committed(remote, {"echo.py": "mine", "echo.ipynb": NOTEBOOK})
+
+    assert take(remote.folder, commit, LAB) == ({"echo.py": b"mine"}, "")
+    assert state_of(remote.folder, commit, LAB).keys() == {"echo.py"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "echo.ipynb is no valid JSON (line 1): save the notebook again"),
+        (" " * ((1 << 20) + 1), "echo.ipynb is larger than 1024 KiB: its outputs can be cleared"),
+    ],
+)
+def test_notebook_of_no_use_is_told(remote: Remote, text: str, why: str) -> None:
+    alone = committed(remote, {"echo.ipynb": text})
+    beside = committed(remote, {"echo.ipynb": text, "echo.py": STUB}, day=1)
+
+    with pytest.raises(Broken, match=why.replace("(", r"\(").replace(")", r"\)")):
+        take(remote.folder, alone, LAB)
+    files, remark = take(remote.folder, beside, LAB)
+    assert files == {"echo.py": STUB.encode()}
+    assert remark == f"the stub is taken, since {why}"
+
+
+def test_notebook_dates_the_work_only_where_it_counts(remote: Remote) -> None:
+    committed(remote, {"echo.py": STUB, "echo.ipynb": NOTEBOOK})
+    second = committed(remote, {"echo.py": STUB, "echo.ipynb": NOTEBOOK + " "}, day=1)
+    third = committed(remote, {"echo.py": "mine", "echo.ipynb": NOTEBOOK}, day=2)
+    last = committed(remote, {"echo.py": "mine", "echo.ipynb": NOTEBOOK + "  "}, day=3)
+
+    changed = [
+        last_change(remote.folder, Commit(name, DAY + timedelta(days=9)), LAB).hash
+        for name in (second, last)
+    ]
+
+    assert changed == [second, third]
