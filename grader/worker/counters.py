@@ -61,9 +61,19 @@ def _let_subclasses_live() -> None:
 _let_subclasses_live()
 
 
-class Flops(Dispatch):
-    """Floating point operations by the formulas of torch's own counter.
+# What multiplies or adds up element by element, so that attention could be made of it.
+ELEMENTWISE = frozenset(
+    (
+        *("mul", "div", "pow", "square", "exp", "addcmul", "addcdiv", "sum", "mean", "cumsum"),
+        *("dot", "vdot", "mv", "addmv", "addr", "outer", "ger"),
+    )
+)
 
+
+class Flops(Dispatch):
+    """Floating point operations by the formulas of torch's own counter, and one for each element.
+
+    The latter of what multiplies or adds up, so that no product of matrices is had for nothing.
     That counter is itself a mode whose first operator imports the compiler. It takes one attention
     for free, whose formula is ours.
     """
@@ -88,7 +98,13 @@ class Flops(Dispatch):
         out = func(*args, **kwargs)
         if formula is not None:
             self.total += formula(*args, **kwargs, out_val=out)
+        elif str(func).split(".")[1].rstrip("_") in ELEMENTWISE and _is_real(out):
+            self.total += most_elements((args, list(kwargs.values()), out))
         return out
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def _attention_flops(q: Any, k: Any, *tensors: Any, **options: Any) -> int:

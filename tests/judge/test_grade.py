@@ -389,6 +389,7 @@ def test_after(student):
     student.answer()
 """
 
+TIMES = {"call_seconds": 100.0, "test_seconds": 100.0, "total_seconds": 500.0}
 WRITES = """
 def answer():
     return 42
@@ -405,7 +406,7 @@ def test_diary_that_takes_long_to_read_is_the_submissions_doing(
     (tmp_path / "writes.py").write_text(WRITES)
 
     report = grade(
-        *(lab_with(tmp_path, READING, call_seconds=20.0), tmp_path / "writes.py"),
+        *(lab_with(tmp_path, READING, **TIMES), tmp_path / "writes.py"),
         device="cpu",
         sandbox="none",
         start=sessions,
