@@ -21,6 +21,8 @@ from grader.worker.guard import Guard
 class Probes:
     """The probes that are running."""
 
+    __slots__ = ("_ours", "running")
+
     def __init__(self) -> None:
         self.running: dict[str, Any] = {}
         self._ours = children()
