@@ -15,6 +15,7 @@ import gc
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from types import (
     CellType,
     CodeType,
