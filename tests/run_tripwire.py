@@ -1,7 +1,7 @@
 """Measure the tripwire: how often it sees that a submission changes what of ours runs beside it.
 
-``python tests/run_tripwire.py 50`` tries each attack in 50 workers of its own, of 20 calls each, and
-says in how many it was seen; then what a look takes. It needs no sandbox: the workers are forked.
+``python tests/run_tripwire.py 50`` says what a look takes, then tries each attack in 50 workers of
+its own, of 20 calls each, and says in how many it was seen. It needs no sandbox: workers are forked.
 """
 
 import statistics
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from stand_ins.expectation import DEMO, EXPLOITS
+from stand_ins.confined import LAB
+from stand_ins.expectation import EXPLOITS
 
 from grader.errors import StudentError, Tampered
 from grader.judge.grade import worker_setting
@@ -35,7 +36,20 @@ def scale(x, factor):
     word.value = id(kept)
     return x * factor
 """
-# The same from a thread, for a millisecond in fifty.
+# By the function's attribute: a version tells of it where the interpreter had given one.
+CODE_IN_A_CALL = """
+import sys
+pack = sys.modules["grader.wire.codec"].Packer.pack
+kept, another = pack.__code__, pack.__code__.replace(co_name="another")
+
+def scale(x, factor):
+    pack.__code__ = another
+    try:
+        return x * factor
+    finally:
+        pack.__code__ = kept
+"""
+# The same by hand from a thread, for a millisecond in fifty.
 NOW_AND_THEN = (
     IN_A_CALL.partition("def scale")[0]
     + """
@@ -64,6 +78,7 @@ def attacks() -> dict[str, str]:
     for milliseconds in (1, 10, 100):
         source = IN_A_CALL.format(seconds=milliseconds / 1000)
         named[f"pointer for {milliseconds} ms of each call"] = source
+    named["code for each call"] = CODE_IN_A_CALL
     return {"nothing": HONEST, **named, "pointer from a thread": NOW_AND_THEN}
 
 
@@ -78,7 +93,8 @@ def tried(nursery: Nursery, setting: Setting, source: str) -> int:
         done = 0
         try:
             talk.load(str(file))
-            for done in range(1, CALLS + 1):
+            for _ in range(CALLS):
+                done += 1
                 talk.call(["function", "scale"], (torch.ones(2, 3), 2.0), {})
             talk.look()
         except (Tampered, StudentError) as error:
@@ -115,10 +131,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; exit 1 if an honest submission was taken for an attack."""
     rounds = int([*(arguments or sys.argv[1:]), "20"][0])
     false = 0
-    nursery = Nursery(DEMO)
-    with staged(DEMO, {}, "none") as stage:
+    nursery = Nursery(LAB)
+    with staged(LAB, {}, "none") as stage:
         (stage / "submission").mkdir()
-        setting = worker_setting(DEMO, Path(stage), {}, "cpu", "none")
+        setting = worker_setting(LAB, Path(stage), {}, "cpu", "none")
         print(costs(nursery, setting))
         for name, source in attacks().items():
             seen = [tried(nursery, setting, source) for _ in range(rounds)]

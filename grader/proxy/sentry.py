@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.sandbox.chart import Chart
-from grader.sandbox.layout import Layout, layout
+from grader.sandbox.layout import layout
 from grader.sandbox.peek import Gone, Refused, Unmapped
 from grader.sandbox.tripwire import Tripwire
 

@@ -12,7 +12,6 @@ import opcode
 import struct
 import sys
 from functools import cache
-from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -148,7 +147,9 @@ def _compiled() -> tuple[bytes, bytes, frozenset[int]] | None:
         if name.startswith(INSTRUMENTED) and plain is not None:
             bases[number] = plain
     wild = {
-        number for number, name in known.items() if name in ("INSTRUMENTED_LINE", "INSTRUMENTED_INSTRUCTION")
+        number
+        for number, name in known.items()
+        if name in ("INSTRUMENTED_LINE", "INSTRUMENTED_INSTRUCTION")
     }
     caches: Any = opcode._inline_cache_entries  # pyright: ignore
     return bytes(bases), bytes(caches[number] for number in range(256)), frozenset(wild)
@@ -182,6 +183,3 @@ def same(before: bytes, now: bytes) -> bool:
     return len(first) == len(second) and all(
         x == y or -1 in (x, y) for x, y in zip(first, second, strict=True)
     )
-
-
-__all__ = ["HEADER", "KEYS", "Layout", "entries", "layout", "pairwise", "same", "table", "words"]

@@ -62,9 +62,7 @@ class Peek:
         """Return all pieces, one after the other."""
         done = 0
         for place, count, size in pieces.parts:
-            into = PIECE.pack(
-                ctypes.addressof(ctypes.c_char.from_buffer(pieces.bytes, done)), size
-            )
+            into = PIECE.pack(ctypes.addressof(ctypes.c_char.from_buffer(pieces.bytes, done)), size)
             got = self._read(
                 ctypes.c_int(self.pid),
                 *(into, ctypes.c_ulong(1)),

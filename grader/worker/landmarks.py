@@ -26,6 +26,8 @@ from types import (
 )
 from typing import Any
 
+import torch
+
 from grader.wire.landmarks import Landmark, Mark
 
 OURS = ("grader.worker", "grader.wire")
@@ -188,6 +190,8 @@ class Landmarks:
             elif step.opname in ATTRIBUTES and isinstance(owner, ModuleType | type):
                 owner = self._attribute(owner, step.argval)
             else:
+                if step.opname in ATTRIBUTES and hasattr(torch.Tensor, step.argval):
+                    self._attribute(torch.Tensor, step.argval)  # of what may be a tensor
                 owner = None
 
     def _attribute(self, owner: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The tripwire: changes of what of ours runs beside a submission are seen, honest running is not."""
+"""Changes of what of ours runs beside a submission are seen, and honest running is none."""
 
 import contextlib
 import ctypes
@@ -7,10 +7,9 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
-from stand_ins.confined import CODE
-from stand_ins.expectation import DEMO
+from stand_ins.confined import CODE, LAB
 
-from grader.errors import Tampered
+from grader.errors import SubmissionFault, Tampered
 from grader.judge.grade import worker_setting
 from grader.prove.forked import Nursery, fork_worker
 from grader.proxy.conversation import Clock, Conversation
@@ -28,17 +27,17 @@ pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter is no
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Nursery]:
-    made = Nursery(DEMO)
+    made = Nursery(LAB)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
 def setting() -> Iterator[Setting]:
-    with staged(DEMO, {}, "none") as stage:
+    with staged(LAB, {}, "none") as stage:
         (stage / "submission").mkdir()
         (stage / "submission" / "echo.py").write_bytes(CODE)
-        yield worker_setting(DEMO, stage, {}, "cpu", "none")
+        yield worker_setting(LAB, stage, {}, "cpu", "none")
 
 
 @pytest.fixture
@@ -58,6 +57,11 @@ def run(talk: Conversation, code: str) -> None:
     talk.call(["function", "run"], (textwrap.dedent(code),), {})
 
 
+def run_and_look(talk: Conversation, code: str) -> None:
+    run(talk, code)
+    talk.look()
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -68,9 +72,9 @@ def run(talk: Conversation, code: str) -> None:
     ],
 )
 def test_honest_running_changes_nothing_of_ours(talk: Conversation, code: str) -> None:
+    run_and_look(talk, code)
     for _ in range(60):  # enough for the interpreter to specialise what it runs
-        run(talk, code if _ == 0 else "")
-        talk.look()
+        run_and_look(talk, "")
 
 
 @pytest.mark.parametrize(
@@ -89,16 +93,9 @@ def test_honest_running_changes_nothing_of_ours(talk: Conversation, code: str) -
     ],
 )
 def test_change_of_ours_is_seen(talk: Conversation, code: str) -> None:
-    with pytest.raises(Tampered), contextlib.suppress(SystemExit):
-        with talk_time(talk, 3.0):
-            run(talk, code)
-        talk.look()
-
-
-@contextlib.contextmanager
-def talk_time(talk: Conversation, seconds: float) -> Iterator[None]:
-    talk._clock.limits.append(seconds)
-    yield
+    talk._clock.limits.append(3.0)  # one of them never answers
+    with pytest.raises(Tampered):
+        run_and_look(talk, code)
 
 
 def test_instructions_that_are_written_over_are_seen(talk: Conversation) -> None:
@@ -109,11 +106,10 @@ def test_instructions_that_are_written_over_are_seen(talk: Conversation) -> None
         ctypes.c_ubyte.from_address(place).value ^= 0xFF
         ctypes.c_ubyte.from_address(place + 1).value ^= 0xFF
     """
-    with pytest.raises(Exception) as raised:  # it may also break the worker first
-        run(talk, code)
-        talk.look()
+    with pytest.raises(SubmissionFault):  # it may also break the worker first
+        run_and_look(talk, code)
 
-    assert isinstance(raised.value, Tampered) or talk.over
+    assert talk.over
 
 
 def test_another_process_that_answers_is_noticed(talk: Conversation) -> None:
@@ -161,4 +157,5 @@ def test_specialised_instructions_are_the_same_code() -> None:
     assert before != after
     assert same(before, after)
     assert bytes(plain) == code.co_code
-    assert not same(before, after[:20] + bytes((after[20] ^ 1, after[21])) + after[22:])
+    other = after[:2] + bytes((after[2], after[3] ^ 3)) + after[4:]
+    assert not same(before, other)
