@@ -1,7 +1,7 @@
 """Measure the tripwire: how often it sees that a submission changes what of ours runs beside it.
 
 ``python tests/run_tripwire.py 50`` says what a look takes, then tries each attack in 50 workers of
-its own, of 20 calls each, and says in how many it was seen. It needs no sandbox: workers are forked.
+its own, of 20 calls each, and says in how many it was seen. It needs no sandbox.
 """
 
 import statistics

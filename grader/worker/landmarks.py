@@ -186,7 +186,7 @@ class Landmarks:
             if step.opname == "LOAD_GLOBAL":
                 owner = names.get(step.argval)
                 if step.argval not in names and hasattr(builtins, step.argval):
-                    self._watch(vars(builtins), step.argval, "builtins")
+                    self._watch(namespace(builtins), step.argval, "builtins")
             elif step.opname in ATTRIBUTES and isinstance(owner, ModuleType | type):
                 owner = self._attribute(owner, step.argval)
             else:
@@ -199,7 +199,7 @@ class Landmarks:
         label = getattr(owner, "__name__", "")
         own = str(label if isinstance(owner, ModuleType) else owner.__module__).startswith(OURS)
         for place in owner.__mro__ if isinstance(owner, type) else (owner,):
-            space = namespace(place) if isinstance(place, type) else vars(place)
+            space: dict[str, Any] = namespace(place) if isinstance(place, type) else place.__dict__
             heap = not isinstance(place, type) or place.__flags__ & HEAP
             if heap and not own:
                 self._watch(space, name, label)
@@ -252,9 +252,11 @@ def told(known: list[str], serving: tuple[Any, ...]) -> tuple[str, str, str]:
 HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: those that Python code can change
 
 
-def namespace(kind: type) -> dict[str, Any]:
-    """Return the dictionary behind a class's ``__dict__``."""
-    return next(item for item in gc.get_referents(kind.__dict__) if isinstance(item, dict))
+def namespace(owner: type | ModuleType) -> dict[str, Any]:
+    """Return the dictionary behind what a class or module has as its ``__dict__``."""
+    if isinstance(owner, ModuleType):
+        return vars(owner)
+    return next(item for item in gc.get_referents(owner.__dict__) if isinstance(item, dict))
 
 
 def _assigned(code: CodeType) -> Iterator[str]:
