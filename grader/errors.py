@@ -13,6 +13,7 @@ InferlabError
 └── SubmissionFault       the submission's doing; carries the verdict
     ├── Mismatch          a value breaks the contract                  -> failed
     │   └── Forbidden     the code reached what the rules forbid       -> its task is closed
+    │       └── Tampered  it changed what of ours runs beside it       -> the same
     ├── StudentError      the submission raised                        -> error
     ├── StudentTimeout    a deadline passed                            -> timeout
     ├── StudentMemory     a memory limit was hit                       -> memory
@@ -87,6 +88,10 @@ class Mismatch(SubmissionFault):
 
 class Forbidden(Mismatch):
     """The submission reached, while it ran, what the lab's rules forbid."""
+
+
+class Tampered(Forbidden):
+    """The submission changed the judge's own objects in its process."""
 
 
 @dataclass(frozen=True, slots=True)

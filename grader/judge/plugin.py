@@ -318,7 +318,15 @@ class JudgePlugin:
         if call.excinfo is not None:
             self._outcome = self._judge(item, call.excinfo.value)
         elif call.when == "call":
-            self._outcome = Verdict.PASSED, ""
+            self._outcome = self._inspected(item)
+
+    def _inspected(self, item: pytest.Item) -> tuple[Verdict, str]:
+        """Look once more at what ran beside the submission of a test that it has passed."""
+        try:
+            self._student.inspect_()
+        except SubmissionFault as fault:
+            return self._judge(item, fault)
+        return Verdict.PASSED, ""
 
     def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
         if isinstance(error, GateFailed):

@@ -16,19 +16,23 @@ from grader.errors import (
     StudentMemory,
     StudentTimeout,
     SubmissionFault,
+    Tampered,
 )
 from grader.proxy.budget import Budget, too_much
 from grader.proxy.calls import Calls
 from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
 from grader.proxy.raised import raised
+from grader.proxy.sentry import ANOTHER, BEFORE, MEANWHILE, SENTRY, TOUCHED
 from grader.proxy.watchdog import Overtime
 from grader.sandbox.pace import PACE
+from grader.sandbox.tripwire import Tripwire
 from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
 from grader.wire.codec import Packer, Record, Unpacker
 from grader.wire.objects import MAX_METHODS
 
 MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
+TIMED = {"race", "ring"}  # requests during which nobody looks
 OURS = {"probe", "held"}  # requests whose time is not the submission's
 AT_WORK = ": a lent object was still at work on what it was given"
 MISFIT = "what a lent object has to answer fits no message, for what it was given"
@@ -138,6 +142,8 @@ class Conversation:
         self._sequence = 0
         self._least = 0.0  # seconds that the outermost call may take at least
         self._deadline = 0.0  # of the outermost call
+        self._tripwire: Tripwire | None = None
+        self._probing = 0  # probes that run
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -191,7 +197,39 @@ class Conversation:
         """
         if self._depth:  # an object that is lent is at work, and this is no work of its own
             return self._budget.rest(lambda: self._request(header, value, fds, seconds))
-        return self._request(header, value, fds, seconds)
+        wire = self._tripwire
+        if wire is None or self.over:
+            return self._request(header, value, fds, seconds)
+        timed = header["op"] in TIMED
+        if not timed and SENTRY.is_drawn(BEFORE):
+            self.look()
+        try:
+            with SENTRY.during(wire, 0 if timed else 1 if self._probing else MEANWHILE):
+                return self._request(header, value, fds, seconds)
+        finally:
+            self._assert_untouched(wire)
+
+    def load(self, file: str) -> None:
+        """Learn where our objects lie in the worker, then let it load the submission."""
+        channel = self.worker.channel
+        if channel.knows_sender:
+            told = self.request({"op": "landmarks", "known": SENTRY.known()})
+            self._tripwire = SENTRY.tripwire(channel.sender, told)
+        self.request({"op": "load", "file": file})
+        self.look()
+
+    def look(self) -> None:
+        """Raise Tampered if the submission has changed our objects; the worker waits."""
+        if self._tripwire is not None and not self.over:
+            self._tripwire.look()
+            self._assert_untouched(self._tripwire)
+
+    def _assert_untouched(self, wire: Tripwire) -> None:
+        """Raise Tampered, over whatever else came of it, if a look has found that."""
+        if wire.found:
+            raise self.end(Tampered(TOUCHED.format(wire.found)))
+        if self.worker.channel.sender != wire.pid:
+            raise self.end(Tampered(ANOTHER))
 
     def _request(
         self, header: dict[str, Any], value: Any, fds: tuple[int, ...], seconds: float
@@ -247,6 +285,8 @@ class Conversation:
     def end(self, fault: SubmissionFault | None) -> SubmissionFault:
         """Kill the worker and return the fault."""
         self.over = True
+        if self._tripwire is not None:
+            self._tripwire.close()
         self.worker.kill()
         return fault or StudentCrashed("the code was stopped")
 
@@ -371,9 +411,11 @@ class Conversation:
         reading: list[Any] = []
         message = {"op": "probe", "name": name, "config": config}
         self.request({**message, "action": "start"})
+        self._probing += 1
         try:
             yield reading
         finally:
+            self._probing -= 1
             if not self.over:
                 reading.append(self.request({**message, "action": "stop"}))
 

@@ -185,7 +185,12 @@ class Group:
 
     def load_(self, file: str) -> None:
         """Load the submission on every rank."""
-        self._ask({"op": "load", "file": file})
+        self._answers([lambda talk=member.talk: talk.load(file) for member in self._members])
+
+    def inspect_(self) -> None:
+        """Look at what of ours runs beside each rank, as ``Conversation.look`` does."""
+        for member in self._members:
+            member.talk.look()
 
     def forget_lent_(self) -> None:
         """End every loan: what was lent in one test is out of reach in the next."""

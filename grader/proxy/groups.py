@@ -116,6 +116,11 @@ class Groups:
             sandbox.parent.forget_output()
         return "".join(texts)
 
+    def inspect(self) -> None:
+        """Look at what of ours runs beside each rank, as ``Conversation.look`` does."""
+        for group in self._groups.values():
+            group.inspect_()
+
     def forget_lent(self) -> None:
         """End every loan to a rank."""
         for group in self._groups.values():

@@ -123,7 +123,9 @@ class RankSandbox:
             with theirs, watched:
                 fds = (theirs.fileno(), *arenas, watched.fileno())
                 pid = self._talk.request({"op": "fork", "device": device}, fds=fds)
-            channel = Channel(ours, arenas[1], arenas[0], holds=RANK_ARENA, now=PACE.now)
+            channel = Channel(
+                *(ours, arenas[1], arenas[0]), knows_sender=True, holds=RANK_ARENA, now=PACE.now
+            )
         except SubmissionFault as error:  # nothing of the submission has run yet
             raise SandboxError(f"a rank did not start: {error}") from None
         finally:

@@ -74,6 +74,12 @@ class Student(Instruments):
         if self._talk is not None:
             self._talk.forget_lent()
 
+    def inspect_(self) -> None:
+        """Raise Tampered if the submission has changed what of ours runs beside it."""
+        if self._talk is not None:
+            self._talk.look()
+        self._groups.inspect()
+
     def printed_(self) -> str:
         """Return what the submission has printed since the last time, and forget it."""
         text = self._groups.printed()
@@ -141,7 +147,7 @@ class Student(Instruments):
                 *(self._worker, device, self._clock, self._source, self._asked, self._calls)
             )
             try:
-                self._talk.request({"op": "load", "file": self._file})
+                self._talk.load(self._file)
             except SubmissionFault as fault:
                 # What fails on import fails for every test; it need not be tried again.
                 self._load_fault = fault

@@ -223,7 +223,7 @@ class WorkerProcess:
         from grader.wire.channel import Channel, Late, WireError
 
         to, fro = self._arenas
-        self.channel = Channel(self._socket, fro, to, holds=ARENA, now=PACE.now)
+        self.channel = Channel(self._socket, fro, to, knows_sender=True, holds=ARENA, now=PACE.now)
         self._close_arenas()
         try:
             self.channel.receive(PACE.now() + START_SECONDS)

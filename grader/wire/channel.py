@@ -35,6 +35,7 @@ INLINE = 64 << 10  # bytes; larger buffers go through the arena
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 OOB_SECONDS = 0.001  # between two looks at a socket that says it is readable and is not
 PREFIX = struct.Struct("!II")  # length of the header, bytes of inline buffers
+SENDER = struct.Struct("iII")  # struct ucred: process, user, group; the kernel fills it in
 
 
 class WireError(Exception):
@@ -72,6 +73,15 @@ class Block(bytearray):
     __slots__ = ("__weakref__",)
 
 
+def _tells_sender(sock: socket.socket) -> bool:
+    """Ask the kernel to say who sends; return whether it will."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
 def _memory(tensor: Tensor) -> memoryview:
     return memoryview(cast(Any, tensor.numpy()))
 
@@ -80,8 +90,14 @@ class Channel:
     """One end of the conversation; ``outbox`` and ``inbox`` are arenas as this end sees them.
 
     ``holds`` limits the bytes of all buffers that came and are still in use here. ``now`` is the
-    clock of the deadlines.
+    clock of the deadlines. With ``knows_sender`` the kernel says which process sent what arrived
+    last: ``sender``, by its number here, 0 as long as that is not known.
     """
+
+    __slots__ = (
+        *("_sock", "_now", "_holds", "_held", "_freed", "fds", "_readable", "_writable", "_ahead"),
+        *("_inbox", "_outbox", "_filled", "knows_sender", "sender", "__weakref__"),
+    )
 
     def __init__(
         self,
@@ -90,6 +106,7 @@ class Channel:
         outbox_fd: int,
         *,
         takes_fds: bool = False,
+        knows_sender: bool = False,
         holds: int | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -108,6 +125,8 @@ class Channel:
         self._outbox = memoryview(mapped(outbox_fd, os.fstat(outbox_fd).st_size))
         self._filled = 0  # bytes of the inbox that the last message takes
         self._sent = 0  # bytes of the outbox that the last message took
+        self.sender = 0
+        self.knows_sender = knows_sender and _tells_sender(sock)
 
     def send(
         self,
@@ -239,7 +258,9 @@ class Channel:
         """Take what has arrived, mostly one message whole: a small call is two system calls."""
         self._wait(self._readable, deadline)
         try:
-            if self.fds is None:
+            if self.knows_sender:
+                self._ahead = self._receive_from()
+            elif self.fds is None:
                 self._ahead = memoryview(self._sock.recv(CHUNK, socket.MSG_DONTWAIT))
             else:
                 data, fds, _, _ = socket.recv_fds(self._sock, CHUNK, MAX_FDS)
@@ -253,6 +274,15 @@ class Channel:
             raise Closed("the connection closed") from None
         if not self._ahead:
             raise Closed("the connection closed")
+
+    def _receive_from(self) -> memoryview:
+        """Take what has arrived from one process, and note which; descriptors find no room."""
+        room = socket.CMSG_SPACE(SENDER.size)
+        data, told, _, _ = self._sock.recvmsg(CHUNK, room, socket.MSG_DONTWAIT)
+        for level, kind, value in told:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self.sender = SENDER.unpack(value)[0]
+        return memoryview(data)
 
     def _wait(self, poll: select.poll, deadline: float | None) -> None:
         if deadline is None:

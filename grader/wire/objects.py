@@ -13,6 +13,8 @@ MAX_METHODS = 200
 class Kept:
     """The submission's objects, by number; kept for as long as the worker lives."""
 
+    __slots__ = ("_handles", "_objects")
+
     def __init__(self) -> None:
         self._objects: dict[int, Any] = {}
         self._handles: dict[int, Any] = {}  # by id, which an object that is kept does not give up

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 import numpy
 import torch
 
-from grader.worker import boot, walls
+from grader.worker import boot, landmarks, walls
 
 MAX_REQUEST = 1 << 16
 FDS = 5  # of a request: the worker's socket, inbox, outbox, what it prints, who hears of it
@@ -86,6 +86,7 @@ def run(begin: Begin, tidy: Tidy, users: Iterable[int] = ()) -> None:
     os.set_inheritable(sock.fileno(), False)
     config = json.loads(sys.argv[2])
     given = boot.prepare(config)
+    landmarks.of_modules()
     gc.enable()
     gc.freeze()  # what is shared is not looked at again, and so not copied
     Nursery(sock, config, given, begin, tidy, deque(users)).serve()

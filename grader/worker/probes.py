@@ -30,6 +30,8 @@ OURS = (
 class Probes:
     """The probes that are running."""
 
+    __slots__ = ("_ours", "running")
+
     def __init__(self) -> None:
         self.running: dict[str, Any] = {}
         self._ours = children()

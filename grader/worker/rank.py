@@ -35,6 +35,8 @@ PR_SET_PDEATHSIG = 1
 class Parent(Worker):
     """A worker that forks ranks when it is asked to, and then says how they ended."""
 
+    __slots__ = ()
+
     def perform(self, header: dict[str, Any], buffers: list[Tensor]) -> Any:
         """Do what a request asks for."""
         match header["op"]:
@@ -74,6 +76,8 @@ class Parent(Worker):
 
 class RankWorker(Worker):
     """The conversation of one rank."""
+
+    __slots__ = ("_calling", "_main", "collectives")
 
     def __init__(self, channel: Channel, device: str) -> None:
         super().__init__(channel, device)

@@ -21,7 +21,7 @@ from grader.wire.channel import Channel
 from grader.wire.codec import Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
 from grader.wire.storage import content, held_bytes, odd_tensor, place, whole_storage
-from grader.worker import probes
+from grader.worker import landmarks, probes
 from grader.worker.faults import describe
 
 MODULE = "submission"  # the name under which the student's file is registered
@@ -34,6 +34,11 @@ class Raised(Exception):
 
 class Worker:
     """The conversation with the judge: one thread, strictly nested requests."""
+
+    __slots__ = (
+        *("channel", "device", "module", "file", "given", "objects", "watched", "probes"),
+        *("harness", "_told", "_thread"),
+    )
 
     def __init__(self, channel: Channel, device: str) -> None:
         self.channel = channel
@@ -154,6 +159,8 @@ class Worker:
                 return self._target(header["target"])
             case "generator":
                 return torch.Generator(self.device).manual_seed(header["seed"])
+            case "landmarks":
+                return landmarks.told(header["known"], self._serving())
             case "held":
                 return held_bytes(self.device)
             case "probe":
@@ -171,6 +178,10 @@ class Worker:
                     return [content(item) for item in watched]
             case op:
                 raise ValueError(f"unknown request {op}")
+
+    def _serving(self) -> tuple[Any, ...]:
+        """Return the objects that answer the judge."""
+        return self, self.channel, self.probes, self.objects
 
     def _target(self, target: list[Any]) -> Any:
         match target:

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from stand_ins.threaded import SOURCE, Thread, serve_source
@@ -20,7 +21,7 @@ from stand_ins.threaded import SOURCE, Thread, serve_source
 from grader.errors import SubmissionFault
 from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
 from grader.proxy.lent import Lent
-from grader.wire.channel import PREFIX
+from grader.wire.channel import PREFIX, Channel
 from grader.wire.codec import MAX_NODES, Record
 
 SECONDS = 0.5  # of a call; one that the worker leaves open costs as much
@@ -125,16 +126,17 @@ def assert_plain(value: Any) -> Any:
 def record() -> list[bytes]:
     """Return the frames that a real worker sends in ``converse``."""
     worker, frames = Thread(serve_source), list[bytes]()
-    fill = worker.channel._fill
+    fill = Channel._fill
     stream = bytearray()
 
-    def tap(deadline: float | None) -> None:
-        fill(deadline)
-        stream.extend(worker.channel._ahead)
+    def tap(self: Channel, deadline: float | None) -> None:
+        fill(self, deadline)
+        if self is worker.channel:
+            stream.extend(self._ahead)
 
-    worker.channel._fill = tap  # type: ignore[method-assign]
     # Time to spare: what is recorded must be whole.
-    seen = converse(Conversation(worker, "cpu", Clock(60), SOURCE))  # type: ignore[arg-type]
+    with patch.object(Channel, "_fill", tap):
+        seen = converse(Conversation(worker, "cpu", Clock(60), SOURCE))  # type: ignore[arg-type]
     worker.join()
     assert seen == WHOLE, seen
     while stream:

@@ -1,0 +1,111 @@
+"""When the judge looks at what of its own runs beside a submission: at moments that are drawn.
+
+Before a call, while the worker waits, and while it works. A thread of ours does the latter; a look
+takes half a millisecond, and the worker goes on meanwhile.
+"""
+
+import heapq
+import itertools
+import json
+import math
+import random
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from grader.sandbox.chart import Chart
+from grader.sandbox.layout import layout
+from grader.sandbox.peek import Gone, Refused, Unmapped
+from grader.sandbox.tripwire import Tripwire
+
+BEFORE = 1 / 4  # of all calls
+MEANWHILE = 1 / 2  # of all calls; those under a probe always
+FIRST = 0.00005, 0.2  # seconds into a call; every length between is as likely, by its logarithm
+NEXT = 0.02, 0.5  # seconds between two looks
+ANOTHER = "another process has answered in the worker's place"
+TOUCHED = "the code changed the judge's own objects in its process: {}"
+
+
+class Sentry:
+    """The charts of a session's workers, and the thread that looks."""
+
+    def __init__(self) -> None:
+        self._charts: dict[str, Chart] = {}
+        self._random = random.SystemRandom()
+        self._due: list[tuple[float, int, Tripwire]] = []
+        self._numbers = itertools.count()
+        self._working: dict[int, Tripwire] = {}  # by number: calls that run
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def known(self) -> list[str]:
+        """Return what the charts are known by."""
+        return [*self._charts]
+
+    def tripwire(self, pid: int, told: Any) -> Tripwire | None:
+        """Return the tripwire of a worker that has told its landmarks; None if there can be none.
+
+        It has not heard of a submission yet, so it is believed.
+        """
+        known = layout()
+        if known is None or not pid:
+            return None
+        try:
+            digest, text, own = told
+            if text:
+                self._charts[digest] = Chart(known, json.loads(text))
+            return Tripwire(pid, known, self._charts[digest], json.loads(own))
+        except (Refused, Gone, Unmapped, OSError, ValueError, KeyError):
+            return None
+
+    def is_drawn(self, share: float) -> bool:
+        """Draw whether to look."""
+        return self._random.random() < share
+
+    @contextmanager
+    def during(self, tripwire: Tripwire, share: float) -> Generator[None, None, None]:
+        """Look while what is inside runs, if that is drawn."""
+        if not self.is_drawn(share):
+            yield
+            return
+        number = next(self._numbers)
+        with self._changed:
+            self._working[number] = tripwire
+            self._put(number, tripwire, FIRST)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._stand, daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._working[number]
+
+    def _put(self, number: int, tripwire: Tripwire, between: tuple[float, float]) -> None:
+        delay = math.exp(self._random.uniform(*map(math.log, between)))
+        heapq.heappush(self._due, (time.monotonic() + delay, number, tripwire))
+        self._changed.notify()
+
+    def _stand(self) -> None:
+        while True:
+            tripwire = self._next()
+            tripwire.look()
+
+    def _next(self) -> Tripwire:
+        """Wait for the next moment, and draw the one after it."""
+        with self._changed:
+            while True:
+                while self._due and self._due[0][1] not in self._working:
+                    heapq.heappop(self._due)
+                left = self._due[0][0] - time.monotonic() if self._due else None
+                if left is None or left > 0:
+                    self._changed.wait(left)
+                    continue
+                _, number, tripwire = heapq.heappop(self._due)
+                self._put(number, tripwire, NEXT)
+                return tripwire
+
+
+SENTRY = Sentry()

@@ -1,0 +1,208 @@
+"""Whether a submission has changed what of ours runs beside it, seen from outside.
+
+Before it loads the submission a worker tells where our objects lie. What lies there is read then,
+and again while the worker waits or works: pointers of functions, classes and code, instructions,
+constants, what names stand for. Some changes leave a trace when they are undone: a dictionary and
+a function of CPython each carry a version. What cannot be looked at is no fault: then there is no
+tripwire.
+
+Not seen: what only lives while nobody looks, state that honest running changes too (counts, lists,
+frames), C code, and messages that a thread of the submission's own writes.
+"""
+
+import copy
+import struct
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grader.sandbox.chart import Chart, Kind, Piece, Plan, Space
+from grader.sandbox.layout import HEADER, TABLE, USED, WORD, Layout, entries, same, table
+from grader.sandbox.peek import Gone, Peek, Pieces, Refused, Unmapped
+from grader.wire.landmarks import Landmark
+
+REPLACED = "the memory in which they lay"
+CLOSED = "what lets us look at them"
+TRIES = 4  # to read a dictionary that is changing
+MOST_TEXT = 80
+TEXT = sys.getsizeof("") - 1  # where the characters of a string begin, if they are ASCII
+LENGTH = 16
+FREE = "__"  # torch's compiler keeps what it has made under such names, in modules it has seen
+
+
+class Tripwire:
+    """The objects of one worker; any thread may look."""
+
+    def __init__(
+        self, pid: int, known: Layout, chart: Chart, landmarks: Sequence[Landmark] = ()
+    ) -> None:
+        """Look for the first time; ``landmarks`` are this worker's own, beside the chart's.
+
+        Raises Refused, Gone or Unmapped if that cannot be, ValueError for odd landmarks.
+        """
+        self.pid = pid  # as we see it
+        self.found = ""  # what was changed, once that has been seen
+        self.looks = 0
+        self._code = known.code_of_function
+        self._chart = chart
+        self._own = [piece for piece in Chart(known, landmarks).fixed if piece.size]
+        self._lock = threading.Lock()
+        self._closed = False
+        self._peek = Peek(pid)
+        self._spaces = [copy.copy(space) for space in chart.spaces]
+        self._begin()
+
+    def _begin(self) -> None:
+        """Take what is there for what must stay."""
+        self._own_memory = Pieces([(piece.address, piece.size) for piece in self._own])
+        self._own_bytes = self._peek.read(self._own_memory)
+        new = [*range(len(self._spaces))]
+        if self._chart.plan is not None:  # what differs from the first worker is looked at anew
+            self._follow(self._chart.plan)
+            new = [piece.space for piece, *_ in self._differing(self._chart.read, self._last)]
+        for number in {number for number in new if number >= 0}:
+            if not self._walk(self._spaces[number], first=True):
+                raise Unmapped
+        if new:
+            self._follow(self._plan())
+        if self._chart.plan is None:
+            self._chart.plan, self._chart.read = self._planned, self._last
+            self._chart.spaces = [copy.copy(space) for space in self._spaces]
+
+    def _plan(self) -> Plan:
+        moving = (piece for n, space in enumerate(self._spaces) for piece in space.pieces(n))
+        return Plan.of((*self._chart.fixed, *moving))
+
+    def _follow(self, plan: Plan) -> None:
+        """Read as planned from now on."""
+        self._planned, self._memory = plan, Pieces(plan.ranges)
+        self._last = self._read()
+
+    def _read(self) -> Any:
+        return np.frombuffer(self._peek.read(self._memory), np.uint8)
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def look(self) -> str:
+        """Return what was changed, or an empty string; of a process that has ended nothing."""
+        with self._lock:
+            if not self.found and not self._closed:
+                self.looks += 1
+                try:
+                    self.found = self._look_at_own() or self._look()
+                except Gone:
+                    pass
+                except Unmapped:
+                    self.found = REPLACED
+                except Refused:
+                    self.found = CLOSED
+            return self.found
+
+    def _look_at_own(self) -> str:
+        now, at = self._peek.read(self._own_memory), 0
+        for piece in self._own:
+            if now[at : at + piece.size] != self._own_bytes[at : at + piece.size]:
+                return piece.label
+            at += piece.size
+        return ""
+
+    def _look(self) -> str:
+        now, moved = self._read(), False
+        for piece, old, new in self._differing(self._last, now):
+            match piece.kind:
+                case Kind.STAYS:
+                    may = False
+                case Kind.SPECIALISES:
+                    may = same(old, new)
+                case Kind.VERSION:
+                    may = not any(old)
+                case Kind.SPACE | Kind.ENTRIES | Kind.NAME:
+                    may = self._walk(self._spaces[piece.space])
+                    moved = True
+            if not may:
+                return piece.label
+        self._last = now
+        if moved:
+            self._follow(self._plan())
+        return ""
+
+    def _differing(self, before: Any, now: Any) -> list[tuple[Piece, bytes, bytes]]:
+        """Return the pieces that changed, with what they were and are."""
+        plan = self._planned
+        bytes_ = np.flatnonzero((now != before) & plan.counts)
+        found: list[tuple[Piece, bytes, bytes]] = []
+        for number in np.unique(np.searchsorted(plan.places, bytes_, "right") - 1):
+            piece, at = plan.pieces[number], int(plan.places[number])
+            old, new = (bytes(data[at : at + piece.size]) for data in (before, now))
+            found.append((piece, old, new))
+        return found
+
+    # -- dictionaries -----------------------------------------------------------------------
+
+    def _walk(self, space: Space, *, first: bool = False) -> bool:
+        """Look at a dictionary, wherever it lies now; tell whether it holds what it did."""
+        for _ in range(TRIES):
+            head = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
+            try:
+                found, lies = self._entries(head[2])
+            except (ValueError, Unmapped, MemoryError):
+                continue  # it is changing
+            if head == HEADER.unpack(self._peek.at(space.address + USED, HEADER.size)):
+                space.entries = lies
+                return self._compare(space, found, head[1], first)
+        return False
+
+    def _entries(self, keys: int) -> tuple[dict[int, tuple[int, int]], tuple[int, int]]:
+        head = self._peek.at(keys, TABLE.size)
+        start, size, count = table(head, keys)
+        return entries(head, keys, self._peek.at), (start, size * count)
+
+    def _compare(
+        self, space: Space, found: dict[int, tuple[int, int]], version: int, first: bool
+    ) -> bool:
+        """Take what a dictionary holds, and tell whether it is what it may hold."""
+        names = space.names or found.keys()
+        values = {name: found[name][0] if name in found else 0 for name in names}
+        before, space.places = space.values, {n: found[n][1] for n in names if n in found}
+        changes = [
+            (name, before.get(name, 0), values.get(name, 0))
+            for name in values.keys() | before.keys()
+            if before.get(name, 0) != values.get(name, 0)
+        ]
+        if first:
+            changes = []
+        elif space.is_ours and version != space.version and not changes:
+            return False  # something was, and is as it was again
+        if space.is_ours or first:
+            space.values, space.version = values, version
+        return all(self._may_be(space, *change) for change in changes)
+
+    def _may_be(self, space: Space, name: int, before: int, now: int) -> bool:
+        """Tell whether a name may stand for something else than it did."""
+        if space.is_ours:
+            return not before and self._text(name).startswith(FREE)
+        # What our own probes put there, for as long as they run.
+        return bool(now) and self._word(now + self._code) in self._chart.codes
+
+    def _word(self, address: int) -> int:
+        try:
+            return struct.unpack("=Q", self._peek.at(address, WORD))[0]
+        except Unmapped:
+            return 0
+
+    def _text(self, address: int) -> str:
+        """Return the characters of a string, if they are ASCII."""
+        try:
+            length = self._word(address + LENGTH)
+            return self._peek.at(address + TEXT, min(length, MOST_TEXT) or 1).decode("ascii")
+        except (Unmapped, UnicodeDecodeError):
+            return ""
+
+    def close(self) -> None:
+        """Stop looking."""
+        with self._lock:
+            self._closed = True
+            self._peek.close()

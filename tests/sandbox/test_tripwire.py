@@ -1,0 +1,161 @@
+"""Changes of what of ours runs beside a submission are seen, and honest running is none."""
+
+import contextlib
+import ctypes
+import os
+import textwrap
+from collections.abc import Callable, Iterator
+
+import pytest
+from stand_ins.confined import CODE, LAB
+
+from grader.errors import SubmissionFault, Tampered
+from grader.judge.grade import worker_setting
+from grader.prove.forked import Nursery, fork_worker
+from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.sentry import SENTRY
+from grader.sandbox.layout import instructions, layout, same
+from grader.sandbox.process import Setting
+from grader.sandbox.stage import staged
+
+Run = Callable[[str], object]
+CODEC = 'import sys; codec = sys.modules["grader.wire.codec"]; pack = codec.Packer.pack;'
+STORAGE = 'import sys; storage = sys.modules["grader.wire.storage"];'
+
+pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter is not known")
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Nursery]:
+    made = Nursery(LAB)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def setting() -> Iterator[Setting]:
+    with staged(LAB, {}, "none") as stage:
+        (stage / "submission").mkdir()
+        (stage / "submission" / "echo.py").write_bytes(CODE)
+        yield worker_setting(LAB, stage, {}, "cpu", "none")
+
+
+@pytest.fixture
+def talk(home: Nursery, setting: Setting) -> Iterator[Conversation]:
+    worker = fork_worker(home.fileno(), setting)
+    with contextlib.closing(contextlib.ExitStack()) as stack:
+        stack.callback(worker.kill)
+        worker.wait_ready()
+        talk = Conversation(worker, "cpu", Clock(60.0), "")
+        talk.load(f"{setting.seen('submission')}/echo.py")
+        if talk._tripwire is None:
+            pytest.skip("the kernel does not let us look into a process")
+        yield talk
+
+
+def run(talk: Conversation, code: str) -> None:
+    talk.call(["function", "run"], (textwrap.dedent(code),), {})
+
+
+def run_and_look(talk: Conversation, code: str) -> None:
+    run(talk, code)
+    talk.look()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch; [torch.ones(3) * 2 for _ in range(3000)]",
+        "import torch; torch.set_default_dtype(torch.float64); torch.Tensor.mine = 1",
+        "import warnings; warnings.warn('a'); import sys; sys.setrecursionlimit(2000)",
+        "import torch, builtins; builtins.mine = torch.mine = 1; del builtins.mine, torch.mine",
+    ],
+)
+def test_honest_running_changes_nothing_of_ours(talk: Conversation, code: str) -> None:
+    run_and_look(talk, code)
+    for _ in range(60):  # enough for the interpreter to specialise what it runs
+        run_and_look(talk, "")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{CODEC} codec.Packer.pack = lambda self, value, depth=0: pack(self, value, depth)",
+        f"{CODEC} codec.Packer.pack = len; codec.Packer.pack = pack",
+        f"{CODEC} code = pack.__code__; pack.__code__ = code.replace(co_name='a')",
+        f"{CODEC} codec.Packer.mine = 1",
+        f"{STORAGE} storage.held_bytes, kept = len, storage.held_bytes; storage.held_bytes = kept",
+        f"{STORAGE} storage.len = lambda _: 0",
+        "import gc; gc.get_objects = lambda: []",
+        "import torch; torch.Tensor.untyped_storage = lambda self: None",
+        "import builtins; builtins.isinstance = lambda a, b, old=isinstance: old(a, b)",
+        "import os, ctypes, sys; os.execv(sys.executable, ['python', '-c', 'input()'])",
+    ],
+)
+def test_change_of_ours_is_seen(talk: Conversation, code: str) -> None:
+    talk._clock.limits.append(3.0)  # one of them never answers
+    with pytest.raises(Tampered):
+        run_and_look(talk, code)
+
+
+def test_instructions_that_are_written_over_are_seen(talk: Conversation) -> None:
+    code = f"""
+        {CODEC}
+        import ctypes
+        place = id(pack.__code__) + type(pack.__code__).__basicsize__ + 40
+        ctypes.c_ubyte.from_address(place).value ^= 0xFF
+        ctypes.c_ubyte.from_address(place + 1).value ^= 0xFF
+    """
+    with pytest.raises(SubmissionFault):  # it may also break the worker first
+        run_and_look(talk, code)
+
+    assert talk.over
+
+
+def test_another_process_that_answers_is_noticed(talk: Conversation) -> None:
+    with pytest.raises(Tampered, match="another process"):
+        run(talk, "import os, time\nif os.fork(): time.sleep(60)")
+
+
+def test_process_of_ours_that_has_ended_is_no_tampering(talk: Conversation) -> None:
+    wire = talk._tripwire
+    assert wire is not None
+    talk.worker.kill()
+
+    assert wire.look() == ""
+
+
+def test_worker_that_cannot_be_looked_at_has_no_tripwire() -> None:
+    gone = os.fork()
+    if gone == 0:
+        os._exit(0)
+    os.waitpid(gone, 0)
+
+    assert SENTRY.tripwire(gone, ("x", "[]", "[]")) is None
+    assert SENTRY.tripwire(0, ("x", "[]", "[]")) is None
+
+
+def test_specialised_instructions_are_the_same_code() -> None:
+    def add(count: int) -> int:
+        total = 0
+        for number in range(count):
+            total = total + len(str(number))
+        return total
+
+    def read() -> bytes:
+        known = layout()
+        assert known is not None
+        return ctypes.string_at(id(code) + known.instructions, len(code.co_code))
+
+    code = add.__code__
+    before = read()
+    add(5000)
+    after = read()
+    if (plain := instructions(after)) is None:
+        pytest.skip("instructions of this interpreter are not known")
+
+    assert before != after
+    assert same(before, after)
+    assert bytes(plain) == code.co_code
+    other = after[:2] + bytes((after[2], after[3] ^ 3)) + after[4:]
+    assert not same(before, other)
