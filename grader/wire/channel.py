@@ -96,7 +96,7 @@ class Channel:
 
     __slots__ = (
         *("_sock", "_now", "_holds", "_held", "_freed", "fds", "_readable", "_writable", "_ahead"),
-        *("_inbox", "_outbox", "_filled", "knows_sender", "sender", "__weakref__"),
+        *("_inbox", "_outbox", "_filled", "_sent", "knows_sender", "sender", "__weakref__"),
     )
 
     def __init__(
