@@ -54,7 +54,9 @@ FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 READERS = {
     f"grader.reading.{name}" for name in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")
 }
-SERVING = frozenset({"channel", "codec", "storage", "objects", "faults"})  # in any worker
+SERVING = frozenset(
+    {"channel", "codec", "storage", "objects", "faults", "landmarks"}
+)  # in any worker
 
 
 def room(module: str) -> str:
@@ -104,7 +106,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
     ("name", "brings"),
     [
         ("worker.boot", {"serve", "channel", "interpreter", "rank"}),
-        ("worker.nursery", {"boot", "walls"}),
+        ("worker.nursery", {"boot", "landmarks", "walls"}),
         ("worker.walls", set()),
         ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory"}),
         ("worker.rank", {"collectives", "faults", "channel", "serve"}),
@@ -131,6 +133,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("wire.codec", {"channel", "storage"}),
         ("wire.storage", set()),
         ("wire.objects", set()),
+        ("wire.landmarks", set()),
+        ("worker.landmarks", {"landmarks"}),
     ],
 )
 def test_the_worker_brings_little_of_ours(name: str, brings: set[str]) -> None:

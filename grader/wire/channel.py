@@ -280,8 +280,9 @@ class Channel:
         room = socket.CMSG_SPACE(SENDER.size)
         data, told, _, _ = self._sock.recvmsg(CHUNK, room, socket.MSG_DONTWAIT)
         for level, kind, value in told:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-                self.sender = SENDER.unpack(value)[0]
+            # Of nothing, the end, nobody is the sender.
+            if data and (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self.sender = SENDER.unpack(value)[0] or self.sender
         return memoryview(data)
 
     def _wait(self, poll: select.poll, deadline: float | None) -> None:

@@ -195,20 +195,24 @@ class Landmarks:
                 owner = None
 
     def _attribute(self, owner: Any, name: str) -> Any:
-        """Watch an attribute, in each place where it could be found, and return it."""
+        """Watch an attribute, in each place where it would be found first, and return it.
+
+        One that is not there yet may come honestly: some modules make theirs when they are asked.
+        """
         label = getattr(owner, "__name__", "")
         own = str(label if isinstance(owner, ModuleType) else owner.__module__).startswith(OURS)
-        for place in owner.__mro__ if isinstance(owner, type) else (owner,):
-            space: dict[str, Any] = namespace(place) if isinstance(place, type) else place.__dict__
+        places = owner.__mro__ if isinstance(owner, type) else (owner,)
+        holders = [number for number, place in enumerate(places) if name in namespace(place)]
+        if not holders:
+            return None
+        for place in places[: holders[0] + 1]:
             heap = not isinstance(place, type) or place.__flags__ & HEAP
             if heap and not own:
-                self._watch(space, name, label)
-            if name in space:
-                value = space[name]
-                if isinstance(value, FunctionType):
-                    self._function(value, f"{label}.{name}")
-                return value
-        return None
+                self._watch(namespace(place), name, label)
+        value = namespace(places[holders[0]])[name]
+        if isinstance(value, FunctionType):
+            self._function(value, f"{label}.{name}")
+        return value
 
     def _instance(self, thing: Any, assigned: frozenset[str]) -> None:
         """Watch the class of an object of ours, and what only its ``__init__`` assigns."""
