@@ -380,10 +380,6 @@ def test_reads_a_diary(student):
     student.write(student.lend(diary))
     same = [a for a in diary.calls for b in diary.calls if {*a} == {*b}]
 
-@task("scale")
-def test_reads_it_again(student):
-    test_reads_a_diary(student)
-
 @task("store", gate=True)
 def test_after(student):
     student.answer()
@@ -412,8 +408,8 @@ def test_diary_that_takes_long_to_read_is_the_submissions_doing(
         start=sessions,
     )
 
-    timeouts = dict.fromkeys(("test_reads_a_diary", "test_reads_it_again"), "timeout")
-    assert verdicts(report) == {"test_before": "passed", **timeouts, "test_after": "passed"}
+    expected = {"test_before": "passed", "test_reads_a_diary": "timeout", "test_after": "passed"}
+    assert verdicts(report) == expected
     told = {test.id: test.message for test in report.tests}
     assert "took more than the 10 s of the judge's time" in told["test_reads_a_diary"]
 
