@@ -157,7 +157,7 @@ def test_a_picture_of_no_task_is_an_error(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "labs.plots", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
 
     with pytest.raises(UsageError, match="notebook"):
         load(ROOT / "labs" / "plots" / "llama.py", ROOT)
