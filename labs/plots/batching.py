@@ -21,11 +21,11 @@ def padding(rows: int = 4) -> Drawn:
 
     Padding, hatched, is on the left; what is in it must not matter.
     """
-    prompts = _lines(rows)
-    longest = max(map(len, prompts))
+    texts = _lines(rows)
+    longest = max(len(text) for text in texts)
     drawn, axes = figure(height=1.0 + 0.5 * rows)
-    for row, prompt in enumerate(prompts):
-        gap = longest - len(prompt)
+    for row, text in enumerate(texts):
+        gap = longest - len(text)
         for column in range(longest):
             inside = column >= gap
             color = SKY if inside else GREY
@@ -39,11 +39,11 @@ def padding(rows: int = 4) -> Drawn:
                 hatch="" if inside else HATCH,
             )
             if inside:
-                words = word(prompt[column - gap])[:6]
+                words = word(text[column - gap])[:6]
                 axes.text(
                     column, -row - 0.45, words, ha="center", va="center", fontsize=8, color=INK
                 )
-    axes.set_yticks([-row - 0.45 for row in range(rows)], [f"{len(p)} tokens" for p in prompts])
+    axes.set_yticks([-row - 0.45 for row in range(rows)], [f"{len(p)} tokens" for p in texts])
     axes.set_xticks(range(longest))
     label(axes, "column of the batch", "", f"{rows} prompts as one tensor [{rows}, {longest}]")
     axes.legend(
@@ -54,9 +54,9 @@ def padding(rows: int = 4) -> Drawn:
         ncols=2,
         fontsize=FONT - 1,
     )
-    real = sum(map(len, prompts))
+    real = sum(map(len, texts))
     return drawn, (
-        f"{rows} prompts of {', '.join(str(len(p)) for p in prompts)} tokens in {rows} rows of "
+        f"{rows} prompts of {', '.join(str(len(p)) for p in texts)} tokens in {rows} rows of "
         f"{longest} columns. All end in the last column; {rows * longest - real} of the "
         f"{rows * longest} places are padding, on the left."
     )

@@ -60,9 +60,10 @@ def model(name: str) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    return LlamaForCausalLM.from_pretrained(
+    found = LlamaForCausalLM.from_pretrained(
         FOLDER / name, dtype=torch.float32, attn_implementation="eager"
     )
+    return found.requires_grad_(False)
 
 
 @functools.cache

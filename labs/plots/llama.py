@@ -99,10 +99,9 @@ def logit_lens(place: int = 46) -> Drawn:
     words: list[str] = []
     last = len(read.hidden) - 1
     for number, state in enumerate(read.hidden):
-        with torch.inference_mode():
-            # The last state has its norm already.
-            ready = whole.model.norm(state[place]) if number < last else state[place]
-            guess = whole.lm_head(ready).softmax(0)
+        # The last state has its norm already.
+        ready = whole.model.norm(state[place]) if number < last else state[place]
+        guess = whole.lm_head(ready).softmax(0)
         chances.append(float(guess[answer]))
         words.append(word(int(guess.argmax())))
     drawn, axes = figure(height=3.4)

@@ -51,13 +51,12 @@ def what_the_all_reduce_adds(world: int = 4, layer: int = 3, outputs: int = 10) 
     That sum over the ranks is the all-reduce; a bias that every rank adds would be in it W times.
     """
     block = model("target").model.layers[layer]
-    with torch.inference_mode():
-        x = block.post_attention_layernorm(run("target").hidden[layer][20])
-        inner = block.mlp.act_fn(block.mlp.gate_proj(x)) * block.mlp.up_proj(x)
-        down = block.mlp.down_proj.weight[:outputs]
-        terms = (down * inner).tensor_split(world, dim=1)
-        shares = torch.stack([part.sum(1) for part in terms]).numpy()
-        whole = (down @ inner).numpy()
+    x = block.post_attention_layernorm(run("target").hidden[layer][20])
+    inner = block.mlp.act_fn(block.mlp.gate_proj(x)) * block.mlp.up_proj(x)
+    down = block.mlp.down_proj.weight[:outputs]
+    terms = (down * inner).tensor_split(world, dim=1)
+    shares = torch.stack([part.sum(1) for part in terms]).numpy()
+    whole = (down @ inner).numpy()
     drawn, axes = figure(height=3.6)
     for rank, share in enumerate(shares):
         places = np.arange(outputs) + 0.8 * ((rank + 0.5) / world - 0.5)
