@@ -8,7 +8,7 @@ a kernel's body, has worked on decoys.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Any
 
 from torch import Tensor
@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import (
 )
 
 from grader.worker.counters import Dispatch, most_elements
-from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of
+from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of, written_by
 from grader.worker.loads import Loads
 from grader.worker.shadow import Shadow, tensors_in
 
@@ -89,7 +89,7 @@ class Decoys(Dispatch):
         regions = [region for region in map(self.shadow.find, given) if region is not None]
         if fills(name) or not regions:
             return func(*args, **kwargs)
-        written = [*_written(func, args, kwargs)]
+        written = [*tensors_in([*written_by(func, args, kwargs)])]
         with _disable_current_modes():
             for tensor in written:
                 self.shadow.know(tensor)
@@ -165,14 +165,6 @@ class Decoys(Dispatch):
         self._stack.close()
         self.shadow.settle()
         return {"launches": self.launches, "notes": [*self._notes], "fault": self.fault}
-
-
-def _written(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
-    """Walk through the arguments that an operator writes to."""
-    for place, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[place] if place < len(args) else kwargs.get(argument.name)
-            yield from tensors_in(value)
 
 
 def _apart(tensors: list[Tensor], others: list[Tensor]) -> list[Tensor]:

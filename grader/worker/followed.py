@@ -1,6 +1,6 @@
 """Which of torch's operators may work on memory whose numbers only kernels see, by their names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch._library.custom_ops import (
@@ -57,3 +57,10 @@ def body_of(operator: Any) -> Callable[..., Any] | None:
     made: Any = OPDEFS.get(operator._schema.name)
     bodies = {} if made is None else made._backend_fns
     return bodies.get("cpu", bodies.get(None))
+
+
+def written_by(operator: Any, args: Any, kwargs: Any) -> Iterator[Any]:
+    """Walk through the arguments that an operator writes to: tensors, or lists of them."""
+    for place, argument in enumerate(operator._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield args[place] if place < len(args) else kwargs.get(argument.name)
