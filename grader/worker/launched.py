@@ -71,7 +71,7 @@ class Launched:
         self._races = Races(self._order, found, self._ids)
         self._wrapped: int | None = None  # the line at which an offset of this program passed 2³¹
         self._atomic: tuple[bool, bool, bool] | None = None
-        self._waited: tuple[Any, ...] = ()
+        self._waited: tuple[int, int] = (0, 0)  # the line and the address of the last atomic
         self._turns = 0
 
     def _know(self, region: Region) -> None:
@@ -102,7 +102,7 @@ class Launched:
             number = self._turn[number]
         self._order.begin(number)
         self._wrapped = None
-        self._waited = ()
+        self._waited = (0, 0)
         return number // (wide * deep), number // deep % wide, number % deep
 
     def end(self) -> None:
@@ -201,22 +201,25 @@ class Launched:
         if releases:
             signs[access.index] = self._order.release(np.zeros(1, np.int32))
 
-    def wait(self, lanes: Lanes, line: int, old: Any, new: Any) -> None:
-        """Count the turns of a loop in which an atomic changes nothing; raise after too many."""
-        if new is None or not np.array_equal(old, np.broadcast_to(new, old.shape)):
-            self._waited = ()
-            return
+    def wait(self, lanes: Lanes, line: int, old: Any, now: Callable[[], Any]) -> None:
+        """Count the turns of a loop in which an atomic changes nothing; raise after too many.
+
+        Programs before this one have ended and those after it have not begun: nobody else will
+        change what it waits for. ``now`` returns what lies there after the operation.
+        """
         key = line, int(lanes.given.flat[0])
-        self._turns = self._turns + 1 if self._waited == key else 1
-        self._waited = key
-        if self._turns < PATIENCE or not lanes.addresses.size:
+        if self._waited != key:
+            self._waited, self._turns = key, 0
+            return
+        self._turns = self._turns + 1 if np.array_equal(old, now()) else 0
+        if self._turns < PATIENCE:
             return
         region = self._passed.around(key[1])
         tensor, where = region.element(key[1]) if region else ("", None)
         ids = self._ids(self._order.program)
         text = (
-            f"Program {shown(ids)} waits for {place(tensor, where)} to change, and nothing that ran "
-            "before will do so: a lock that nobody releases, or one program waits for another."
+            f"Program {shown(ids)} waits for {place(tensor, where)} to change, and no program that "
+            "has ended will do so: a lock that is never released, or a wait for another program."
         )
         self._found.add(Finding("waits", line, text, tensor, where, ids))
         raise RuntimeError(text)

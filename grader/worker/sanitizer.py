@@ -77,6 +77,7 @@ class Sanitizer(Unwritten):
         for name in ("atomic_load", "atomic_store"):  # in Triton 3.9 they are loads and stores
             if (method := getattr(builder, f"create_{name}", None)) is not None:
                 self._put(builder, f"create_{name}", self._plain_atomic(method))
+        self._put(builder, "unary_op", self._unary(builder.unary_op))
         self._put(builder, "set_grid_dim", self._grid(builder.set_grid_dim))
         self._put(builder, "set_grid_idx", self._program(builder.set_grid_idx))
         self._put(executor, "_init_args_hst", self._arguments(executor._init_args_hst))
@@ -160,7 +161,8 @@ class Sanitizer(Unwritten):
             lanes, size = launch.lanes(ptrs, mask), _size(ptrs)
             inside = launch.load(lanes, size, line)
             out = method(builder, ptrs, self._narrowed(mask, inside), other, *rest)
-            if other is None and lanes.hidden is not None:
+            # The interpreter takes a scalar other=0.0 for none.
+            if other is None and lanes.hidden is not None and lanes.given.size > 1:
                 self._undefined.mark(vars(out)["data"], out.dtype.scalar.name, lanes.hidden, line)
             return out
 
@@ -213,7 +215,7 @@ class Sanitizer(Unwritten):
                 out = method(builder, op, ptr, val, self._narrowed(mask, inside), sem, scope)
             finally:
                 self._launch = launch
-            launch.wait(lanes, line, vars(out)["data"], data if "XCHG" in str(op).upper() else None)
+            self._count(builder, ptr, lanes, line, out)
             return out
 
         return rmw
@@ -229,11 +231,19 @@ class Sanitizer(Unwritten):
             if inside is not None:
                 raise IndexError("atomic_cas of memory of no tensor that was passed")
             out = method(builder, ptr, cmp, val, sem, scope)
-            old = vars(out)["data"]
-            launch.wait(lanes, line, old, None if (old == vars(cmp)["data"]).any() else old)
+            self._count(builder, ptr, lanes, line, out)
             return out
 
         return cas
+
+    def _count(self, builder: Any, ptr: Any, lanes: Any, line: int, out: Any) -> None:
+        """Notice a loop that waits for one number to change."""
+        if self._launch is not None and lanes.given.size == 1 and lanes.mask is None:
+            old = vars(out)["data"].ravel()
+            everything = slice(None)
+            self._launch.wait(
+                lanes, line, old, lambda: self._memory(builder, ptr, lanes, everything)
+            )
 
     def _plain_atomic(self, method: Method) -> Method:
         """Wrap an atomic load or store: it is one in the order of things, too."""
@@ -265,6 +275,17 @@ class Sanitizer(Unwritten):
             return out
 
         return add
+
+    def _unary(self, method: Method) -> Method:
+        """Wrap the functions of numpy that lose which NaN they were given."""
+
+        def unary(builder: Any, arg: Any, op: Any) -> Any:
+            out = method(builder, arg, op)
+            if self._launch is not None:
+                self._undefined.keep(vars(arg)["data"], vars(out)["data"])
+            return out
+
+        return unary
 
     def _dot(self, method: Method) -> Method:
         def dot(builder: Any, a: Any, b: Any, *rest: Any) -> Any:

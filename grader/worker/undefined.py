@@ -35,6 +35,13 @@ class Undefined:
         bits, quiet, place = FORMS[kind]
         data.view(bits)[hidden] = quiet | ((self._lines.index(line) + 1) << place)
 
+    def keep(self, given: Any, out: Any) -> None:
+        """Give each NaN of ``out`` the mark that it had in ``given``."""
+        if self._lines and given.dtype == out.dtype and given.dtype.kind == "f":
+            nan = np.isnan(given)
+            if nan.any():
+                np.copyto(out, given, where=nan)
+
     def line_of(self, values: Any, kind: str) -> tuple[int, int] | None:
         """Return the line of the load that a stored value came from, and how many there are."""
         if kind not in FORMS or not self._lines:
