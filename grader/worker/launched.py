@@ -3,48 +3,22 @@
 import contextlib
 import random
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from grader.wire.storage import whole_storage
+from grader.worker.addresses import Addresses, Lanes
 from grader.worker.findings import Finding, Findings, place, shown
 from grader.worker.order import Order
-from grader.worker.passed import Argument, Passed, Region
+from grader.worker.passed import Argument
 from grader.worker.races import Access, Races
 from grader.worker.undefined import Undefined
 from grader.worker.unwritten import PATTERN
 
-SHARED = 232_448  # bytes of shared memory that a program may have on an H100, the most of any GPU
 FAR = 1 << 24  # bytes beyond a tensor that no forgotten mask explains, but an offset that wrapped
 PATIENCE = 1000  # turns of a loop that waits for what no program can do any more
 BLIND = frozenset((0,))
-
-
-@dataclass(slots=True)
-class Lanes:
-    """The addresses of an operation, and its mask."""
-
-    addresses: Any  # of the lanes that the mask lets through
-    given: Any  # of all lanes
-    mask: Any  # None where it lets all through
-    hidden: Any  # the lanes that it does not, or None
-
-    def spread(self, chosen: Any) -> Any:
-        """Return truths of the lanes let through as truths of all lanes."""
-        out = np.zeros(self.given.shape, bool)
-        if self.mask is None:
-            return chosen.reshape(self.given.shape)
-        out[self.mask] = chosen
-        return out
-
-    def of(self, values: Any) -> Any:
-        """Return the values of the lanes that the mask lets through."""
-        if values.shape != self.given.shape:
-            values = np.broadcast_to(values, self.given.shape)
-        return values.ravel() if self.mask is None else values[self.mask]
 
 
 class Launched:
@@ -58,30 +32,18 @@ class Launched:
         blank: Callable[[Tensor], Any],
         reach: Callable[[int], Tensor | None],
     ) -> None:
-        self._passed = Passed(given)
+        self._addresses = Addresses(given, blank, reach)
+        self._passed = self._addresses.passed
         self._found = found
         self._undefined = undefined
-        self._blank = blank
-        self._reach = reach
-        for region in self._passed.regions:
-            self._know(region)
         self._grid: tuple[int, ...] = (1, 1, 1)
         self._turn: list[int] | None = None
         self._order = Order(1)
         self._races = Races(self._order, found, self._ids)
-        self._wrapped: int | None = None  # the line at which an offset of this program passed 2³¹
+        self.wrapped: int | None = None  # the line at which an offset of this program passed 2³¹
         self._atomic: tuple[bool, bool, bool] | None = None
         self._waited: tuple[int, int] = (0, 0)  # the line and the address of the last atomic
         self._turns = 0
-
-    def _know(self, region: Region) -> None:
-        tensor = region.arguments[0].tensor
-        truths = self._blank(tensor)
-        if truths is not None:
-            first = region.start - tensor.untyped_storage().data_ptr()
-            end = region.end - tensor.untyped_storage().data_ptr()
-            region.unwritten = truths[first:end]
-            region.memory = whole_storage(tensor).numpy()[first:end]
 
     def spread(self, grid: tuple[int, ...], order: str, draw: random.Random) -> None:
         """Learn of the grid, and decide in which order its programs run."""
@@ -101,7 +63,7 @@ class Launched:
         if self._turn is not None:
             number = self._turn[number]
         self._order.begin(number)
-        self._wrapped = None
+        self.wrapped = None
         self._waited = (0, 0)
         return number // (wide * deep), number // deep % wide, number % deep
 
@@ -118,18 +80,9 @@ class Launched:
 
     # -- memory ------------------------------------------------------------------------------
 
-    def lanes(self, ptrs: Any, mask: Any) -> Lanes:
-        """Return the lanes of an operation."""
-        given = vars(ptrs)["data"]
-        lets = None if mask is None else vars(mask)["data"]
-        if lets is None or lets.all():
-            return Lanes(given.ravel(), given, None, None)
-        if lets.shape != given.shape:
-            lets = np.broadcast_to(lets, given.shape)
-        return Lanes(given[lets], given, lets, ~lets)
-
     def load(self, lanes: Lanes, size: int, line: int) -> Any:
         """Follow a load; return a mask without the lanes outside, or None if there are none."""
+        self._waited = (0, 0)
         accesses, inside = self._parts(lanes, size, line)
         for access in accesses:
             if self._atomic is not None:
@@ -143,6 +96,7 @@ class Launched:
         self, lanes: Lanes, size: int, line: int, data: Any, kind: str, before: Callable[[Any], Any]
     ) -> Any:
         """Follow a store of ``data``; ``before`` returns what lies where chosen lanes point to."""
+        self._waited = (0, 0)
         accesses, inside = self._parts(lanes, size, line)
         values = lanes.of(data)
         self._defined(values, kind)
@@ -155,9 +109,7 @@ class Launched:
                     return BLIND
                 return before(numbers[apart]) == values[numbers[apart]]
 
-            self._races.write(
-                access, same, atomic=self._atomic is not None and self._atomic[2]
-            )
+            self._races.write(access, same, atomic=self._atomic is not None and self._atomic[2])
             if access.region.unit == size:
                 self._races.lanes(access, values[chosen])
             if self._atomic is not None:
@@ -166,7 +118,13 @@ class Launched:
         return inside
 
     def atomic(
-        self, lanes: Lanes, size: int, line: int, order: tuple[bool, bool, bool], data: Any, kind: str
+        self,
+        lanes: Lanes,
+        size: int,
+        line: int,
+        order: tuple[bool, bool, bool],
+        data: Any,
+        kind: str,
     ) -> Any:
         """Follow an operation that reads and writes at once."""
         accesses, inside = self._parts(lanes, size, line)
@@ -224,62 +182,15 @@ class Launched:
         self._found.add(Finding("waits", line, text, tensor, where, ids))
         raise RuntimeError(text)
 
+    # -- what is found beside races ----------------------------------------------------------
+
     def _parts(self, lanes: Lanes, size: int, line: int) -> tuple[list[Access], Any]:
-        """Divide lanes by the regions in which they lie, and find those that lie in none."""
-        addresses = lanes.addresses
-        if not addresses.size:
-            return [], None
-        low, high = int(addresses.min()), int(addresses.max())
-        region = self._passed.around(low)
-        if region is not None and high + size <= region.end and not region.holes:
-            if not region.followed:
-                return [], None
-            return [self._access(region, addresses, None, size, line, low, high)], None
-        accesses: list[Access] = []
-        seen = np.zeros(len(addresses), bool)
-        for region in [*self._passed.regions, *self._reached(low, high)]:
-            here = (addresses >= region.start) & (addresses <= region.end - size)
-            if region.followed and region.holes and here.any():
-                numbers = ((addresses[here] - region.start) // region.unit).astype(np.int64)
-                here[here] = region.state[numbers] >= 0
-            if here.any():
-                seen |= here
-                if region.followed:
-                    part = addresses[here]
-                    bounds = int(part.min()), int(part.max())
-                    numbers = None if here.all() else np.flatnonzero(here)
-                    accesses.append(self._access(region, part, numbers, size, line, *bounds))
-        if seen.all():
+        """Divide lanes by regions; return a mask without those outside of all, if there are any."""
+        accesses, seen = self._addresses.parts(lanes, size, line)
+        if seen is None:
             return accesses, None
         self._outside(lanes, ~seen, line)
         return accesses, lanes.spread(seen)
-
-    def _reached(self, low: int, high: int) -> list[Region]:
-        """Take in tensors whose addresses the submission asked for: it may have passed numbers."""
-        found: list[Region] = []
-        for address in (low, high):
-            if self._passed.around(address) is None:
-                tensor = self._reach(address)
-                if tensor is not None and (region := self._passed.add(Argument("data_ptr()", tensor))):
-                    self._know(region)
-                    found.append(region)
-        return found
-
-    def _access(
-        self, region: Region, addresses: Any, lanes: Any, size: int, line: int, low: int, high: int
-    ) -> Access:
-        if size < region.unit:
-            region.refine(size)
-        first, last = (low - region.start) // region.unit, (high - region.start) // region.unit
-        count = len(addresses)
-        if last - first + 1 == count and size == region.unit and (addresses[1:] > addresses[:-1]).all():
-            return Access(region, slice(first, last + 1), lanes, line)
-        index = ((addresses - np.uint64(region.start)) // np.uint64(region.unit)).astype(np.int64)
-        if size > region.unit:
-            index = (index[:, None] + np.arange(size // region.unit)).ravel()
-        return Access(region, index, lanes, line)
-
-    # -- what is found beside races ------------------------------------------------------------
 
     def _outside(self, lanes: Lanes, outside: Any, line: int) -> None:
         lane = int(outside.argmax())
@@ -292,13 +203,13 @@ class Launched:
             default=None,
         )
         far = region is None or not region.start - FAR <= address < region.end + FAR
-        if far and self._wrapped is not None:
+        if far and self.wrapped is not None:
             text = (
-                f"An offset in int32 passes 2³¹ in program {shown(ids)} and wraps around; {tensor} is "
-                f"then touched at offset {offset} in line {line}. Make one factor int64 first."
+                f"An offset in int32 passes 2³¹ in program {shown(ids)} and wraps around; then "
+                f"line {line} touches {tensor} at offset {offset}. Make one factor int64 first."
             )
             self._found.add(
-                Finding("overflow", self._wrapped, text, tensor, (offset,), ids, count=count)
+                Finding("overflow", self.wrapped, text, tensor, (offset,), ids, count=count)
             )
             return
         mask = (
@@ -307,40 +218,32 @@ class Launched:
             else f"the mask lets {len(lanes.addresses)} of {lanes.given.size} lanes through"
         )
         text = (
-            f"Program {shown(ids)} leaves every tensor that it was passed, at offset {offset} from the "
-            f"start of {tensor}, in {count} lanes; {mask}."
+            f"Program {shown(ids)} leaves every tensor that it was passed, at offset {offset} from "
+            f"the start of {tensor}, in {count} lanes; {mask}."
         )
         self._found.add(Finding("outside", line, text, tensor, (offset,), ids, count=count))
 
     def _look(self, access: Access) -> None:
         """Find lanes that read what nobody has written."""
-        region = access.region
-        index = access.index
-        if region.unit > 1:
-            index = (
-                slice(index.start * region.unit, index.stop * region.unit, region.unit)
-                if isinstance(index, slice)
-                else index * region.unit
-            )
+        region, index = access.region, _bytes(access)
         unwritten = region.unwritten[index]
-        if not unwritten.any() or not (unwritten := unwritten & (region.memory[index] == PATTERN)).any():
+        if not unwritten.any():
+            return
+        unwritten = unwritten & (region.memory[index] == PATTERN)
+        if not unwritten.any():
             return
         tensor, where = region.element(access.at(int(unwritten.argmax())))
         ids = self._ids(self._order.program)
         text = (
-            f"Program {shown(ids)} reads {place(tensor, where)}, which nobody has written: the tensor "
-            "was made by torch.empty or its like, and holds anything."
+            f"Program {shown(ids)} reads {place(tensor, where)}, which nobody has written: the "
+            "tensor was made by torch.empty or its like, and holds anything."
         )
         count = int(unwritten.sum())
         self._found.add(Finding("unwritten", access.line, text, tensor, where, ids, count=count))
 
     def _touch(self, access: Access) -> None:
-        region, index = access.region, access.index
-        if region.unwritten is not None:
-            wide = isinstance(index, slice)
-            unit = region.unit
-            index = slice(index.start * unit, index.stop * unit, unit) if wide else index * unit
-            region.unwritten[index] = False
+        if access.region.unwritten is not None:
+            access.region.unwritten[_bytes(access)] = False
 
     def _defined(self, values: Any, kind: str) -> None:
         """Find values that came out of lanes that a mask hid from a load."""
@@ -348,39 +251,15 @@ class Launched:
         if found is not None:
             ids = self._ids(self._order.program)
             text = (
-                f"Program {shown(ids)} stores what comes out of lanes that a mask hides from this load: "
-                "without other= they hold anything, and here they went into a result."
+                f"Program {shown(ids)} stores what comes out of lanes that a mask hides from this "
+                "load: without other= they hold anything, and here they went into a result."
             )
             self._found.add(Finding("masked", found[0], text, program=ids, count=found[1]))
 
-    def multiplied(self, left: Any, right: Any, line: Callable[[], int]) -> None:
-        """Note an int32 product that wraps around."""
-        if left.size and right.size and _largest(left) * _largest(right) >= 1 << 31:
-            exact = left.astype(np.int64) * right.astype(np.int64)
-            if (exact != exact.astype(np.int32)).any() and self._wrapped is None:
-                self._wrapped = line()
 
-    def added(self, left: Any, right: Any, out: Any, line: Callable[[], int]) -> None:
-        """Note an int32 sum that wraps around: of positive numbers it is negative then."""
-        if out.size and self._wrapped is None and out.min() < 0 and (((left ^ out) & (right ^ out)) < 0).any():
-            self._wrapped = line()
-
-    def multiplies(self, left: Any, right: Any, line: Callable[[], int]) -> None:
-        """Find blocks of ``tl.dot`` that no GPU has the shared memory for."""
-        if left.nbytes + right.nbytes > SHARED:
-            size = (left.nbytes + right.nbytes) >> 10
-            text = (
-                f"tl.dot of {_form(left)} and {_form(right)} needs {size} KiB of shared memory, and a "
-                f"program has at most {SHARED >> 10} KiB, on an H100: take smaller blocks."
-            )
-            self._found.add(Finding("too large", line(), text, program=self._ids(self._order.program)))
-
-
-def _largest(values: Any) -> int:
-    if values.size == 1:
-        return abs(int(values.flat[0]))
-    return max(int(values.max()), -int(values.min()))
-
-
-def _form(values: Any) -> str:
-    return " x ".join(map(str, values.shape))
+def _bytes(access: Access) -> Any:
+    """Return the first byte of each element, as an index into the region."""
+    unit, index = access.region.unit, access.index
+    if isinstance(index, slice):
+        return slice(index.start * unit, index.stop * unit, unit)
+    return index * unit

@@ -71,7 +71,9 @@ class Region:
         self.unit = min(argument.tensor.element_size() for argument in arguments)
         self.unwritten: Any = None  # numpy's truths a byte, or nothing to know
         self.memory: Any = None  # numpy's bytes, with those truths
-        self.holes = not any(a.dense and a.start == self.start and a.end == self.end for a in arguments)
+        self.holes = not any(
+            a.dense and a.start == self.start and a.end == self.end for a in arguments
+        )
         self.followed = len(self) <= MOST
         self.state: Any = None
         self.signs: Any = None  # of the atomics that released, made when one does

@@ -76,6 +76,10 @@ class Probes:
                 from grader.worker.decoys import Decoys
 
                 return Decoys(config["free"], config["elements"]).__enter__()
+            case "sanitizer":
+                from grader.worker.sanitizer import Sanitizer
+
+                return Sanitizer(config["order"], config["seed"]).__enter__()
             case _:
                 raise ValueError(f"unknown probe {name}")
 
@@ -88,7 +92,7 @@ class Probes:
                 return probe.total
             case "operators":
                 return probe.seen
-            case "decoys":
+            case "decoys" | "sanitizer":
                 with _disable_current_modes():
                     return probe.stop()
             case _:

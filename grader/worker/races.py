@@ -17,7 +17,9 @@ from grader.worker.passed import Region
 
 Values = Callable[[Any], Any]  # of lanes: whether what they write lies there already
 
-AGAIN = " The same value each time, so the result may be right; who stores it should be one program."
+AGAIN = (
+    " The same value each time, so the result may be right; who stores it should be one program."
+)
 
 
 @dataclass(slots=True)
@@ -125,7 +127,5 @@ class Races:
         if same is not None and same(apart).all():
             text += AGAIN
         count = int(apart.sum())
-        self._found.add(
-            Finding(kind, access.line, text, tensor, where, mine, theirs, line, count)
-        )
+        self._found.add(Finding(kind, access.line, text, tensor, where, mine, theirs, line, count))
         return True

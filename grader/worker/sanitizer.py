@@ -21,8 +21,10 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker.findings import Findings
+from grader.worker.addresses import lanes_of
+from grader.worker.findings import Finding, Findings
 from grader.worker.launched import Launched
+from grader.worker.limits import product_wraps, sum_wraps, too_large
 from grader.worker.passed import Argument, named
 from grader.worker.undefined import Undefined
 from grader.worker.unwritten import Unwritten
@@ -71,15 +73,23 @@ class Sanitizer(Unwritten):
 
     def _apply(self) -> None:
         builder, executor = self._interpreter.InterpreterBuilder, self._interpreter.GridExecutor
-        for name in ("masked_load", "masked_store", "atomic_rmw", "atomic_cas", "mul", "add", "dot"):
-            method = getattr(builder, f"create_{name}")
-            self._put(builder, f"create_{name}", getattr(self, f"_{name}")(method))
+        wrappers: dict[str, Callable[[Method], Method]] = {
+            "create_masked_load": self._masked_load,
+            "create_masked_store": self._masked_store,
+            "create_atomic_rmw": self._atomic_rmw,
+            "create_atomic_cas": self._atomic_cas,
+            "create_mul": self._mul,
+            "create_add": self._add,
+            "create_dot": self._dot,
+            "unary_op": self._unary,
+            "set_grid_dim": self._grid,
+            "set_grid_idx": self._program,
+        }
+        for name, wrap in wrappers.items():
+            self._put(builder, name, wrap(getattr(builder, name)))
         for name in ("atomic_load", "atomic_store"):  # in Triton 3.9 they are loads and stores
             if (method := getattr(builder, f"create_{name}", None)) is not None:
                 self._put(builder, f"create_{name}", self._plain_atomic(method))
-        self._put(builder, "unary_op", self._unary(builder.unary_op))
-        self._put(builder, "set_grid_dim", self._grid(builder.set_grid_dim))
-        self._put(builder, "set_grid_idx", self._program(builder.set_grid_idx))
         self._put(executor, "_init_args_hst", self._arguments(executor._init_args_hst))
         self._put(executor, "__call__", self._launching(executor.__call__))
 
@@ -128,7 +138,9 @@ class Sanitizer(Unwritten):
             with _disable_current_modes():
                 pairs = [*zip(executor.arg_names, on_host[0], strict=False), *on_host[1].items()]
                 given = [argument for name, value in pairs for argument in named(name, value)]
-                self._launch = Launched(given, self._found, self._undefined, self.blank, self._reach)
+                self._launch = Launched(
+                    given, self._found, self._undefined, self.blank, self._reach
+                )
             return on_host
 
         return init
@@ -153,14 +165,14 @@ class Sanitizer(Unwritten):
     # -- what a program does -----------------------------------------------------------------
 
     def _masked_load(self, method: Method) -> Method:
-        def load(builder: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
+        def load(builder: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **how: Any) -> Any:
             launch = self._launch
             if launch is None:
-                return method(builder, ptrs, mask, other, *rest)
+                return method(builder, ptrs, mask, other, *rest, **how)
             line = self.line()
-            lanes, size = launch.lanes(ptrs, mask), _size(ptrs)
+            lanes, size = lanes_of(ptrs, mask), _size(ptrs)
             inside = launch.load(lanes, size, line)
-            out = method(builder, ptrs, self._narrowed(mask, inside), other, *rest)
+            out = method(builder, ptrs, self._narrowed(mask, inside), other, *rest, **how)
             # The interpreter takes a scalar other=0.0 for none.
             if other is None and lanes.hidden is not None and lanes.given.size > 1:
                 self._undefined.mark(vars(out)["data"], out.dtype.scalar.name, lanes.hidden, line)
@@ -173,13 +185,18 @@ class Sanitizer(Unwritten):
             launch = self._launch
             if launch is None:
                 return method(builder, ptrs, value, mask, *rest)
-            lanes = launch.lanes(ptrs, mask)
+            lanes = lanes_of(ptrs, mask)
 
             def before(chosen: Any) -> Any:
                 return self._memory(builder, ptrs, lanes, chosen)
 
             inside = launch.store(
-                lanes, _size(ptrs), self.line(), vars(value)["data"], value.dtype.scalar.name, before
+                lanes,
+                _size(ptrs),
+                self.line(),
+                vars(value)["data"],
+                value.dtype.scalar.name,
+                before,
             )
             return method(builder, ptrs, value, self._narrowed(mask, inside), *rest)
 
@@ -192,7 +209,8 @@ class Sanitizer(Unwritten):
         mask = handle(where == where, self._interpreter.tl.int1)
         launch, self._launch = self._launch, None
         try:
-            return vars(builder.create_masked_load(handle(where, ptrs.dtype), mask, None, None, False))["data"]
+            out = builder.create_masked_load(handle(where, ptrs.dtype), mask, None, None, False)
+            return vars(out)["data"]
         finally:
             self._launch = launch
 
@@ -207,7 +225,7 @@ class Sanitizer(Unwritten):
             launch = self._launch
             if launch is None:
                 return method(builder, op, ptr, val, mask, sem, scope)
-            lanes, line = launch.lanes(ptr, mask), self.line()
+            lanes, line = lanes_of(ptr, mask), self.line()
             data, kind = vars(val)["data"], val.dtype.scalar.name
             inside = launch.atomic(lanes, _size(ptr), line, _order_of(sem, scope), data, kind)
             self._launch = None  # of bf16 it is a load and a store
@@ -225,7 +243,7 @@ class Sanitizer(Unwritten):
             launch = self._launch
             if launch is None:
                 return method(builder, ptr, cmp, val, sem, scope)
-            lanes, line = launch.lanes(ptr, None), self.line()
+            lanes, line = lanes_of(ptr, None), self.line()
             data, kind = vars(val)["data"], val.dtype.scalar.name
             inside = launch.atomic(lanes, _size(ptr), line, _order_of(sem, scope), data, kind)
             if inside is not None:
@@ -260,8 +278,10 @@ class Sanitizer(Unwritten):
     def _mul(self, method: Method) -> Method:
         def mul(builder: Any, lhs: Any, rhs: Any) -> Any:
             out = method(builder, lhs, rhs)
-            if self._launch is not None and out.dtype.scalar.name == "int32":
-                self._launch.multiplied(vars(lhs)["data"], vars(rhs)["data"], self.line)
+            launch = self._launch
+            if launch is not None and launch.wrapped is None and out.dtype.scalar.name == "int32":
+                if product_wraps(vars(lhs)["data"], vars(rhs)["data"]):
+                    launch.wrapped = self.line()
             return out
 
         return mul
@@ -269,9 +289,10 @@ class Sanitizer(Unwritten):
     def _add(self, method: Method) -> Method:
         def add(builder: Any, lhs: Any, rhs: Any) -> Any:
             out = method(builder, lhs, rhs)
-            if self._launch is not None and out.dtype.scalar.name == "int32":
-                sum_ = vars(out)["data"]
-                self._launch.added(vars(lhs)["data"], vars(rhs)["data"], sum_, self.line)
+            launch = self._launch
+            if launch is not None and launch.wrapped is None and out.dtype.scalar.name == "int32":
+                if sum_wraps(vars(lhs)["data"], vars(rhs)["data"], vars(out)["data"]):
+                    launch.wrapped = self.line()
             return out
 
         return add
@@ -289,8 +310,8 @@ class Sanitizer(Unwritten):
 
     def _dot(self, method: Method) -> Method:
         def dot(builder: Any, a: Any, b: Any, *rest: Any) -> Any:
-            if self._launch is not None:
-                self._launch.multiplies(vars(a)["data"], vars(b)["data"], self.line)
+            if self._launch is not None and (why := too_large(vars(a)["data"], vars(b)["data"])):
+                self._found.add(Finding("too large", self.line(), why))
             return method(builder, a, b, *rest)
 
         return dot

@@ -30,7 +30,9 @@ class Unwritten(Dispatch):
 
     def __init__(self) -> None:
         super().__init__()
-        self._blanks: dict[int, Any] = {}  # numpy's truths by address, a byte; an element's first counts
+        self._blanks: dict[
+            int, Any
+        ] = {}  # numpy's truths by address, a byte; an element's first counts
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator; what it makes or writes to is noted."""

@@ -55,7 +55,9 @@ def _histogram(x, bins, n, BLOCK: tl.constexpr):
 
 
 def histogram_without_atomics():
-    _histogram[(3,)](torch.arange(40, dtype=torch.int32) % 7, torch.zeros(8, dtype=torch.int32), 40, BLOCK=16)
+    _histogram[(3,)](
+        torch.arange(40, dtype=torch.int32) % 7, torch.zeros(8, dtype=torch.int32), 40, BLOCK=16
+    )
 
 
 @triton.jit
@@ -70,7 +72,9 @@ def _split_k(a, b, c, k, SPLIT: tl.constexpr, SIDE: tl.constexpr):
 
 
 def split_k_by_stores():
-    _split_k[(3,)](torch.ones(16, 40), torch.ones(40, 16), torch.zeros(16, 16), 40, SPLIT=16, SIDE=16)
+    _split_k[(3,)](
+        torch.ones(16, 40), torch.ones(40, 16), torch.zeros(16, 16), 40, SPLIT=16, SIDE=16
+    )
 
 
 @triton.jit
@@ -85,7 +89,9 @@ def _compact(x, out, used, n, BLOCK: tl.constexpr):
 
 
 def place_taken_without_atomic():
-    _compact[(4,)](torch.arange(30.0) - 9, torch.zeros(30), torch.zeros(1, dtype=torch.int32), 30, BLOCK=8)
+    _compact[(4,)](
+        torch.arange(30.0) - 9, torch.zeros(30), torch.zeros(1, dtype=torch.int32), 30, BLOCK=8
+    )
 
 
 @triton.jit
@@ -100,7 +106,9 @@ def _both(dy, x, dw, db, width, BLOCK: tl.constexpr):
 
 
 def second_gradient_without_atomic():
-    _both[(5,)](torch.ones(5, 12), torch.ones(5, 12), torch.zeros(12), torch.zeros(12), 12, BLOCK=16)
+    _both[(5,)](
+        torch.ones(5, 12), torch.ones(5, 12), torch.zeros(12), torch.zeros(12), 12, BLOCK=16
+    )
 
 
 @triton.jit

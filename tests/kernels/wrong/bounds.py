@@ -102,7 +102,9 @@ def _matmul(a, b, c, m, n, k, SIDE: tl.constexpr):
 
 
 def tail_of_k_without_a_mask():
-    _matmul[(2, 2)](torch.ones(20, 24), torch.ones(24, 18), torch.empty(20, 18), 20, 18, 24, SIDE=16)
+    _matmul[(2, 2)](
+        torch.ones(20, 24), torch.ones(24, 18), torch.empty(20, 18), 20, 18, 24, SIDE=16
+    )
 
 
 @triton.jit

@@ -64,7 +64,7 @@ def _zero_and_add(x, total, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     if tl.program_id(0) == 0:
         tl.store(total, 0.0)  # finds reversed: write-write
-    tl.atomic_add(total, tl.sum(tl.load(x + at), axis=0))
+    tl.atomic_add(total, tl.sum(tl.load(x + at), axis=0))  # finds reversed: unwritten
 
 
 def zeroed_by_one_program():
