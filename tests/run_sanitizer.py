@@ -1,8 +1,9 @@
 """Print what the sanitizer finds in each kernel of tests/kernels, and what it costs.
 
 ``run_sanitizer.py [right|wrong] [--json]``: the kernel, what is expected and what was found,
-seconds of the plain launch and with the sanitizer, and how many times as long. Exit code 1 where something is missed or found too much.
-With ``--json`` right kernels run in three orders, and a line for each run says what came of it.
+seconds of the plain launch and with the sanitizer, and how many times as long. Exit code 1 where
+something is missed or found too much. With ``--json`` right kernels run in three
+orders, and a line for each run says what came of it.
 """
 
 import contextlib

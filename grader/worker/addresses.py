@@ -1,4 +1,4 @@
-"""Where the lanes of an operation point to: which of them lie in which tensor, and which in none."""
+"""Where the lanes of an operation point to: in which tensor, or in none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

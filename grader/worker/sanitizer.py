@@ -10,7 +10,6 @@ import contextlib
 import functools
 import importlib
 import random
-import sys
 import weakref
 from collections.abc import Callable, Generator
 from typing import Any
@@ -22,9 +21,10 @@ from torch.utils._python_dispatch import (
 )
 
 from grader.worker.addresses import lanes_of
-from grader.worker.findings import Finding, Findings
+from grader.worker.arithmetic import Arithmetic
+from grader.worker.findings import Findings
 from grader.worker.launched import Launched
-from grader.worker.limits import product_wraps, sum_wraps, too_large
+from grader.worker.lines import Lines
 from grader.worker.passed import Argument, named
 from grader.worker.undefined import Undefined
 from grader.worker.unwritten import Unwritten
@@ -41,14 +41,13 @@ class Sanitizer(Unwritten):
 
     def __init__(self, order: str = "", seed: int = 0) -> None:
         super().__init__()
-        self._found = Findings()
-        self._undefined = Undefined()
+        self.found = Findings()
+        self.undefined = Undefined()
         self._order = order
         self._random = random.Random(seed)
-        self._launch: Launched | None = None
+        self.launch: Launched | None = None
         self._interpreter: Any = importlib.import_module("triton.runtime.interpreter")
-        self._folders = _folders_of_no_kernel()
-        self._foreign: dict[str, bool] = {}
+        self.line = Lines().current
         self._asked: dict[int, Any] = {}  # weak references to tensors, by addresses asked for
         self._stack = contextlib.ExitStack()
         self._apply()
@@ -56,32 +55,17 @@ class Sanitizer(Unwritten):
     def stop(self) -> dict[str, Any]:
         """Let the interpreter be as it was, and return what was found."""
         self._stack.close()
-        return {"findings": self._found.plain(), "partial": self._found.partial}
-
-    def line(self) -> int:
-        """Return the line of the submission that is running, in the innermost of its functions."""
-        frame: Any = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-        while frame is not None:
-            name = frame.f_code.co_filename
-            foreign = self._foreign.get(name)
-            if foreign is None:
-                foreign = self._foreign[name] = name.startswith(self._folders)
-            if not foreign:
-                return frame.f_lineno
-            frame = frame.f_back
-        return 0
+        return {"findings": self.found.plain(), "partial": self.found.partial}
 
     def _apply(self) -> None:
         builder, executor = self._interpreter.InterpreterBuilder, self._interpreter.GridExecutor
+        arithmetic = Arithmetic(self)
         wrappers: dict[str, Callable[[Method], Method]] = {
             "create_masked_load": self._masked_load,
             "create_masked_store": self._masked_store,
             "create_atomic_rmw": self._atomic_rmw,
             "create_atomic_cas": self._atomic_cas,
-            "create_mul": self._mul,
-            "create_add": self._add,
-            "create_dot": self._dot,
-            "unary_op": self._unary,
+            **arithmetic.wrappers(),
             "set_grid_dim": self._grid,
             "set_grid_idx": self._program,
         }
@@ -93,11 +77,11 @@ class Sanitizer(Unwritten):
         self._put(executor, "_init_args_hst", self._arguments(executor._init_args_hst))
         self._put(executor, "__call__", self._launching(executor.__call__))
 
-        ask = torch.Tensor.data_ptr
+        ask, asked = torch.Tensor.data_ptr, self._asked
 
-        def data_ptr(tensor: Tensor) -> int:
-            address = ask(tensor)
-            self._asked[address] = weakref.ref(tensor)
+        def data_ptr(self: Tensor) -> int:
+            address = ask(self)
+            asked[address] = weakref.ref(self)
             return address
 
         torch.Tensor.data_ptr = data_ptr
@@ -121,13 +105,13 @@ class Sanitizer(Unwritten):
     def _launching(self, method: Method) -> Method:
         @functools.wraps(method)
         def call(executor: Any, *args: Any, **kwargs: Any) -> None:
-            before = self._launch
+            before = self.launch
             try:
                 method(executor, *args, **kwargs)
             finally:
-                if self._launch is not None and self._launch is not before:
-                    self._launch.end()
-                self._launch = before
+                if self.launch is not None and self.launch is not before:
+                    self.launch.end()
+                self.launch = before
 
         return call
 
@@ -138,9 +122,7 @@ class Sanitizer(Unwritten):
             with _disable_current_modes():
                 pairs = [*zip(executor.arg_names, on_host[0], strict=False), *on_host[1].items()]
                 given = [argument for name, value in pairs for argument in named(name, value)]
-                self._launch = Launched(
-                    given, self._found, self._undefined, self.blank, self._reach
-                )
+                self.launch = Launched(given, self.found, self.undefined, self.blank, self._reach)
             return on_host
 
         return init
@@ -149,15 +131,15 @@ class Sanitizer(Unwritten):
         @functools.wraps(method)
         def set_grid_dim(builder: Any, *grid: int) -> None:
             method(builder, *grid)
-            if self._launch is not None:
-                self._launch.spread(grid, self._order, self._random)
+            if self.launch is not None:
+                self.launch.spread(grid, self._order, self._random)
 
         return set_grid_dim
 
     def _program(self, method: Method) -> Method:
         @functools.wraps(method)
         def set_grid_idx(builder: Any, *ids: int) -> None:
-            launch = self._launch
+            launch = self.launch
             method(builder, *(ids if launch is None else launch.begin(ids)))
 
         return set_grid_idx
@@ -166,7 +148,7 @@ class Sanitizer(Unwritten):
 
     def _masked_load(self, method: Method) -> Method:
         def load(builder: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **how: Any) -> Any:
-            launch = self._launch
+            launch = self.launch
             if launch is None:
                 return method(builder, ptrs, mask, other, *rest, **how)
             line = self.line()
@@ -175,14 +157,14 @@ class Sanitizer(Unwritten):
             out = method(builder, ptrs, self._narrowed(mask, inside), other, *rest, **how)
             # The interpreter takes a scalar other=0.0 for none.
             if other is None and lanes.hidden is not None and lanes.given.size > 1:
-                self._undefined.mark(vars(out)["data"], out.dtype.scalar.name, lanes.hidden, line)
+                self.undefined.mark(vars(out)["data"], out.dtype.scalar.name, lanes.hidden, line)
             return out
 
         return load
 
     def _masked_store(self, method: Method) -> Method:
         def store(builder: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
-            launch = self._launch
+            launch = self.launch
             if launch is None:
                 return method(builder, ptrs, value, mask, *rest)
             lanes = lanes_of(ptrs, mask)
@@ -207,12 +189,12 @@ class Sanitizer(Unwritten):
         handle = self._interpreter.TensorHandle
         where = lanes.addresses[chosen]
         mask = handle(where == where, self._interpreter.tl.int1)
-        launch, self._launch = self._launch, None
+        launch, self.launch = self.launch, None
         try:
             out = builder.create_masked_load(handle(where, ptrs.dtype), mask, None, None, False)
             return vars(out)["data"]
         finally:
-            self._launch = launch
+            self.launch = launch
 
     def _narrowed(self, mask: Any, inside: Any) -> Any:
         """Return a mask without the lanes that leave all tensors."""
@@ -222,17 +204,17 @@ class Sanitizer(Unwritten):
 
     def _atomic_rmw(self, method: Method) -> Method:
         def rmw(builder: Any, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
-            launch = self._launch
+            launch = self.launch
             if launch is None:
                 return method(builder, op, ptr, val, mask, sem, scope)
             lanes, line = lanes_of(ptr, mask), self.line()
             data, kind = vars(val)["data"], val.dtype.scalar.name
             inside = launch.atomic(lanes, _size(ptr), line, _order_of(sem, scope), data, kind)
-            self._launch = None  # of bf16 it is a load and a store
+            self.launch = None  # of bf16 it is a load and a store
             try:
                 out = method(builder, op, ptr, val, self._narrowed(mask, inside), sem, scope)
             finally:
-                self._launch = launch
+                self.launch = launch
             self._count(builder, ptr, lanes, line, out)
             return out
 
@@ -240,7 +222,7 @@ class Sanitizer(Unwritten):
 
     def _atomic_cas(self, method: Method) -> Method:
         def cas(builder: Any, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
-            launch = self._launch
+            launch = self.launch
             if launch is None:
                 return method(builder, ptr, cmp, val, sem, scope)
             lanes, line = lanes_of(ptr, None), self.line()
@@ -256,10 +238,10 @@ class Sanitizer(Unwritten):
 
     def _count(self, builder: Any, ptr: Any, lanes: Any, line: int, out: Any) -> None:
         """Notice a loop that waits for one number to change."""
-        if self._launch is not None and lanes.given.size == 1 and lanes.mask is None:
+        if self.launch is not None and lanes.given.size == 1 and lanes.mask is None:
             old = vars(out)["data"].ravel()
             everything = slice(None)
-            self._launch.wait(
+            self.launch.wait(
                 lanes, line, old, lambda: self._memory(builder, ptr, lanes, everything)
             )
 
@@ -267,54 +249,13 @@ class Sanitizer(Unwritten):
         """Wrap an atomic load or store: it is one in the order of things, too."""
 
         def access(builder: Any, *args: Any) -> Any:
-            launch = self._launch
+            launch = self.launch
             if launch is None:
                 return method(builder, *args)
             with launch.as_atomic(_order_of(*args[-2:])):
                 return method(builder, *args)
 
         return access
-
-    def _mul(self, method: Method) -> Method:
-        def mul(builder: Any, lhs: Any, rhs: Any) -> Any:
-            out = method(builder, lhs, rhs)
-            launch = self._launch
-            if launch is not None and launch.wrapped is None and out.dtype.scalar.name == "int32":
-                if product_wraps(vars(lhs)["data"], vars(rhs)["data"]):
-                    launch.wrapped = self.line()
-            return out
-
-        return mul
-
-    def _add(self, method: Method) -> Method:
-        def add(builder: Any, lhs: Any, rhs: Any) -> Any:
-            out = method(builder, lhs, rhs)
-            launch = self._launch
-            if launch is not None and launch.wrapped is None and out.dtype.scalar.name == "int32":
-                if sum_wraps(vars(lhs)["data"], vars(rhs)["data"], vars(out)["data"]):
-                    launch.wrapped = self.line()
-            return out
-
-        return add
-
-    def _unary(self, method: Method) -> Method:
-        """Wrap the functions of numpy that lose which NaN they were given."""
-
-        def unary(builder: Any, arg: Any, op: Any) -> Any:
-            out = method(builder, arg, op)
-            if self._launch is not None:
-                self._undefined.keep(vars(arg)["data"], vars(out)["data"])
-            return out
-
-        return unary
-
-    def _dot(self, method: Method) -> Method:
-        def dot(builder: Any, a: Any, b: Any, *rest: Any) -> Any:
-            if self._launch is not None and (why := too_large(vars(a)["data"], vars(b)["data"])):
-                self._found.add(Finding("too large", self.line(), why))
-            return method(builder, a, b, *rest)
-
-        return dot
 
 
 def _size(ptrs: Any) -> int:
@@ -326,13 +267,6 @@ def _order_of(sem: Any, scope: Any) -> tuple[bool, bool, bool]:
     """Return whether an atomic acquires, whether it releases, and whether other programs see it."""
     name, shared = str(sem).upper(), "CTA" not in str(scope).upper()
     return "ACQ" in name and shared, "RELEASE" in name and shared, shared
-
-
-def _folders_of_no_kernel() -> tuple[str, ...]:
-    """Return where code lies that is no submission's: Triton's, numpy's, torch's and ours."""
-    names = ("triton", "numpy", "torch", "grader.worker")
-    files = [str(importlib.import_module(name).__file__) for name in names]
-    return (*(file.rpartition("/")[0] + "/" for file in files), "<frozen", "/usr/lib/python")
 
 
 @contextlib.contextmanager

@@ -110,9 +110,8 @@ def _last(x, partial, done, out, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
     arrived = tl.atomic_add(done, 1)
     tl.store(partial + program, tl.sum(tl.load(x + program * BLOCK + tl.arange(0, BLOCK)), axis=0))
     if arrived == PROGRAMS - 1:
-        tl.store(
-            out, tl.sum(tl.load(partial + tl.arange(0, PROGRAMS)), axis=0)
-        )  # finds: read-write
+        part = tl.load(partial + tl.arange(0, PROGRAMS))  # finds: read-write
+        tl.store(out, tl.sum(part, axis=0))
 
 
 def counted_before_the_store():
@@ -125,9 +124,8 @@ def _loose(x, partial, done, out, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
     program = tl.program_id(0)
     tl.store(partial + program, tl.sum(tl.load(x + program * BLOCK + tl.arange(0, BLOCK)), axis=0))
     if tl.atomic_add(done, 1, sem="relaxed") == PROGRAMS - 1:
-        tl.store(
-            out, tl.sum(tl.load(partial + tl.arange(0, PROGRAMS)), axis=0)
-        )  # finds: read-write
+        part = tl.load(partial + tl.arange(0, PROGRAMS))  # finds: read-write
+        tl.store(out, tl.sum(part, axis=0))
 
 
 def counted_in_no_order():
@@ -140,9 +138,8 @@ def _narrow(x, partial, done, out, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
     program = tl.program_id(0)
     tl.store(partial + program, tl.sum(tl.load(x + program * BLOCK + tl.arange(0, BLOCK)), axis=0))
     if tl.atomic_add(done, 1, scope="cta") == PROGRAMS - 1:  # finds: write-write
-        tl.store(
-            out, tl.sum(tl.load(partial + tl.arange(0, PROGRAMS)), axis=0)
-        )  # finds: read-write
+        part = tl.load(partial + tl.arange(0, PROGRAMS))  # finds: read-write
+        tl.store(out, tl.sum(part, axis=0))
 
 
 def counted_in_the_scope_of_one_program():
