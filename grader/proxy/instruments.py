@@ -13,7 +13,7 @@ from torch import Tensor
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation, Hidden
-from grader.proxy.readings import Count, Left, Operators, Shadow
+from grader.proxy.readings import Count, Left, Operators, Sanitized, Shadow
 from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
 
@@ -146,6 +146,20 @@ class Instruments(ABC):
             yield shadow
         shadow.take(reading)
         _refuse_digging(shadow.dug)
+
+    @contextmanager
+    def sanitized(self, order: str = "", seed: int = 0) -> Generator[Sanitized, None, None]:
+        """Follow the kernels of the calls inside through memory, in Triton's interpreter.
+
+        ``order`` is that of a launch's programs: "" as they are numbered, "reversed", or
+        "shuffled" by ``seed``. Raises NotGraded on a GPU, where kernels are compiled.
+        """
+        if self._setting.device != "cpu":
+            raise NotGraded("kernels are followed in the interpreter only")
+        sanitized = Sanitized()
+        with self._conversation().probe("sanitizer", {"order": order, "seed": seed}) as reading:
+            yield sanitized
+        sanitized.take(reading)
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

@@ -30,7 +30,7 @@ OURS = (
 class Probes:
     """The probes that are running."""
 
-    __slots__ = ("_ours", "running")
+    __slots__ = ("_ours", "_own", "running")
 
     def __init__(self) -> None:
         self.running: dict[str, Any] = {}
@@ -90,6 +90,10 @@ class Probes:
                 return Decoys(**config, own=self._own).__enter__()
             case "torch_alone":
                 return TorchAlone(config["numbers"], self._own).__enter__()
+            case "sanitizer":
+                from grader.worker.sanitizer import Sanitizer
+
+                return Sanitizer(config["order"], config["seed"]).__enter__()
             case _:
                 raise ValueError(f"unknown probe {name}")
 
@@ -102,7 +106,7 @@ class Probes:
                 return probe.total
             case "operators":
                 return probe.seen
-            case "decoys" | "torch_alone":
+            case "decoys" | "sanitizer" | "torch_alone":
                 with _disable_current_modes():
                     return probe.stop()
             case _:

@@ -1,0 +1,38 @@
+"""Numbers of a kernel that are too large: for an offset in int32, for a GPU's shared memory."""
+
+from typing import Any
+
+import numpy as np
+
+SHARED = 232_448  # bytes of shared memory that a program may have on an H100, the most of any GPU
+
+
+def product_wraps(left: Any, right: Any) -> bool:
+    """Tell whether a product of int32 passes 2³¹."""
+    if not left.size or not right.size or _largest(left) * _largest(right) < 1 << 31:
+        return False
+    exact = left.astype(np.int64) * right.astype(np.int64)
+    return bool((exact != exact.astype(np.int32)).any())
+
+
+def sum_wraps(left: Any, right: Any, out: Any) -> bool:
+    """Tell whether a sum of positive int32 passes 2³¹: it is negative then."""
+    return bool(out.size and out.min() < 0 and (((left ^ out) & (right ^ out)) < 0).any())
+
+
+def too_large(left: Any, right: Any) -> str:
+    """Return why no GPU holds the blocks of a ``tl.dot``, or an empty string."""
+    size = left.nbytes + right.nbytes
+    if size <= SHARED:
+        return ""
+    forms = [" x ".join(map(str, block.shape)) for block in (left, right)]
+    return (
+        f"tl.dot of {forms[0]} and {forms[1]} needs {size >> 10} KiB of shared memory, and an H100 "
+        f"has {SHARED >> 10} KiB for a program: take smaller blocks."
+    )
+
+
+def _largest(values: Any) -> int:
+    if values.size == 1:
+        return abs(int(values.flat[0]))
+    return max(int(values.max()), -int(values.min()))

@@ -1,0 +1,134 @@
+"""The sanitizer on kernels that are right, and on those that are wrong in ways of students.
+
+They run in a process of their own: Triton is told once whether to interpret.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from stand_ins.expectation import HERE
+from stand_ins.kernel_cases import Case, cases
+from stand_ins.kernel_worker import fresh_student
+
+from grader.proxy.student import Student
+
+RIGHT, WRONG = [*cases("right")], [*cases("wrong")]
+Runs = dict[tuple[str, str], dict[str, Any]]
+
+SOURCE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _racy(x, total, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.sum(tl.load(x + at, mask=at < n, other=0.0), axis=0)
+    tl.store(total, tl.load(total) + part)
+
+
+@triton.jit
+def _atomic(x, total, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total, tl.sum(tl.load(x + at, mask=at < n, other=0.0), axis=0))
+
+
+def racy(x):
+    total = torch.zeros(1)
+    _racy[(4,)](x, total, x.numel(), BLOCK=16)
+    return total
+
+
+def atomic(x):
+    total = torch.zeros(1)
+    _atomic[(4,)](x, total, x.numel(), BLOCK=16)
+    return total
+"""
+LINE = 1 + SOURCE.splitlines().index("    tl.store(total, tl.load(total) + part)")
+
+
+def named(case: Case) -> str:
+    return case.name
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    command = [sys.executable, str(HERE / "run_sanitizer.py"), "--json"]
+    environment = {**os.environ, "PYTHONPATH": f"{HERE.parent}:{HERE}"}
+    text = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=True
+    ).stdout
+    read = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return {(run["name"], run["order"]): run for run in read}
+
+
+@pytest.mark.parametrize("order", ["", "reversed", "shuffled"])
+@pytest.mark.parametrize("case", RIGHT, ids=named)
+def test_right_kernel_raises_no_alarm(runs: Runs, case: Case, order: str) -> None:
+    run = runs[case.name, order]
+
+    assert run["found"] == []
+    assert run["wrong"] == ""
+
+
+@pytest.mark.parametrize("case", WRONG, ids=named)
+def test_wrong_kernel_is_found_at_its_line(runs: Runs, case: Case) -> None:
+    found = {(kind, line) for kind, line in runs[case.name, case.order]["found"]}
+
+    assert case.expected
+    assert found == case.expected
+
+
+# -- in a worker -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def student() -> Iterator[Student]:
+    with fresh_student("cpu", SOURCE) as made:
+        now = time.monotonic()
+        made.begin_(now + 120, now + 120, 0)
+        yield made
+
+
+def test_worker_tells_what_it_found(student: Student) -> None:
+    with student.sanitized() as reading:
+        student.racy(torch.ones(60))
+
+    assert {(item.kind, item.line) for item in reading.found} == {
+        ("read-write", LINE),
+        ("write-write", LINE),
+    }
+    assert "Program 1 writes total[0], which program 0 has written" in reading.found[1].text
+    assert reading.found[1].count == 3
+    assert not reading.partial
+
+
+def test_what_an_atomic_does_is_no_race(student: Student) -> None:
+    with student.sanitized("shuffled", seed=4) as reading:
+        got = student.atomic(torch.ones(60))
+
+    assert got.item() == 60
+    assert reading.found == []
+
+
+@pytest.mark.parametrize("inner", ["decoys", "sanitized"])
+def test_stands_beside_decoys(student: Student, inner: str) -> None:
+    true, decoy = torch.ones(60), torch.full((60,), 7.0)
+    if inner == "decoys":
+        with student.sanitized() as reading, student.decoys(0):
+            got = student.racy(student.hide(true, decoy))
+    else:
+        with student.decoys(0), student.sanitized() as reading:
+            got = student.racy(student.hide(true, decoy))
+
+    assert got.item() == 60
+    assert {item.kind for item in reading.found} == {"read-write", "write-write"}
+    assert student.racy(true).item() == 60
