@@ -4,16 +4,17 @@ All right answers must keep every test of the tasks with kernels, and what ``hid
 must fail: ``python3 tests/run_hidden_on_gpu.py``, from the root, where a GPU is.
 """
 
-import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+
+from grader.errors import InferlabError
+from grader.judge.grade import grade
+from grader.labs.lab import load_lab
+from grader.labs.results import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = {
@@ -37,47 +38,36 @@ def answers() -> Iterator[tuple[str, Path, bool]]:
             yield lab, file, True
 
 
-def verdict(lab: str, file: Path, right: bool, place: Path) -> tuple[bool, str]:
+def verdict(lab: str, file: Path, right: bool) -> tuple[bool, str]:
     """Grade an answer; return whether it came out as it should, and a line."""
-    folder = Path(tempfile.mkdtemp(dir=place))
-    shutil.copy(file, folder / f"{lab[3:]}.py")
-    report = folder / "report.json"
     tasks = TASKS[lab] if right else TASKS[lab][:1]
-    command = [sys.executable, "-m", "grader", "grade", lab[:2], "--from", str(folder)]
-    command += ["--device", "cuda", "--json", str(report)]
-    command += [word for task in tasks for word in ("--task", task)]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "INFERLAB_HIDE_ON_GPU": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     name = f"{lab} {file.parent.name}/{file.name}"
-    if not report.is_file():
-        return False, f"{name}: {done.stderr[-300:] or done.stdout[-300:]}"
-    tests = [test for test in json.loads(report.read_text())["tests"] if test["task"] in tasks]
-    bad = [test for test in tests if test["verdict"] not in ("passed", "not_graded")]
+    try:
+        report = grade(load_lab(ROOT / "labs" / lab), file, device="cuda", tasks=tasks)
+    except InferlabError as error:
+        return False, f"{name}: {error.message}"
+    tests = [test for test in report.tests if test.task in tasks]
+    bad = [test for test in tests if test.verdict not in (Verdict.PASSED, Verdict.NOT_GRADED)]
     if right:
-        first = f": {bad[0]['id']}: {bad[0]['message'][-300:]}" if bad else ""
+        first = f": {bad[0].id}: {bad[0].message[-300:]}" if bad else ""
         return not bad, f"{name}: {len(tests) - len(bad)} of {len(tests)}{first}"
-    caught = any(WRONG in test["message"] for test in bad)
+    caught = any(WRONG in test.message for test in bad)
     return caught, f"{name}: {'caught' if caught else 'earned it'}"
 
 
-def show(lab: str, file: Path, right: bool, place: Path) -> bool:
+def show(lab: str, file: Path, right: bool) -> bool:
     """Grade an answer, print its line, and return whether it came out as it should."""
     started = time.monotonic()
-    good, line = verdict(lab, file, right, place)
+    good, line = verdict(lab, file, right)
     print("ok  " if good else "BAD ", f"{line} ({time.monotonic() - started:.0f} s)", flush=True)
     return good
 
 
 def main() -> int:
     """Print a line for each answer, and return 0 if all came out as they should."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
-        found = [pool.submit(show, *answer, Path(folder)) for answer in answers()]
+    os.environ["INFERLAB_HIDE_ON_GPU"] = "1"
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        found = [pool.submit(show, *answer) for answer in answers()]
         results = [item.result() for item in as_completed(found)]
     return 0 if all(results) else 1
 

@@ -70,13 +70,15 @@ class Space:
 class Plan:
     """How pieces are read: those that lie close as one, for each costs the kernel more than bytes.
 
-    ``places`` says where in what is read each of ``pieces`` begins, ``counts`` which bytes matter.
+    ``places`` says where in what is read each of ``pieces`` begins, ``counts`` which bytes matter,
+    ``rests`` which of them belong to no dictionary.
     """
 
     pieces: list[Piece]
     ranges: list[tuple[int, int]]
     places: Any
     counts: Any
+    rests: Any
 
     @classmethod
     def of(cls, wanted: Iterable[Piece]) -> Self:
@@ -95,10 +97,12 @@ class Plan:
             places.append(size + gap)
             size += gap + piece.size
             end = piece.address + piece.size
-        counts = np.zeros(size, bool)
+        counts, rests = np.zeros(size, bool), np.zeros(size, bool)
         for place, piece in zip(places, pieces, strict=True):
             counts[place : place + piece.size] = True
-        return cls(pieces, [(start, length) for start, length in ranges], np.array(places), counts)
+            rests[place : place + piece.size] = piece.space < 0
+        together = [(start, length) for start, length in ranges]
+        return cls(pieces, together, np.array(places), counts, rests)
 
 
 class Chart:

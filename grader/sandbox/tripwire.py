@@ -14,7 +14,7 @@ import copy
 import struct
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,23 +110,38 @@ class Tripwire:
         return ""
 
     def _look(self) -> str:
-        now, moved = self._read(), False
+        moved = False
+        try:
+            now = self._read()
+        except Unmapped:  # a dictionary may lie elsewhere by now, and what it lay in be gone
+            now = self._last
+            for space in self._spaces:
+                if not self._walk(space):
+                    return space.label
+            moved = True
         for piece, old, new in self._differing(self._last, now):
-            match piece.kind:
-                case Kind.STAYS:
-                    may = False
-                case Kind.SPECIALISES:
-                    may = same(old, new)
-                case Kind.VERSION:
-                    may = not any(old)
-                case Kind.SPACE | Kind.ENTRIES | Kind.NAME:
-                    may = self._walk(self._spaces[piece.space])
-                    moved = True
+            if piece.space >= 0:
+                may = self._walk(self._spaces[piece.space])
+                moved = True
+            else:
+                may = _may_become(piece, old, new)
             if not may:
                 return piece.label
         self._last = now
-        if moved:
-            self._follow(self._plan())
+        return self._move() if moved else ""
+
+    def _move(self) -> str:
+        """Read where dictionaries lie now, and return what else was changed meanwhile."""
+        before, planned = self._last, self._planned
+        self._follow(self._plan())
+        old, new = before[planned.rests], self._last[self._planned.rests]
+        if len(old) == len(new) and not (old != new).any():
+            return ""
+        known = {piece.address: data for piece, data in _resting(planned, before)}
+        for piece, data in _resting(self._planned, self._last):
+            was = known.get(piece.address, data)
+            if was != data and not _may_become(piece, was, data):
+                return piece.label
         return ""
 
     def _differing(self, before: Any, now: Any) -> list[tuple[Piece, bytes, bytes]]:
@@ -143,17 +158,22 @@ class Tripwire:
     # -- dictionaries -----------------------------------------------------------------------
 
     def _walk(self, space: Space, *, first: bool = False) -> bool:
-        """Look at a dictionary, wherever it lies now; tell whether it holds what it did."""
+        """Look at a dictionary, wherever it lies now; tell whether it holds what it did.
+
+        Of a library's the names that count are read, whatever else happens to it meanwhile: it may
+        change honestly for as long as we look. Nobody but us changes one of ours.
+        """
         for _ in range(TRIES):
             head = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
             try:
                 found, lies = self._entries(head[2])
             except (ValueError, Unmapped, MemoryError):
                 continue  # it is changing
-            if head == HEADER.unpack(self._peek.at(space.address + USED, HEADER.size)):
+            again = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
+            if head == again or (head[2] == again[2] and not space.is_ours):
                 space.entries = lies
                 return self._compare(space, found, head[1], first)
-        return False
+        return not first and not space.is_ours
 
     def _entries(self, keys: int) -> tuple[dict[int, tuple[int, int]], tuple[int, int]]:
         head = self._peek.at(keys, TABLE.size)
@@ -206,3 +226,21 @@ class Tripwire:
         with self._lock:
             self._closed = True
             self._peek.close()
+
+
+def _may_become(piece: Piece, old: bytes, new: bytes) -> bool:
+    """Tell whether honest running changes a piece that belongs to no dictionary like this."""
+    match piece.kind:
+        case Kind.SPECIALISES:
+            return same(old, new)
+        case Kind.VERSION:
+            return not any(old)
+        case _:
+            return False
+
+
+def _resting(plan: Plan, read: Any) -> Iterator[tuple[Piece, bytes]]:
+    """Give the pieces that belong to no dictionary, with what was read of them."""
+    for piece, place in zip(plan.pieces, plan.places, strict=True):
+        if piece.space < 0:
+            yield piece, bytes(read[place : place + piece.size])

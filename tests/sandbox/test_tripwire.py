@@ -20,6 +20,14 @@ from grader.sandbox.stage import staged
 
 Run = Callable[[str], object]
 CODEC = 'import sys; codec = sys.modules["grader.wire.codec"]; pack = codec.Packer.pack;'
+# A thread that goes on while the judge looks.
+CHURN = """
+import threading, warnings
+def work():
+    while True:
+        {}
+threading.Thread(target=work, daemon=True).start()
+"""
 STORAGE = 'import sys; storage = sys.modules["grader.wire.storage"];'
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter is not known")
@@ -69,6 +77,8 @@ def run_and_look(talk: Conversation, code: str) -> None:
         "import torch; torch.set_default_dtype(torch.float64); torch.Tensor.mine = 1",
         "import warnings; warnings.warn('a'); import sys; sys.setrecursionlimit(2000)",
         "import torch, builtins; builtins.mine = torch.mine = 1; del builtins.mine, torch.mine",
+        CHURN.format("with warnings.catch_warnings(): warnings.simplefilter('ignore')"),
+        "import torch; vars(torch).update({f'mine{n}': n for n in range(20_000)})",
     ],
 )
 def test_honest_running_changes_nothing_of_ours(talk: Conversation, code: str) -> None:
@@ -89,7 +99,7 @@ def test_honest_running_changes_nothing_of_ours(talk: Conversation, code: str) -
         "import gc; gc.get_objects = lambda: []",
         "import torch; torch.Tensor.untyped_storage = lambda self: None",
         "import builtins; builtins.isinstance = lambda a, b, old=isinstance: old(a, b)",
-        "import os, ctypes, sys; os.execv(sys.executable, ['python', '-c', 'input()'])",
+        "import os, ctypes, sys; os.execv('/bin/sleep', ['sleep', '60'])",
     ],
 )
 def test_change_of_ours_is_seen(talk: Conversation, code: str) -> None:
