@@ -1,7 +1,8 @@
 """A picture as SVG that comes out the same each time: in a handout it is compared with a new one.
 
 Coordinates have one decimal and ids are numbered, since both would hang on the last bits of a
-float, which are not the same on every machine. Letters are outlines, so that no font is needed.
+float, which are not the same on every machine; how letters are scaled stays as it is. They are
+outlines, so that no font is needed.
 """
 
 import base64
@@ -19,8 +20,9 @@ SETTINGS: dict[Any, Any] = {
     "svg.image_inline": True,
 }
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_SCALE = re.compile(r"scale\([^)]*\)")
 _ID = re.compile(r'(?:\bid="|href="#|url\(#)([^")]+)')
-_DRAWN = re.compile(r'(?: d| x| y| transform| width| height| viewBox)="([^"]*)"')
+_DRAWN = re.compile(r'(?: d| x| y| width| height| viewBox)="[^"]*"|translate\([^)]*\)')
 _DECIMALS = re.compile(r"-?\d+\.\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _IMAGE = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=\s]+)")
@@ -49,6 +51,8 @@ def differs(old: str, new: str) -> bool:
     images = (_IMAGE.findall(old), _IMAGE.findall(new))
     old, new = _IMAGE.sub("", old), _IMAGE.sub("", new)
     if _NUMBER.sub("0", old) != _NUMBER.sub("0", new) or len(images[0]) != len(images[1]):
+        return True
+    if _SCALE.findall(old) != _SCALE.findall(new):  # of letters, in small numbers
         return True
     pairs = zip(_NUMBER.findall(old), _NUMBER.findall(new), strict=True)
     if any(_far(float(a), float(b), "." in a) for a, b in pairs):

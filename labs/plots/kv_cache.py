@@ -100,9 +100,9 @@ def memory_by_length(longest: int = 512, batch: int = 16) -> Drawn:
             color=COLORS[n],
             marker=MARKERS[n],
             linestyle=LINES[n],
-            label=f"{heads} key heads: {name}",
+            label=f"{_heads(heads)}: {name}",
         )
-        said.append(f"{heads} key heads {mebi[-1]:.1f} MiB")
+        said.append(f"{_heads(heads)} {mebi[-1]:.1f} MiB")
     model_size = sum(item.numel() for item in model("target").parameters()) * 2 / 2**20
     axes.axhline(model_size, color=INK, linestyle=":")
     axes.text(0.3 * longest, model_size, "all weights", va="bottom", fontsize=FONT)
@@ -113,3 +113,7 @@ def memory_by_length(longest: int = 512, batch: int = 16) -> Drawn:
         f"query heads: {'; '.join(said)}. It grows in proportion to the length; the weights take "
         f"{model_size:.1f} MiB."
     )
+
+
+def _heads(count: int) -> str:
+    return "1 key head" if count == 1 else f"{count} key heads"

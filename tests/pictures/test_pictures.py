@@ -20,6 +20,7 @@ from grader.labs.pictures import Picture, PictureFunction, load, pictures
 from grader.labs.svg import differs, to_svg
 
 LABS = all_labs(ROOT)
+SCALES = re.compile(r"scale\(([^)]*)\)")
 LEAST_INK = 0.01  # of the pixels are not white
 
 
@@ -111,6 +112,17 @@ def test_an_svg_is_the_same_each_time_and_holds_its_text() -> None:
     assert f"<title>{function().text}</title>" in first
     assert "fill: #ffffff" in first, "a page may be dark"
     assert 'href="http' not in first
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("labs/*/pictures/*.svg")), ids=lambda f: f.stem)
+def test_letters_of_an_svg_have_a_size(file: Path) -> None:
+    svg = file.read_text()
+    numbers = [float(n) for found in SCALES.findall(svg) for n in found.split()]
+
+    assert svg.count("<use ") > 20, "letters are outlines that are used"
+    assert numbers
+    assert all(abs(number) > 0.01 for number in numbers)
+    assert differs(svg, svg.replace("scale(0.0156", "scale(0.0256"))
 
 
 def test_rounding_is_no_difference_and_another_number_or_image_is() -> None:
