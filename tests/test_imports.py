@@ -96,7 +96,13 @@ def test_the_proof_alone_leads_past_the_sandbox() -> None:
     files = python_files("grader", "bench", "tests")
     forks = [file.stem for file in files if any("prove.forked" in name for name in imports(file))]
 
-    assert sorted(forks) == ["check", "test_forked", "test_stopwatch"]
+    assert sorted(forks) == [
+        "check",
+        "run_tripwire",
+        "test_forked",
+        "test_stopwatch",
+        "test_tripwire",
+    ]
 
 
 def strings(file: Path) -> Iterator[str]:

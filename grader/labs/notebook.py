@@ -25,6 +25,7 @@ MAX_BYTES = 64 << 20  # outputs and all: without them an honest one has a thousa
 PROMPT_HEADING = "### Pseudocode: "  # the first line of a Markdown cell that answers a prompt
 WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
 MAX_REPLY = 64 << 20
+_PYTHON = sys.executable  # as it was at first: in a kernel a student may change it
 _BOOT = f"import sys; sys.path.append({str(ROOT)!r}); from grader.labs.cells import main; main()"
 _KEPT = ("LD_LIBRARY_PATH",)  # some interpreters do not start without it
 _UNWRITTEN = re.compile(r"raise NotImplementedError\([^()\n]*\)")
@@ -107,7 +108,7 @@ def read_cells(content: bytes, label: str) -> Cells:
 
 
 def _run(content: bytes, skipped: Iterable[int]) -> Ended:
-    line = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT, *map(str, skipped)]
+    line = [_PYTHON, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT, *map(str, skipped)]
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     try:
         done = run(line, Limits(seconds=WALL_SECONDS, output=MAX_REPLY), stdin=content, env=env)

@@ -38,7 +38,7 @@ class Pictures:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
 
-    def __call__(self, name: str, **parameters: Any) -> Shown:
+    def __call__(self, name: str, /, **parameters: Any) -> Shown:
         """Draw the picture; raises ``UsageError`` for arguments that it does not take."""
         found = {item.name: item for item in pictures(self._lab)}
         if name not in found:

@@ -105,7 +105,8 @@ def _required(lab: Lab) -> Finding:
 
 def _stray(lab: Lab) -> Finding:
     own = {lab.code_name, "PSEUDOCODE.md"}
-    stray = _others(lab, lab.folder, own | {"README.md", "lab.toml", f"test_{lab.topic}.py"})
+    beside = {"README.md", "lab.toml", f"test_{lab.topic}.py", "pictures"}
+    stray = _others(lab, lab.folder, own | beside)
     stray += _others(lab, lab.solutions, own | {"ANSWERS.md", "NOTES.md", "variants", "wrong"})
     for name in ("variants", "wrong"):
         stray += _others(lab, lab.solutions / name, {"*.py"})

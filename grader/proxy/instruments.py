@@ -25,6 +25,7 @@ class Instruments(ABC):
 
     _lab: Lab
     _setting: Setting
+    _replaced = False  # whether a probe stands in the interpreter's place
 
     @abstractmethod
     def _conversation(self) -> Conversation:
@@ -142,22 +143,34 @@ class Instruments(ABC):
         shadow = Shadow()
         how = {"led": led and self._on_cpu, "compiled": not self._on_cpu}
         config = {"elements": elements, "free": [*free], **how}
-        with self._conversation().probe("decoys", config) as reading:
+        with self._alone(), self._conversation().probe("decoys", config) as reading:
             yield shadow
         shadow.take(reading)
         _refuse_digging(shadow.dug)
+
+    @contextmanager
+    def _alone(self) -> Generator[None, None, None]:
+        """Hold what takes the interpreter's place; raises RuntimeError if something has it."""
+        if self._replaced:
+            raise RuntimeError("decoys and the sanitizer cannot run at one time")
+        self._replaced = True
+        try:
+            yield
+        finally:
+            self._replaced = False
 
     @contextmanager
     def sanitized(self, order: str = "", seed: int = 0) -> Generator[Sanitized, None, None]:
         """Follow the kernels of the calls inside through memory, in Triton's interpreter.
 
         ``order`` is that of a launch's programs: "" as they are numbered, "reversed", or
-        "shuffled" by ``seed``. Raises NotGraded on a GPU, where kernels are compiled.
+        "shuffled" by ``seed``. Not inside ``decoys``, nor these inside: either hides from the
+        other what it works on. Raises NotGraded on a GPU, where kernels are compiled.
         """
         if self._setting.device != "cpu":
             raise NotGraded("kernels are followed in the interpreter only")
-        sanitized = Sanitized()
-        with self._conversation().probe("sanitizer", {"order": order, "seed": seed}) as reading:
+        sanitized, config = Sanitized(), {"order": order, "seed": seed}
+        with self._alone(), self._conversation().probe("sanitizer", config) as reading:
             yield sanitized
         sanitized.take(reading)
 

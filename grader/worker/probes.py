@@ -18,6 +18,7 @@ from grader.worker.counters import Flops, Largest, Launches, Memory, Operators, 
 from grader.worker.decoys import Decoys
 from grader.worker.delegation import children
 from grader.worker.guard import Guard
+from grader.worker.sanitizer import Sanitizer
 from grader.worker.torch_alone import TorchAlone
 
 # Whose code may take numbers out of where probes keep them.
@@ -91,8 +92,6 @@ class Probes:
             case "torch_alone":
                 return TorchAlone(config["numbers"], self._own).__enter__()
             case "sanitizer":
-                from grader.worker.sanitizer import Sanitizer
-
                 return Sanitizer(config["order"], config["seed"]).__enter__()
             case _:
                 raise ValueError(f"unknown probe {name}")

@@ -87,7 +87,7 @@ TESTS: list[Callable[[Any, Draw], Any]] = [
     filters,
     attention,
     desk,
-    lambda taker, _: kv_cache.lent_history(taker, kv_cache.Spread),
+    lambda taker, _: kv_cache.lent_history(taker, lambda: kv_cache.Spread(lambda x: x)),
     lambda taker, draw: speculative.tell(taker, speculative.story(draw, "fair", 5), 2, 5),
 ]
 

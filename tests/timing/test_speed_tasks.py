@@ -36,6 +36,7 @@ from grader.judge.session import run_pytest
 class Student:
     def softmax(self, x): return torch.{formula}
     def begin_(self, *args): pass
+    def inspect_(self): pass
     def printed_(self): return ""
     def asked_(self): return set()
     def calls_(self): return Calls()

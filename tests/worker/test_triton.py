@@ -13,6 +13,7 @@ from torch import Tensor
 
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.proxy.compare import resembles
+from grader.proxy.sentry import SENTRY
 from grader.proxy.student import Student
 
 SOURCE = (HERE / "stand_ins" / "kernels.py").read_text()
@@ -291,8 +292,10 @@ def test_a_reading_of_another_form_is_refused(lying: Student, value: Any) -> Non
 
 @pytest.fixture(scope="module")
 def lying_worker() -> Iterator[Student]:
-    with fresh_student("cpu", SOURCE) as made:
-        yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SENTRY, "tripwire", lambda *_args: None)  # which sees the change in it
+        with fresh_student("cpu", SOURCE) as made:
+            yield made
 
 
 @pytest.fixture
