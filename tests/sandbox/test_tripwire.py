@@ -99,13 +99,27 @@ def test_honest_running_changes_nothing_of_ours(talk: Conversation, code: str) -
         "import gc; gc.get_objects = lambda: []",
         "import torch; torch.Tensor.untyped_storage = lambda self: None",
         "import builtins; builtins.isinstance = lambda a, b, old=isinstance: old(a, b)",
-        "import os, ctypes, sys; os.execv('/bin/sleep', ['sleep', '60'])",
     ],
 )
 def test_change_of_ours_is_seen(talk: Conversation, code: str) -> None:
-    talk._clock.limits.append(3.0)  # one of them never answers
     with pytest.raises(Tampered):
         run_and_look(talk, code)
+
+
+def test_process_that_is_replaced_is_seen(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk._clock.limits.append(3.0)  # it never answers, on a connection that stays open
+    monkeypatch.setattr(SENTRY, "is_drawn", lambda _share: True)
+    code = """
+        import os
+        for number in os.listdir("/proc/self/fd"):
+            if os.path.exists(f"/proc/self/fd/{number}"):
+                os.set_inheritable(int(number), True)
+        os.execv("/bin/sleep", ["sleep", "60"])
+    """
+    with pytest.raises(Tampered):
+        run(talk, code)
 
 
 def test_instructions_that_are_written_over_are_seen(talk: Conversation) -> None:
