@@ -23,9 +23,7 @@ class Kind(IntEnum):
     STAYS = 0
     SPECIALISES = 1  # instructions
     VERSION = 2  # none at first, then always the same
-    SPACE = 3  # the head of a dictionary
-    ENTRIES = 4  # of a dictionary of ours
-    NAME = 5  # a value in one of a library
+    MOVES = 3  # a part of a dictionary, which is looked at as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +56,12 @@ class Space:
 
     def pieces(self, number: int) -> Iterator[Piece]:
         """Give the pieces that tell whether it changes."""
-        yield Piece(self.address + USED, HEADER.size, Kind.SPACE, self.label, number)
+        yield Piece(self.address + USED, HEADER.size, Kind.MOVES, self.label, number)
         if self.is_ours:
-            yield Piece(*self.entries, Kind.ENTRIES, self.label, number)
+            yield Piece(*self.entries, Kind.MOVES, self.label, number)
             return
         for place in self.places.values():
-            yield Piece(place, WORD, Kind.NAME, self.label, number)
+            yield Piece(place, WORD, Kind.MOVES, self.label, number)
 
 
 @dataclass(frozen=True, slots=True)

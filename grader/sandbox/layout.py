@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 WORD = 8
-USED, KEYS = 16, 32  # of a dictionary: how many it holds, where they lie; the version is between
+USED = 16  # of a dictionary: where HEADER begins
 HEADER = struct.Struct("=QQQ")  # used, version, keys
 TABLE = struct.Struct("=8xBBBxI8xQ")  # of keys: log2 of size, of bytes of indices, kind, entries
 GENERAL, UNICODE = 0, 1  # kinds: entries with a hash, and without
