@@ -20,8 +20,8 @@ from grader.sandbox.layout import layout
 from grader.sandbox.peek import Gone, Refused, Unmapped
 from grader.sandbox.tripwire import Tripwire
 
-BEFORE = 1 / 4  # of all calls
-MEANWHILE = 1 / 2  # of all calls; those under a probe always
+BEFORE = 1 / 16  # of all calls
+MEANWHILE = 1 / 6  # of all calls; those under a probe always
 FIRST = 0.00005, 0.2  # seconds into a call; every length between is as likely, by its logarithm
 NEXT = 0.02, 0.5  # seconds between two looks
 ANOTHER = "another process has answered in the worker's place"

@@ -68,15 +68,13 @@ class Space:
 class Plan:
     """How pieces are read: those that lie close as one, for each costs the kernel more than bytes.
 
-    ``places`` says where in what is read each of ``pieces`` begins, ``counts`` which bytes matter,
-    ``rests`` which of them belong to no dictionary.
+    ``places`` says where in what is read each of ``pieces`` begins, ``counts`` which bytes matter.
     """
 
     pieces: list[Piece]
     ranges: list[tuple[int, int]]
     places: Any
     counts: Any
-    rests: Any
 
     @classmethod
     def of(cls, wanted: Iterable[Piece]) -> Self:
@@ -95,22 +93,29 @@ class Plan:
             places.append(size + gap)
             size += gap + piece.size
             end = piece.address + piece.size
-        counts, rests = np.zeros(size, bool), np.zeros(size, bool)
+        counts = np.zeros(size, bool)
         for place, piece in zip(places, pieces, strict=True):
             counts[place : place + piece.size] = True
-            rests[place : place + piece.size] = piece.space < 0
         together = [(start, length) for start, length in ranges]
-        return cls(pieces, together, np.array(places), counts, rests)
+        return cls(pieces, together, np.array(places, int), counts)
+
+    def differing(self, before: Any, now: Any) -> Iterator[tuple[Piece, bytes, bytes]]:
+        """Give the pieces that changed between two readings, with what they were and are."""
+        changed = np.flatnonzero((now != before) & self.counts)
+        for number in np.unique(np.searchsorted(self.places, changed, "right") - 1):
+            piece, at = self.pieces[number], int(self.places[number])
+            end = at + piece.size
+            yield piece, bytes(before[at:end]), bytes(now[at:end])
 
 
 class Chart:
     """The pieces and dictionaries that landmarks stand for; raises ValueError for odd ones."""
 
     def __init__(self, known: Layout, landmarks: Sequence[Landmark]) -> None:
-        self.fixed: list[Piece] = []
+        fixed: list[Piece] = []
         self.spaces: list[Space] = []
         self.codes: set[int] = set()  # addresses of ours
-        self.plan: Plan | None = None  # of the first worker, when it was new, and what it read
+        self.moving: Plan | None = None  # of the first worker, when it was new, and what it read
         self.read: Any = None
         label = ""
         for mark, at, size, named, names in landmarks:
@@ -118,9 +123,10 @@ class Chart:
             if mark == Mark.NAMESPACE:
                 self.spaces.append(Space(at, label, frozenset(names)))
             else:
-                self.fixed += _pieces(known, Mark(mark), at, size, label)
+                fixed += _pieces(known, Mark(mark), at, size, label)
             if mark == Mark.CODE:
                 self.codes.add(at)
+        self.fixed = Plan.of(fixed)
 
 
 def _pieces(known: Layout, mark: Mark, at: int, size: int, label: str) -> Iterator[Piece]:

@@ -14,7 +14,7 @@ import copy
 import struct
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Tripwire:
         self.looks = 0
         self._code = known.code_of_function
         self._chart = chart
-        self._own = [piece for piece in Chart(known, landmarks).fixed if piece.size]
+        self._own = [piece for piece in Chart(known, landmarks).fixed.pieces]
         self._lock = threading.Lock()
         self._closed = False
         self._peek = Peek(pid)
@@ -59,30 +59,32 @@ class Tripwire:
         """Take what is there for what must stay."""
         self._own_memory = Pieces([(piece.address, piece.size) for piece in self._own])
         self._own_bytes = self._peek.read(self._own_memory)
+        self._fixed = Pieces(self._chart.fixed.ranges)
+        self._stays = self._read(self._fixed)
         new = [*range(len(self._spaces))]
-        if self._chart.plan is not None:  # what differs from the first worker is looked at anew
-            self._follow(self._chart.plan)
-            new = [piece.space for piece, *_ in self._differing(self._chart.read, self._last)]
-        for number in {number for number in new if number >= 0}:
+        if self._chart.moving is not None:  # what differs from the first worker is looked at anew
+            self._follow(self._chart.moving)
+            differing = self._moving.differing(self._chart.read, self._moves)
+            new = [piece.space for piece, *_ in differing]
+        for number in {*new}:
             if not self._walk(self._spaces[number], first=True):
                 raise Unmapped
         if new:
             self._follow(self._plan())
-        if self._chart.plan is None:
-            self._chart.plan, self._chart.read = self._planned, self._last
+        if self._chart.moving is None:
+            self._chart.moving, self._chart.read = self._moving, self._moves
             self._chart.spaces = [copy.copy(space) for space in self._spaces]
 
     def _plan(self) -> Plan:
-        moving = (piece for n, space in enumerate(self._spaces) for piece in space.pieces(n))
-        return Plan.of((*self._chart.fixed, *moving))
+        return Plan.of(piece for n, space in enumerate(self._spaces) for piece in space.pieces(n))
 
     def _follow(self, plan: Plan) -> None:
-        """Read as planned from now on."""
-        self._planned, self._memory = plan, Pieces(plan.ranges)
-        self._last = self._read()
+        """Read the parts of dictionaries as planned from now on."""
+        self._moving, self._memory = plan, Pieces(plan.ranges)
+        self._moves = self._read(self._memory)
 
-    def _read(self) -> Any:
-        return np.frombuffer(self._peek.read(self._memory), np.uint8)
+    def _read(self, memory: Pieces) -> Any:
+        return np.frombuffer(self._peek.read(memory), np.uint8)
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -110,50 +112,27 @@ class Tripwire:
         return ""
 
     def _look(self) -> str:
-        moved = False
+        now = self._read(self._fixed)
+        for piece, old, new in self._chart.fixed.differing(self._stays, now):
+            if not _may_become(piece, old, new):
+                return piece.label
+        self._stays = now
+        return self._look_at_spaces()
+
+    def _look_at_spaces(self) -> str:
         try:
-            now = self._read()
+            now = self._read(self._memory)
         except Unmapped:  # a dictionary may lie elsewhere by now, and what it lay in be gone
-            now = self._last
-            for space in self._spaces:
-                if not self._walk(space):
-                    return space.label
-            moved = True
-        for piece, old, new in self._differing(self._last, now):
-            if piece.space >= 0:
-                may = self._walk(self._spaces[piece.space])
-                moved = True
-            else:
-                may = _may_become(piece, old, new)
-            if not may:
-                return piece.label
-        self._last = now
-        return self._move() if moved else ""
-
-    def _move(self) -> str:
-        """Read where dictionaries lie now, and return what else was changed meanwhile."""
-        before, planned = self._last, self._planned
-        self._follow(self._plan())
-        old, new = before[planned.rests], self._last[self._planned.rests]
-        if len(old) == len(new) and not (old != new).any():
-            return ""
-        known = {piece.address: data for piece, data in _resting(planned, before)}
-        for piece, data in _resting(self._planned, self._last):
-            was = known.get(piece.address, data)
-            if was != data and not _may_become(piece, was, data):
-                return piece.label
+            moved = {*range(len(self._spaces))}
+        else:
+            differing = self._moving.differing(self._moves, now)
+            moved = {piece.space for piece, *_ in differing}
+        for number in moved:
+            if not self._walk(self._spaces[number]):
+                return self._spaces[number].label
+        if moved:
+            self._follow(self._plan())
         return ""
-
-    def _differing(self, before: Any, now: Any) -> list[tuple[Piece, bytes, bytes]]:
-        """Return the pieces that changed, with what they were and are."""
-        plan = self._planned
-        bytes_ = np.flatnonzero((now != before) & plan.counts)
-        found: list[tuple[Piece, bytes, bytes]] = []
-        for number in np.unique(np.searchsorted(plan.places, bytes_, "right") - 1):
-            piece, at = plan.pieces[number], int(plan.places[number])
-            old, new = (bytes(data[at : at + piece.size]) for data in (before, now))
-            found.append((piece, old, new))
-        return found
 
     # -- dictionaries -----------------------------------------------------------------------
 
@@ -237,10 +216,3 @@ def _may_become(piece: Piece, old: bytes, new: bytes) -> bool:
             return not any(old)
         case _:
             return False
-
-
-def _resting(plan: Plan, read: Any) -> Iterator[tuple[Piece, bytes]]:
-    """Give the pieces that belong to no dictionary, with what was read of them."""
-    for piece, place in zip(plan.pieces, plan.places, strict=True):
-        if piece.space < 0:
-            yield piece, bytes(read[place : place + piece.size])
