@@ -21,10 +21,11 @@ import torch
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.calls import Calls
-from grader.proxy.conversation import Proxy, Watched
+from grader.proxy.conversation import Proxy
 from grader.proxy.lent import Lent, Refusal
 from grader.proxy.readings import Count, Operators
 from grader.proxy.student import Folder
+from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 from grader.wire.objects import methods_of
 from grader.wire.storage import content
@@ -223,6 +224,10 @@ class DirectStudent:
     def held_bytes(self) -> int:
         """Raise NotGraded: the test's own tensors are here in the same process."""
         raise NotGraded("tensors are counted in a worker only")
+
+    def private_bytes(self) -> int | None:
+        """Return None: the test's own memory is in the same process."""
+        return None
 
     def record(self, name: str, /, **fields: Any) -> Record:
         """Return an instance of a dataclass of the given code."""

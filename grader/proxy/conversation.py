@@ -24,6 +24,7 @@ from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import ANOTHER, BEFORE, MEANWHILE, SENTRY, TOUCHED
 from grader.proxy.watchdog import Overtime
+from grader.proxy.watching import Placed, Watched, Watching
 from grader.sandbox.pace import PACE
 from grader.sandbox.tripwire import Tripwire
 from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
@@ -50,14 +51,6 @@ class Process(Protocol):
     def kill(self) -> None:
         """End it."""
         ...
-
-
-@dataclass(slots=True, eq=False)
-class Watched:
-    """An argument that is looked at again after the call: tensors, plain values and containers."""
-
-    value: Any
-    after: Any = None  # the ``content`` of the worker's: of a tensor, every byte of its storage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +130,8 @@ class Conversation:
         self._lines = source.splitlines()
         self._loans = Loans()
         self._budget = Budget()
-        self._watching: list[Watched] = []  # in the order in which the worker gets them
+        self._maps = device == "cpu"
+        self._watching = Watching(maps=False)  # what the innermost call is given
         self._depth = 0
         self._sequence = 0
         self._least = 0.0  # seconds that the outermost call may take at least
@@ -152,16 +146,19 @@ class Conversation:
         items = [*args, *kwargs.values()]
         items += [item.value for item in items if isinstance(item, Watched | Hidden)]
         given = any(isinstance(item, Tensor) for item in items)
-        outer, self._watching = self._watching, []
+        outer, self._watching = self._watching, Watching(self._maps)
         noted = self._calls.note(target, args, kwargs) if self._calls and not self._depth else None
         try:
             value = self.request({"op": "call", "target": target}, (args, kwargs))
             if self._calls and noted and isinstance(value, Proxy):
                 self._calls.returned(noted, value.number_, value.kind_)
         finally:
-            watched, self._watching = self._watching, outer
-            if watched and not self.over:
-                self._look_again(watched)
+            watching, self._watching = self._watching, outer
+            try:
+                if watching.items and not self.over:
+                    self._look_again(watching)
+            finally:
+                watching.close()
         if given:
             self._assert_device(value, str(target[-1]))
         return value
@@ -175,12 +172,14 @@ class Conversation:
             if seen and seen != self._device:
                 raise Mismatch(f"{name} got tensors on {self._device} and returned one on {seen}")
 
-    def _look_again(self, watched: list[Watched]) -> None:
-        storages = self.request({"op": "watched", "count": len(watched)})
-        known = isinstance(storages, list) and len(cast(list[Any], storages)) == len(watched)
+    def _look_again(self, watching: Watching) -> None:
+        watching.look()
+        items = watching.items
+        storages = self.request({"op": "watched", "count": len(items)})
+        known = isinstance(storages, list) and len(cast(list[Any], storages)) == len(items)
         if not known:
             raise self.end(StudentCrashed("the code broke the judge's protocol"))
-        for item, storage in zip(watched, cast(list[Any], storages), strict=True):
+        for item, storage in zip(items, cast(list[Any], storages), strict=True):
             item.after = storage
 
     def request(
@@ -296,8 +295,10 @@ class Conversation:
     ) -> Any:
         channel = self.worker.channel
         packer = Packer(lambda item: self._pack(packer, item))
-        tree = packer.pack(value)
-        channel.send({**header, "value": tree}, packer.buffers, self._deadline, fds)
+        header = {**header, "value": packer.pack(value)}
+        if shared := self._watching.make():
+            header["mapped"] = self._watching.size
+        channel.send(header, packer.buffers, self._deadline, (*fds, *shared))
         while True:
             if PACE.now() > self._deadline:  # a flood of messages never blocks
                 raise Late
@@ -360,8 +361,9 @@ class Conversation:
         if isinstance(value, Tensor):
             return packer.tensor(value.detach(), whole=True)
         if isinstance(value, Watched):
-            self._watching.append(value)
-            return {"w": packer.pack(value.value)}
+            return {"w": packer.pack(self._watching.add(value))}
+        if isinstance(value, Placed):
+            return value.pack()
         if isinstance(value, Hidden):
             return {"m": [packer.pack(value.value), packer.pack(value.decoy)]}
         if isinstance(value, Proxy):

@@ -14,13 +14,15 @@ from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
-from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
+from grader.proxy.conversation import Clock, Conversation, Proxy
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
+from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
+from grader.sandbox.peek import private_bytes
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
 from grader.wire.codec import Record
@@ -201,6 +203,18 @@ class Student(Instruments):
     def held_bytes(self) -> int:
         """Return the bytes of all tensors that are alive in the worker, shared storages once."""
         return expect(self._conversation().request({"op": "held"}), int, "the bytes held")
+
+    def private_bytes(self) -> int | None:
+        """Return the bytes of the worker's process alone, as the kernel counts them.
+
+        What is held in numpy, bytes or C counts too, and so does the interpreter: compare two
+        readings that lie megabytes apart, the first after a call like those in between. None on a
+        GPU, whose memory it does not cover, and where the kernel does not tell.
+        """
+        talk = self._conversation()
+        talk.request({"op": "trim"})
+        pid = talk.worker.channel.sender
+        return private_bytes(pid) if pid and self._setting.device == "cpu" else None
 
     def record(self, name: str, /, **fields: Any) -> Record:
         """Return an instance of a dataclass of the given code."""

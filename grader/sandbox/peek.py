@@ -6,9 +6,13 @@ import os
 import select
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 
 AT_A_TIME = 1024  # IOV_MAX
 PIECE = struct.Struct("=QQ")  # struct iovec: where, how many bytes
+
+
+ALONE = ("Private_Clean:", "Private_Dirty:", "Swap:")  # of /proc/PID/smaps_rollup, in KiB
 
 
 class Gone(Exception):
@@ -39,6 +43,19 @@ class Pieces:
     def asked(self, place: int) -> ctypes.c_char:
         """Return what tells the kernel of a piece, and of those behind it."""
         return ctypes.c_char.from_buffer(self._asked, place * PIECE.size)
+
+
+def private_bytes(pid: int) -> int | None:
+    """Return the bytes that a process shares with no other; None where the kernel does not tell.
+
+    Memory counts that it has written since it was forked, and memory files that only it maps.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        sizes = {name: int(size) for name, size, *_ in map(str.split, lines[1:])}
+    except (OSError, ValueError):
+        return None
+    return sum(sizes[name] << 10 for name in ALONE if name in sizes) or None
 
 
 class Peek:

@@ -671,6 +671,9 @@ def stored_bytes(name: str, rows: int, width: int) -> tuple[int, int]:
     return codes, codes + rows * width // 32 * 8 + other  # a zero may be kept as a float
 
 
+ROOM = 10 << 20  # bytes by which a process may differ that holds no more
+
+
 @task("linears", contract=24)
 @LINEARS
 def test_no_float_weight_is_kept(student, draw, name):
@@ -690,6 +693,30 @@ def test_no_float_weight_is_kept(student, draw, name):
     says = f"a layer of {w.numel()} weights holds {held} bytes after from_float and two calls"
     check(held <= most, f"{says}, expected {most} at most")
     check(held >= least, f"{says}, but its codes alone take {least}")
+
+
+@task("linears", contract=24)
+@LINEARS
+def test_no_float_weight_is_kept_anywhere(student, draw, name):
+    """Nor in anything else than tensors: the kernel counts what the process holds."""
+    rows, width = 2048, 4096  # 32 MiB of floats
+    x = draw.normal(3, width)
+    first = converted(student, name, make_linear(student, draw.normal(64, width), None))
+    expect(first(x), Tensor)
+    w = draw.normal(rows, width)
+    linear = make_linear(student, w, None)
+    before = student.private_bytes()
+
+    layer = converted(student, name, linear)
+    linear.register_parameter("weight", None)
+    expect(layer(x), Tensor)
+    expect(layer(x), Tensor)
+    after = student.private_bytes()
+
+    most = stored_bytes(name, rows, width)[1] + ROOM
+    kept = after - before + w.nbytes if before and after else 0
+    text = f"a layer of {w.numel()} weights leaves the process {kept} bytes larger"
+    check(kept <= most, f"{text}, expected {most} at most")
 
 
 @task("linears", contract=25)

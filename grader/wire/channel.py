@@ -265,7 +265,7 @@ class Channel:
             else:
                 data, fds, _, _ = socket.recv_fds(self._sock, CHUNK, MAX_FDS)
                 self._ahead = memoryview(data)
-                self.fds += fds
+                self.fds.extend(fds)
         except BlockingIOError:
             # A byte sent out of band (MSG_OOB) looks readable and is not.
             time.sleep(OOB_SECONDS)

@@ -33,6 +33,11 @@ DTYPES = {
 }
 
 
+def dtype_name(tensor: Tensor) -> str:
+    """Return what ``DTYPES`` has the dtype of a tensor as."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """An instance of a dataclass of the given code, by name; its fields read as attributes."""
@@ -92,8 +97,8 @@ class Packer:
         else:
             self.buffers.append(as_bytes(tensor))
             layout = None
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        return {"x": [len(self.buffers) - 1, dtype, list(tensor.shape), layout, device]}
+        shape = list(tensor.shape)
+        return {"x": [len(self.buffers) - 1, dtype_name(tensor), shape, layout, device]}
 
 
 class Unpacker:

@@ -52,7 +52,8 @@ class Parent(Worker):
         """Start a rank that talks through the descriptors which came last; return its id."""
         gc.freeze()  # what we share is not looked at again, and so not copied for each rank
         assert self.channel.fds is not None
-        fds, self.channel.fds = self.channel.fds[:FDS], self.channel.fds[FDS:]
+        fds = self.channel.fds[:FDS]
+        del self.channel.fds[:FDS]
         pid = os.fork()
         if pid == 0:
             try:

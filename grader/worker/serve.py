@@ -9,6 +9,8 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
+import mmap
+import os
 import sys
 import threading
 from pathlib import Path
@@ -18,9 +20,9 @@ from typing import Any
 import torch
 
 from grader.wire.channel import Channel
-from grader.wire.codec import Packer, Record, Unpacker
+from grader.wire.codec import DTYPES, Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
-from grader.wire.storage import content, held_bytes, odd_tensor, place, whole_storage
+from grader.wire.storage import content, held_bytes, odd_tensor, place, trim, whole_storage
 from grader.worker import landmarks, probes
 from grader.worker.faults import describe
 
@@ -79,17 +81,26 @@ class Worker:
         return next((cls for cls in found if dataclasses.is_dataclass(cls)), None)
 
     def unpack(
-        self, tree: Any, buffers: list[torch.Tensor], device: torch.device | None = None
+        self,
+        tree: Any,
+        buffers: list[torch.Tensor],
+        device: torch.device | None = None,
+        mapped: mmap.mmap | None = None,
     ) -> Any:
-        """Rebuild a value; its tensors land on ``device``, the worker's own if None."""
+        """Rebuild a value; its tensors land on ``device``, the worker's own if None.
+
+        ``mapped`` is the memory in which the storages of some lie, which the judge maps too.
+        """
         where = device or self.device
-        resolve = functools.partial(self._resolve, where)
+        resolve = functools.partial(self._resolve, where, mapped)
         return Unpacker(buffers, resolve, views=True).unpack(tree)
 
-    def _resolve(self, device: torch.device, tag: str, body: Any) -> Any:
+    def _resolve(self, device: torch.device, mapped: mmap.mmap | None, tag: str, body: Any) -> Any:
         match tag:
             case "x":
                 return place(body[0], device)
+            case "s":
+                return placed(mapped, *body)
             case "w":  # remembered, so that the judge can look at its storage after the call
                 self.watched.append(body)
                 return body
@@ -149,7 +160,8 @@ class Worker:
                 return self.load(header["file"])
             case "call":
                 with self.probes.unobserved():
-                    args, kwargs = self.unpack(header["value"], buffers)
+                    mapped = self._mapped(header.get("mapped", 0))
+                    args, kwargs = self.unpack(header["value"], buffers, mapped=mapped)
                 target = self._target(header["target"])
                 del buffers
                 return target(*args, **kwargs)
@@ -163,6 +175,8 @@ class Worker:
                 return landmarks.told(header["known"], self._serving())
             case "held":
                 return held_bytes(self.device)
+            case "trim":
+                trim()
             case "probe":
                 return self.probes.run(header["name"], header["action"], header["config"])
             case "ring":
@@ -178,6 +192,16 @@ class Worker:
                     return [content(item) for item in watched]
             case op:
                 raise ValueError(f"unknown request {op}")
+
+    def _mapped(self, size: int) -> mmap.mmap | None:
+        """Map the memory whose descriptor came with the message, if one did."""
+        if not size:
+            return None
+        assert self.channel.fds is not None
+        fd = self.channel.fds.pop()
+        memory = mmap.mmap(fd, size)
+        os.close(fd)
+        return memory
 
     def _serving(self) -> tuple[Any, ...]:
         """Return the objects that answer the judge."""
@@ -261,6 +285,12 @@ class Worker:
         spec.loader.exec_module(module)
         self.module = module
         return [name for name in vars(module) if not name.startswith("_")][:MAX_NAMES]
+
+
+def placed(memory: Any, place: int, size: int, dtype: str, *view: Any) -> torch.Tensor:
+    """Return a tensor whose storage lies in memory that the judge maps too."""
+    storage = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=place)
+    return storage.view(DTYPES[dtype]).as_strided(*view)
 
 
 def gradients(function: Any, tensors: Any, upstream: torch.Tensor, **options: Any) -> Any:

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from grader.proxy.calls import KEPT, MOST_LINES, Calls
-from grader.proxy.conversation import Watched
 from grader.proxy.lent import Lent
 from grader.proxy.shown import revealing
+from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 
 

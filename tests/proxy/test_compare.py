@@ -15,6 +15,7 @@ from grader.proxy.compare import (
     CASES,
     assert_close,
     assert_equal,
+    assert_new,
     assert_unmodified,
     check,
     check_within,
@@ -22,9 +23,10 @@ from grader.proxy.compare import (
     resembles,
     tolerance,
 )
-from grader.proxy.conversation import Proxy, Watched
+from grader.proxy.conversation import Proxy
 from grader.proxy.kinds import describe, expect
 from grader.proxy.shown import apart, revealing
+from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 
 PROXY = Proxy(None, 1, "Box", [])  # type: ignore[arg-type]
@@ -557,6 +559,9 @@ def test_unmodified_means_every_byte_of_the_storage() -> None:
     for lie in (None, raw[:-1].clone(), raw.float(), [1]):
         watched.after = lie  # type: ignore[assignment]
         message(assert_unmodified, watched)
+    watched.after, watched.changed = raw.clone(), True  # whatever the worker says
+    for check_of in (assert_unmodified, assert_new):
+        message(check_of, watched)
 
 
 def test_what_resembles_the_oracle() -> None:

@@ -5,6 +5,7 @@ written by hand. What needs a process of its own is in test_sandbox and test_jud
 """
 
 import json
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -386,6 +387,62 @@ def test_write_to_an_argument_is_seen(talk: Conversation) -> None:
 
     with pytest.raises(Mismatch, match="was modified"):
         assert_unmodified(watched)
+
+
+@pytest.mark.parametrize("lie", [False, True])
+def test_argument_is_looked_at_whatever_the_worker_says(talk: Conversation, lie: bool) -> None:
+    watched = Watched(torch.arange(12.0).reshape(3, 4)[:, 1:3])
+
+    call(talk, "ruin", watched, lie)
+
+    assert watched.changed
+    with pytest.raises(Mismatch, match="was modified"):
+        assert_unmodified(watched)
+
+
+def test_argument_with_other_memory_is_modified(talk: Conversation) -> None:
+    watched = Watched(torch.ones(3))
+
+    call(talk, "swap", watched)
+
+    assert not watched.changed
+    with pytest.raises(Mismatch, match="was modified"):
+        assert_unmodified(watched)
+
+
+def test_watched_arguments_arrive_as_they_are(talk: Conversation) -> None:
+    grid = torch.arange(24.0).reshape(4, 6)
+    parts = {
+        "views": [grid[1:, ::2], grid.T],
+        "narrow": torch.tensor([True, False, True]),
+        "whole": torch.tensor([-3, 1 << 40]),
+        "half": torch.ones(3, dtype=torch.bfloat16),
+        "nothing": torch.zeros(0, 3),
+        "turned": torch.ones(2, 2, requires_grad=True),
+        "plain": (1, "two", None),
+    }
+    watched = [Watched(parts), Watched(grid), Watched(grid)]
+
+    got = call(talk, "echo", *watched)[0]
+
+    assert got[0].keys() == parts.keys()
+    for item, sent in zip([*got[0]["views"], *got[1:]], [*parts["views"], grid, grid], strict=True):
+        assert torch.equal(item, sent)
+    for name in ("narrow", "whole", "half", "nothing", "turned"):
+        assert got[0][name].dtype == parts[name].dtype
+        assert torch.equal(got[0][name], parts[name])
+    assert got[0]["plain"] == parts["plain"]
+    for item in watched:
+        assert_unmodified(item)
+
+
+def test_mapped_memory_ends_with_what_uses_it(talk: Conversation) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+
+    for _ in range(50):
+        call(talk, "same", Watched(torch.ones(3)))
+
+    assert len(os.listdir("/proc/self/fd")) < before + 25
 
 
 def test_argument_of_a_call_that_raises_is_looked_at_too(talk: Conversation) -> None:

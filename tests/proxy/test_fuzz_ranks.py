@@ -113,7 +113,7 @@ class Watched:
 
 def start_rank(lies: Lies) -> Thread:
     def serve(sock: socket.socket, arenas: tuple[int, int]) -> None:
-        rank = Rank(Channel(sock, *arenas), "cpu")
+        rank = Rank(Channel(sock, *arenas, takes_fds=True), "cpu")
         rank.lies, rank.told_names = lies, True
         rank.module = ModuleType("submission")
         exec(compile(SOURCE, "echo.py", "exec"), vars(rank.module))

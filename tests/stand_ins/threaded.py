@@ -16,6 +16,7 @@ from grader.wire.channel import Channel, WireError
 from grader.worker.serve import Worker
 
 SOURCE = """
+import sys
 import time
 from dataclasses import dataclass
 import torch
@@ -103,6 +104,18 @@ def hand_over(thing):
 def bad(x=None):
     raise ValueError("the width is wrong")
 
+def ruin(x, lie):
+    if lie:  # let the worker tell of a copy
+        worker = sys._getframe(2).f_locals["self"]
+        worker.watched[:] = [storage_of(x).clone()]
+    x.zero_()
+
+def storage_of(x):
+    return torch.empty(0, dtype=x.dtype).set_(x.untyped_storage())
+
+def swap(x):
+    x.data = torch.zeros_like(x)
+
 def spoil(x):
     x += 1
     raise ValueError("too late")
@@ -171,7 +184,7 @@ class Thread:
 
 def serve_source(sock: socket.socket, arenas: tuple[int, int]) -> None:
     """Serve calls of SOURCE as the real worker does."""
-    worker = Worker(Channel(sock, *arenas), "cpu")
+    worker = Worker(Channel(sock, *arenas, takes_fds=True), "cpu")
     worker.module = ModuleType("submission")
     exec(compile(SOURCE, "echo.py", "exec"), vars(worker.module))
     worker.file = "echo.py"
