@@ -65,6 +65,12 @@ problem = undivided()
 print(problem or "each worker is a user of its own on this host")
 raise SystemExit(1 if problem else 0)
 """
+TRIPWIRE = """
+from grader.sandbox.tripwire import hindrance
+problem = hindrance()
+print(problem or "the judge sees whether a worker's own code is changed, on a CPU")
+raise SystemExit(1 if problem else 0)
+"""
 CAGE = """
 from grader.sandbox.limits import detect
 kind = detect()
@@ -115,6 +121,12 @@ def diagnose() -> Iterator[Check]:
         USERS,
         "groups of ranks are graded one at a time instead; for several at a time grade as root, or "
         "install uidmap and give the account ids in /etc/subuid and /etc/subgid",
+        needed=False,
+    )
+    yield _probe(
+        "tripwire",
+        TRIPWIRE,
+        "everything is graded all the same; what counts costs is then believed: see docs/trust.md",
         needed=False,
     )
     yield _probe(

@@ -11,6 +11,11 @@ frames), C code, and messages that a thread of the submission's own writes.
 """
 
 import copy
+import ctypes
+import os
+import platform
+import signal
+import socket
 import struct
 import sys
 import threading
@@ -20,12 +25,24 @@ from typing import Any
 import numpy as np
 
 from grader.sandbox.chart import Chart, Kind, Piece, Plan, Space
-from grader.sandbox.layout import HEADER, TABLE, USED, WORD, Layout, entries, same, table
+from grader.sandbox.layout import (
+    HEADER,
+    ITEMS,
+    TABLE,
+    USED,
+    WORD,
+    Layout,
+    entries,
+    layout,
+    same,
+    table,
+)
 from grader.sandbox.peek import Gone, Peek, Pieces, Refused, Unmapped
 from grader.wire.landmarks import Landmark
 
 REPLACED = "the memory in which they lay"
 CLOSED = "what lets us look at them"
+UNREADABLE = "the kernel does not let us look into a process (process_vm_readv)"
 TRIES = 4  # to read a dictionary that is changing
 MOST_TEXT = 80
 TEXT = sys.getsizeof("") - 1  # where the characters of a string begin, if they are ASCII
@@ -205,6 +222,30 @@ class Tripwire:
         with self._lock:
             self._closed = True
             self._peek.close()
+
+
+def hindrance() -> str:
+    """Return why no worker of this judge can be looked at, or an empty string.
+
+    It forks: for a process of one thread.
+    """
+    if layout() is None:
+        return f"it is not known how Python {platform.python_version()} lays its objects out"
+    if not hasattr(socket, "SO_PASSCRED"):
+        return "the kernel does not tell who sends a message"
+    known = ("a", "tuple")
+    child = os.fork()
+    if not child:
+        signal.pause()
+    try:
+        peek = Peek(child)
+        seen = peek.at(id(known), ITEMS)
+        return "" if seen[WORD:] == ctypes.string_at(id(known), ITEMS)[WORD:] else UNREADABLE
+    except (Gone, Refused, Unmapped):
+        return UNREADABLE
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def _may_become(piece: Piece, old: bytes, new: bytes) -> bool:

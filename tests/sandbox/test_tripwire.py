@@ -5,6 +5,7 @@ import ctypes
 import os
 import textwrap
 from collections.abc import Callable, Iterator
+from unittest.mock import Mock
 
 import pytest
 from stand_ins.confined import CODE, LAB
@@ -14,9 +15,12 @@ from grader.judge.grade import worker_setting
 from grader.prove.forked import Nursery, fork_worker
 from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.sentry import SENTRY
+from grader.sandbox import tripwire
 from grader.sandbox.layout import instructions, layout, same
+from grader.sandbox.peek import Peek, Refused
 from grader.sandbox.process import Setting
 from grader.sandbox.stage import staged
+from grader.sandbox.tripwire import hindrance
 
 Run = Callable[[str], object]
 CODEC = 'import sys; codec = sys.modules["grader.wire.codec"]; pack = codec.Packer.pack;'
@@ -183,3 +187,12 @@ def test_specialised_instructions_are_the_same_code() -> None:
     assert bytes(plain) == code.co_code
     other = after[:2] + bytes((after[2], after[3] ^ 3)) + after[4:]
     assert not same(before, other)
+
+
+def test_what_keeps_workers_from_being_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hindrance() == ""
+
+    monkeypatch.setattr(Peek, "at", Mock(side_effect=Refused))
+    assert "process_vm_readv" in hindrance()
+    monkeypatch.setattr(tripwire, "layout", lambda: None)
+    assert "lays its objects out" in hindrance()
