@@ -17,6 +17,7 @@ from grader.proxy.compare import (
 from grader.proxy.conversation import Proxy
 from grader.proxy.group import Group, GroupProxy, PerRank
 from grader.proxy.kinds import describe, expect
+from grader.proxy.mistakes import assert_no_findings, assert_right_in_any_order
 from grader.proxy.student import Folder
 from grader.timing.race import Race
 from grader.timing.silence import assert_from_kernels, assert_kernels_alone_compute
@@ -36,6 +37,8 @@ __all__ = [
     "assert_from_kernels",
     "assert_kernels_alone_compute",
     "assert_new",
+    "assert_no_findings",
+    "assert_right_in_any_order",
     "assert_unmodified",
     "check",
     "check_within",

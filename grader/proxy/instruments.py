@@ -86,6 +86,11 @@ class Instruments(ABC):
         return self._on_cpu or os.environ.get(ON_A_GPU) == "1"
 
     @property
+    def follows(self) -> bool:
+        """Whether kernels run in the interpreter here, so that ``sanitized`` can follow them."""
+        return self._on_cpu
+
+    @property
     def _on_cpu(self) -> bool:
         return self._setting.device == "cpu"
 
