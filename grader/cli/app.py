@@ -195,11 +195,15 @@ def python(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a script of yours")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGS…]")] = None,
     device: DeviceChoice = Device.AUTO,
+    sanitize: Annotated[
+        bool,
+        typer.Option(help="without a GPU, tell at the end of races, wrong bounds and the like"),
+    ] = True,
 ) -> None:
     """Run a script as the judge runs a submission of the lab: with its Triton interpreter."""
     from grader.cli.python import run_script
 
-    raise typer.Exit(run_script(lab, file, arguments or (), device))
+    raise typer.Exit(run_script(lab, file, arguments or (), device, sanitize=sanitize))
 
 
 @app.command()

@@ -12,8 +12,13 @@ from grader.labs.lab import find_lab, find_root
 ALONE = "grader.worker.alone"
 
 
-def run_script(lab_text: str, file: Path, arguments: Sequence[str], device: str) -> int:
-    """Run a script; return its exit code. The lab's own folder can be imported from."""
+def run_script(
+    lab_text: str, file: Path, arguments: Sequence[str], device: str, *, sanitize: bool = True
+) -> int:
+    """Run a script; return its exit code. The lab's own folder can be imported from.
+
+    In the interpreter, ``sanitize`` tells at the end which mistakes its kernels made.
+    """
     root = find_root()
     lab = find_lab(lab_text, root)
     if not file.is_file():
@@ -28,6 +33,8 @@ def run_script(lab_text: str, file: Path, arguments: Sequence[str], device: str)
         environment.pop("TRITON_INTERPRET", None)
         if device == "cpu":
             environment["TRITON_INTERPRET"] = "1"
+            if sanitize:
+                command.insert(3, "--sanitize")
             print("kernels run in Triton's interpreter, as the judge has it", file=sys.stderr)
     return subprocess.run(command, env=environment, check=False).returncode
 

@@ -55,5 +55,5 @@ def _followed(student: Any, call: Callable[[], T], order: str, seed: int) -> T:
 
 
 def _sentence(mistake: Mistake) -> str:
-    lanes = f" ({mistake.count:,} times)" if mistake.count > 1 else ""
+    lanes = f" ({mistake.count:,} lanes in all)" if mistake.count > 1 else ""
     return f"{mistake.kind}, line {mistake.line}: {mistake.text}{lanes}"

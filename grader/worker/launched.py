@@ -219,7 +219,7 @@ class Launched:
         )
         text = (
             f"Program {shown(ids)} leaves every tensor that it was passed, at offset {offset} from "
-            f"the start of {tensor}, in {count} lanes; {mask}."
+            f"the start of {tensor}, in {count} lane{'s' * (count != 1)}; {mask}."
         )
         self._found.add(Finding("outside", line, text, tensor, (offset,), ids, count=count))
 

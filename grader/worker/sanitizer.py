@@ -46,8 +46,10 @@ class Sanitizer(Unwritten):
         self._order = order
         self._random = random.Random(seed)
         self.launch: Launched | None = None
+        self.launches = 0
         self._interpreter: Any = importlib.import_module("triton.runtime.interpreter")
-        self.line = Lines().current
+        lines = Lines()
+        self.line, self.files = lines.current, lines.files
         self._asked: dict[int, Any] = {}  # weak references to tensors, by addresses asked for
         self._stack = contextlib.ExitStack()
         self._apply()
@@ -122,6 +124,7 @@ class Sanitizer(Unwritten):
             with _disable_current_modes():
                 pairs = [*zip(executor.arg_names, on_host[0], strict=False), *on_host[1].items()]
                 given = [argument for name, value in pairs for argument in named(name, value)]
+                self.launches += 1
                 self.launch = Launched(given, self.found, self.undefined, self.blank, self._reach)
             return on_host
 
