@@ -45,7 +45,7 @@ def _run_sanitized(file: str) -> None:
 
 
 def told(reading: dict[str, Any], files: dict[int, set[str]]) -> Iterable[str]:
-    """Tell of what was found, each mistake with the text of its lines; ``files`` has each line's."""
+    """Tell of what was found, each mistake with the text of its lines; ``files`` has theirs."""
     found = reading["findings"]
     if not found:
         yield "sanitizer: no mistake found in the launches of this run"

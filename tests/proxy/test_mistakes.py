@@ -50,7 +50,7 @@ def test_what_a_card_has_no_room_for_is_no_race() -> None:
 
 @pytest.mark.parametrize("order", ["plain", "shuffled"])
 def test_a_finding_in_either_order_fails(order: str) -> None:
-    student = Followed(**{order: [mistake()]})
+    student = Followed(follows=True, **{order: [mistake()]})
 
     with pytest.raises(Mismatch, match="write-write, line 7"):
         assert_right_in_any_order(student, lambda: 1, anything, 5)
