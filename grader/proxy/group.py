@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from grader.errors import Mismatch, StudentTimeout, SubmissionFault
-from grader.proxy.conversation import Conversation, Proxy
+from grader.proxy.conversation import Conversation
 from grader.proxy.instruments import raises
 from grader.proxy.ranks import RankProcess, RankSandbox
 from grader.proxy.readings import UNCOUNTED, Sent
 from grader.proxy.stranded import explain
+from grader.proxy.values import Proxy
 from grader.sandbox.pace import PACE
 
 GRACE_SECONDS = 1.0  # for the other ranks, once one has failed

@@ -12,9 +12,11 @@ from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
-from grader.proxy.conversation import Conversation, Hidden
-from grader.proxy.readings import Count, Left, Operators, Sanitized, Shadow
+from grader.proxy.conversation import Conversation
+from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
+from grader.proxy.readings import Count, Left, Operators, Shadow
 from grader.proxy.shown import plain
+from grader.proxy.values import Hidden
 from grader.sandbox.process import Setting
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
@@ -26,6 +28,10 @@ class Instruments(ABC):
     _lab: Lab
     _setting: Setting
     _replaced = False  # whether a probe stands in the interpreter's place
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Return the lines of the submission."""
 
     @abstractmethod
     def _conversation(self) -> Conversation:
@@ -173,6 +179,22 @@ class Instruments(ABC):
         with self._alone(), self._conversation().probe("sanitizer", config) as reading:
             yield sanitized
         sanitized.take(reading)
+
+    @contextmanager
+    def sound_kernels(self, order: str = "") -> Generator[None, None, None]:
+        """Fail if kernels of the calls inside do what a GPU would not forgive: ``sanitized`` says.
+
+        Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
+        there what programs do to each other shows in the numbers.
+        """
+        if not self._on_cpu:
+            yield
+            return
+        with self.sanitized(order) as sanitized:
+            yield
+        found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
+        if found:
+            raise Mismatch(told(found, self._lines()))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

@@ -8,7 +8,6 @@ from grader.errors import Mismatch
 from grader.wire.channel import MAX_COLLECTIVES, MAX_OPERATORS
 
 UNCOUNTED = "the cost could not be counted"
-MAX_FOUND = 20
 
 
 @dataclass(slots=True)
@@ -72,34 +71,6 @@ class Shadow:
                 raise Mismatch(UNCOUNTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """What the sanitizer found at a line of the submission, by kind; ``text`` is a sentence."""
-
-    kind: str
-    line: int
-    tensor: str
-    text: str
-    count: int
-
-
-@dataclass(slots=True)
-class Sanitized:
-    """What kernels did that a GPU would not forgive; ``partial`` where not all was followed."""
-
-    found: list[Mistake] = field(default_factory=list[Mistake])
-    partial: bool = False
-
-    def take(self, reading: list[Any]) -> None:
-        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
-        match reading:
-            case [{"findings": list(findings), "partial": bool(partial)}]:
-                self.partial = partial
-                self.found = [_mistake(item) for item in cast(list[Any], findings)[:MAX_FOUND]]
-            case _:
-                raise Mismatch(UNCOUNTED)
-
-
 @dataclass(slots=True)
 class Left:
     """What left torch's operators, each with the most elements of a tensor that did.
@@ -140,20 +111,6 @@ class Sent:
             if type(reading) is not list or len(cast(list[Any], reading)) > MAX_COLLECTIVES:
                 raise Mismatch(UNCOUNTED)
             self.per_rank.append([_collective(item) for item in cast(list[Any], reading)])
-
-
-def _mistake(item: Any) -> Mistake:
-    match item:
-        case {
-            "kind": str(kind),
-            "line": int(line),
-            "tensor": str(tensor),
-            "text": str(text),
-            "count": int(count),
-        }:
-            return Mistake(kind[:20], line, tensor[:60], text[:500], count)
-        case _:
-            raise Mismatch(UNCOUNTED)
 
 
 def _collective(item: Any) -> tuple[str, int]:

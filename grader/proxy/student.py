@@ -14,12 +14,13 @@ from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
-from grader.proxy.conversation import Clock, Conversation, Proxy
+from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
+from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
 from grader.sandbox.peek import private_bytes
@@ -60,6 +61,9 @@ class Student(Instruments):
         )
         self._load_fault: SubmissionFault | None = None
         self._killers: list[threading.Thread] = []
+
+    def _lines(self) -> list[str]:
+        return self._source.splitlines()
 
     # -- for the plugin ---------------------------------------------------------------------
 

@@ -647,6 +647,20 @@ def test_kernel_rows_without_a_key_are_zero(student, draw, T, S):
         assert_attends(student.flash_attention, make(draw, T, S, B=1), causal)
 
 
+ORDERS = pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
+
+
+@task("triton", contract=38)
+@ORDERS
+@sizes((70, 37, 24, 2, 1), (1, 140, 16, 2, 2))
+def test_kernel_programs_do_not_need_each_other(student, draw, T, S, D, H, G, causal, order):
+    """Nothing that a program writes is read or written by another, or lies outside of a tensor."""
+    tensors = make(draw, T, S, D, H, G, B=2)
+
+    with student.sound_kernels(order):
+        assert_attends(student.flash_attention, tensors, causal)
+
+
 @task("triton", contract=24)
 @pytest.mark.parametrize(("B", "T"), [(0, 5), (2, 0)], ids=["no sequences", "no queries"])
 def test_nothing_to_attend_from(student, draw, B, T):
@@ -918,7 +932,7 @@ def assert_packed_result(got: Any, qkv: Qkv, lengths: Any, causal: bool) -> None
     assert_close(got, want, "attention", like=qkv[0], inner=1024, trusted=trusted, what="o")
 
 
-@task("varlen", contract=38, gate=True)
+@task("varlen", contract=39, gate=True)
 @both
 @pytest.mark.parametrize("lengths", [([4, 9, 2], [4, 9, 2]), ([3, 17, 33], [5, 20, 34])], ids=str)
 def test_packed_sequences_attend_within_themselves(student, draw, lengths, causal):
@@ -933,21 +947,33 @@ DIFFERENT = pytest.mark.parametrize(
 )
 
 
-@task("varlen", contract=39)
+@task("varlen", contract=40)
 @DIFFERENT
 def test_queries_and_keys_differ_in_number(student, draw, lengths):
     """Short and long sequences lie side by side; each sees all of its own keys and no others."""
     assert_packed(student, pack(draw, lengths), lengths, False)
 
 
-@task("varlen", contract=40)
+@task("varlen", contract=41)
 @DIFFERENT
 def test_packed_causal_rows_end_at_their_own_key(student, draw, lengths):
     """A sequence's last query stands on its own last key, whatever the two lengths are."""
     assert_packed(student, pack(draw, lengths), lengths, True)
 
 
-@task("varlen", contract=41)
+@task("varlen", contract=51)
+@ORDERS
+@both
+def test_packed_programs_do_not_need_each_other(student, draw, causal, order):
+    """Nothing that a program writes is read or written by another, or lies outside of a tensor."""
+    lengths = [9, 70, 0, 1], [20, 75, 3, 1]
+    packed = pack(draw, lengths, 24)
+
+    with student.sound_kernels(order):
+        assert_packed(student, packed, lengths, causal)
+
+
+@task("varlen", contract=42)
 @both
 @pytest.mark.parametrize(
     "lengths",
@@ -966,7 +992,7 @@ def test_lengths_of_zero(student, draw, lengths, causal):
     assert_packed(student, pack(draw, lengths), lengths, causal)
 
 
-@task("varlen", contract=42)
+@task("varlen", contract=43)
 @pytest.mark.parametrize(("D", "H", "G"), [(80, 4, 2), (5, 6, 2), (128, 3, 1), (256, 1, 1)])
 def test_packed_widths_and_heads(student, draw, D, H, G):
     """D and the grouping of heads are as free as in the dense kernel."""
@@ -975,7 +1001,7 @@ def test_packed_widths_and_heads(student, draw, D, H, G):
     assert_packed(student, pack(draw, lengths, D, H, G), lengths, True)
 
 
-@task("varlen", contract=43)
+@task("varlen", contract=44)
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_packed_low_precision(student, draw, dtype):
     """o has the dtype of q."""
@@ -984,7 +1010,7 @@ def test_packed_low_precision(student, draw, dtype):
     assert_packed(student, pack(draw, lengths, 64, 2, 1, dtype=dtype), lengths, True)
 
 
-@task("varlen", contract=43)
+@task("varlen", contract=44)
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_packed_sums_are_kept_in_float32(student, draw, dtype):
     """A thousand keys add up in float32; in less, the sum would stop growing."""
@@ -993,7 +1019,7 @@ def test_packed_sums_are_kept_in_float32(student, draw, dtype):
     assert_packed(student, (q, k, v), ([3], [1001]), False)
 
 
-@task("varlen", contract=43)
+@task("varlen", contract=44)
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_packed_scores_are_float32(student, draw, dtype):
     """A packed score may exceed 65504 before it is scaled, and has more than 8 bits."""
@@ -1003,7 +1029,7 @@ def test_packed_scores_are_float32(student, draw, dtype):
     assert_packed_roughly(student, qkv, ([2, 3], [7, 12]), False)
 
 
-@task("varlen", contract=45)
+@task("varlen", contract=46)
 @both
 def test_sequences_do_not_touch_each_other(student, draw, causal):
     """NaN in one sequence stays in it."""
@@ -1024,7 +1050,7 @@ def test_sequences_do_not_touch_each_other(student, draw, causal):
     assert_close(form[~rows], clean[~rows], "attention", like=q, inner=4096, what="o")
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
 def test_packed_scores_of_any_level(student, draw, level):
     """A level that all scores share cancels, in each sequence."""
@@ -1035,7 +1061,7 @@ def test_packed_scores_of_any_level(student, draw, level):
     assert_packed_roughly(student, (q, k, v), MIXED, True)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @pytest.mark.parametrize("step", [4.0, -4.0, 40.0, -40.0], ids=lambda x: f"step {x:g}")
 def test_packed_maximum_may_change_in_every_block(student, draw, step):
     """A new maximum shrinks what was summed up so far, in each sequence by itself."""
@@ -1068,7 +1094,7 @@ def slices(draw: Any, lengths: list[int]) -> Qkv:
     return q, k, v
 
 
-@task("varlen", contract=46)
+@task("varlen", contract=47)
 @both
 def test_slices_of_one_packed_projection(student, draw, causal):
     """q, k, v may be slices of one [total, H + 2 G, D] tensor."""
@@ -1077,7 +1103,7 @@ def test_slices_of_one_packed_projection(student, draw, causal):
     assert_packed(student, slices(draw, lengths), (lengths, lengths), causal)
 
 
-@task("varlen", contract=47)
+@task("varlen", contract=48)
 def test_packed_arguments_are_left_alone(student, draw):
     """No argument is modified, nor memory beside it; the result shares none with them."""
     lengths = [7, 0, 10, 1]
@@ -1092,7 +1118,7 @@ def test_packed_arguments_are_left_alone(student, draw):
         assert_new(argument, name)
 
 
-@task("varlen", contract=46)
+@task("varlen", contract=47)
 def test_packed_arguments_have_strides_of_their_own(student, draw):
     """k and v may be laid out differently, head by head or column by column."""
     lengths = [5, 0, 20, 1], [5, 9, 34, 1]
@@ -1104,7 +1130,7 @@ def test_packed_arguments_have_strides_of_their_own(student, draw):
     assert_packed(student, (q, k, v), lengths, True)
 
 
-@task("varlen", contract=48, gate=True)
+@task("varlen", contract=49, gate=True)
 @both
 def test_packed_work_is_done_in_a_triton_kernel(student, draw, causal):
     """flash_attention_varlen launches a kernel of yours; torch allocates, views and copies."""
@@ -1114,7 +1140,7 @@ def test_packed_work_is_done_in_a_triton_kernel(student, draw, causal):
     assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=causal))
 
 
-@task("varlen", contract=48)
+@task("varlen", contract=49)
 def test_single_queries_are_not_left_to_torch(student, draw):
     """A kernel of yours does the work also where each sequence has one query, as in decoding."""
     lengths = [1] * 3, [40, 7, 90]
@@ -1124,7 +1150,7 @@ def test_single_queries_are_not_left_to_torch(student, draw):
     assert_kernels_alone_attend_packed(student, draw, lengths, 5, 2, True)
 
 
-@task("varlen", contract=48, gate=True)
+@task("varlen", contract=49, gate=True)
 def test_the_packed_result_comes_from_a_kernel(student, draw):
     """o is what a kernel wrote: without it, o is wrong."""
     lengths = [5, 30, 7], [9, 20, 7]
@@ -1137,7 +1163,7 @@ def test_the_packed_result_comes_from_a_kernel(student, draw):
     assert_kernels_alone_attend_packed(student, draw, (near[0], near[1]), 16, 1, False)
 
 
-@task("varlen", contract=40)
+@task("varlen", contract=41)
 def test_packed_arguments_in_order_and_left_out(student, draw):
     """causal may be passed by position; without it nothing is hidden."""
     lengths = [4, 9, 2], [6, 3, 2]
@@ -1150,7 +1176,7 @@ def test_packed_arguments_in_order_and_left_out(student, draw):
     assert_packed_result(plain, qkv, lengths, False)
 
 
-@task("varlen", contract=47)
+@task("varlen", contract=48)
 def test_packed_results_outlive_the_next_call(student, draw):
     """A call leaves earlier results as they are, and remembers no lengths of an earlier one."""
     several = ([40, 50, 50], [6, 3, 2]), ([2, 3, 135], [1, 9, 1]), ([140, 0, 0], [7, 4, 0])
@@ -1163,7 +1189,7 @@ def test_packed_results_outlive_the_next_call(student, draw):
         assert_packed_result(o, qkv, lengths, False)
 
 
-@task("varlen", contract=49)
+@task("varlen", contract=50)
 def test_packed_sequences_make_no_matrix(student, draw):
     """No tensor has a sequence's T x S elements, and none is padded to the longest sequence."""
     lengths = [1] * 15 + [300], [1] * 15 + [300]

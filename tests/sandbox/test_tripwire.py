@@ -60,7 +60,7 @@ def talk(home: Nursery, setting: Setting) -> Iterator[Conversation]:
         worker.wait_ready()
         talk = Conversation(worker, "cpu", Clock(60.0), "")
         talk.load(f"{setting.seen('submission')}/echo.py")
-        if talk._tripwire is None:
+        if talk._lookout._tripwire is None:
             pytest.skip("the kernel does not let us look into a process")
         yield talk
 
@@ -146,7 +146,7 @@ def test_another_process_that_answers_is_noticed(talk: Conversation) -> None:
 
 
 def test_process_of_ours_that_has_ended_is_no_tampering(talk: Conversation) -> None:
-    wire = talk._tripwire
+    wire = talk._lookout._tripwire
     assert wire is not None
     talk.worker.kill()
 
