@@ -4,6 +4,7 @@ Where programs do the same things in the same order, which is usual, they stand 
 line that they run: that one comes first is the interpreter's choice and not the GPU's.
 """
 
+import math
 from collections.abc import Sequence
 
 from grader.text import visible_line
@@ -14,6 +15,7 @@ from grader.trace.words import counted, elements_in_words, program_name
 MOST_PROGRAMS = 3
 MOST_STEPS = 8  # of a program
 MOST_LANES, MOST_ROWS = 23, 7  # of a block
+MOST_CODE = 88  # characters
 HIGH = 20  # of a lane
 GAP = 20
 
@@ -64,14 +66,14 @@ def _what(step: Step) -> tuple[object, ...]:
 def _access(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> None:
     """Draw one line of the kernel, and below it the block of each program."""
     step = steps[0]
-    code = visible_line(launch.code(step.line), 200)
     by = f"  (in line {step.inner})" if step.inner != step.line else ""
+    code = visible_line(launch.code(step.line), MOST_CODE - len(by))
     sheet.line(f"{step.line:4}  {code}{by}", "code", step=8)
     left, top, bottom = LEFT + 38.0, sheet.below, sheet.below
     for step in steps:
         columns, rows, cut = _block(step)
         label = ",".join(map(str, step.program))
-        margin = 22 + 7 * len(label) if len(launch.grid) > 1 or launch.grid[0] > 1 else 0
+        margin = 22 + 7 * len(label) if math.prod(launch.grid) > 1 else 0
         wide = max(margin + columns * SIDE + (14 if cut else 0), 130)
         if left > LEFT + 38 and left + wide > WIDTH - LEFT:
             left, top = LEFT + 38.0, bottom
@@ -82,7 +84,8 @@ def _access(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> None:
         if cut:
             place = left + margin + columns * SIDE + 4, top + rows * HIGH - 4
             sheet.parts.append(text(*place, "…", "soft"))
-        for part in wrapped(_caption(launch, step), wide + GAP / 2, "small soft"):
+        room = wide + GAP / 2 if len(steps) > 1 else WIDTH - left - margin
+        for part in wrapped(_caption(launch, step), room, "small soft"):
             sheet.parts.append(text(left + margin, below, part, "small soft"))
             below += 15
         bottom = max(bottom, below + 5)

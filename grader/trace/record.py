@@ -90,11 +90,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What the code raised, and the innermost line of the file that led there; 0: none did."""
+    """What the code raised."""
 
     kind: str
     message: str
-    line: int
+    line: int  # the innermost of the file that led there; 0: none did
+    program: tuple[int, ...]  # of the kernel that it ended; () for code outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,8 @@ def _step(data: Mapping[str, Any], tensors: Sequence[Touchable]) -> Step:
 
 def _fault(data: Mapping[str, Any]) -> Fault:
     frames = data["frames"]
-    return Fault(str(data["kind"]), str(data["message"]), int(frames[-1][0]) if frames else 0)
+    line = int(frames[-1][0]) if frames else 0
+    return Fault(str(data["kind"]), str(data["message"]), line, _sizes(data["program"] or ()))
 
 
 def _sizes(values: Any) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ def draw(launch: Launch, *, fault: Fault | None = None, name: str = "t", steps: 
         accesses(sheet, launch)
         if fault is not None:
             sheet.below += 6
-            sheet.line(f"error in {fault_in_words(fault)}", "bad strong")
+            sheet.line(f"error: {fault_in_words(fault)}", "bad strong")
     height = math.ceil(sheet.below)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="trace" viewBox="0 0 {WIDTH} {height}" '

@@ -1,4 +1,4 @@
-"""The upper part of a picture: the grid of programs, and each tensor with who touches what of it."""
+"""The upper part of a picture: the grid of programs, and who touches what of each tensor."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,6 +10,7 @@ from grader.trace.sheet import LEFT, LETTER, SIDE, WIDTH, Sheet, cell, text, tin
 MOST_COLUMNS, MOST_ROWS = 22, 12
 MOST_BOXES = 24  # programs of a grid in a row
 MOST_LINES = 4  # that are named of one kind of access
+TIMES = "\u00d7"
 GAP = 22  # between tensors side by side
 LEAST = 190  # pixels of a tensor, for what stands above it
 
@@ -29,7 +30,7 @@ def grid(sheet: Sheet, launch: Launch) -> None:
         look = f'id="{sheet.name}p{number}" fill="{tint(launch, program)}"'
         place = LEFT + column * wide, sheet.below + row * (SIDE + 2)
         sheet.parts.append(cell(*place, ",".join(map(str, program)), look, width=wide - 4))
-    sheet.below += math.ceil(shown / across) * (SIDE + 2) + 18
+    sheet.below += math.ceil(shown / across) * (SIDE + 2) + 12
     if total > shown:
         sheet.line(f"… {total - shown:,} more programs", "soft")
 
@@ -54,10 +55,10 @@ def tensors(sheet: Sheet, launch: Launch) -> None:
         bottom = max(bottom, sheet.below)
         left += wide + GAP
     sheet.below = bottom + 2
-    told = "A cell is an element, with the program that touches it; dashed: none does."
+    told = "A cell is an element, with the program that touches it; dashed: none does"
     if math.prod(launch.grid) > 1:
-        told += " all: every program does; ×2: two do."
-    sheet.line(told, "small soft", step=17)
+        told += f"; all: every program, {TIMES}2: two"
+    sheet.line(f"{told}.", "small soft", step=17)
 
 
 def _margin(tensor: Touchable) -> float:
@@ -89,9 +90,10 @@ def _tensor(sheet: Sheet, launch: Launch, number: int, left: float) -> None:
     sheet.below += 12
     sheet.parts.append(text(left, sheet.below, _title(tensor), "strong"))
     strides = ", ".join(map(str, tensor.strides))
-    for part in wrapped(f"strides ({strides}); {kinds(own)}", _width(tensor), "small soft"):
-        sheet.below += 16
-        sheet.parts.append(text(left, sheet.below, part, "small soft"))
+    for words in (f"strides ({strides})", kinds(own)):
+        for part in wrapped(words, _width(tensor) + GAP / 2, "small soft"):
+            sheet.below += 16
+            sheet.parts.append(text(left, sheet.below, part, "small soft"))
     columns, rows = min(tensor.columns, MOST_COLUMNS), min(tensor.rows, MOST_ROWS)
     touched, side = _touched(own), _side(tensor)
     inner = left + _margin(tensor)
@@ -161,4 +163,4 @@ def _who(launch: Launch, programs: Sequence[tuple[int, ...]]) -> str:
         return ""
     if len(programs) == 1:
         return ",".join(map(str, programs[0]))
-    return "all" if len(programs) == math.prod(launch.grid) else f"×{len(programs)}"
+    return "all" if len(programs) == math.prod(launch.grid) else f"{TIMES}{len(programs)}"

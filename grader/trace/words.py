@@ -1,10 +1,11 @@
 """A launch in words: what its picture says to a person who cannot see it, and to a terminal."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
 from grader.text import visible_line
-from grader.trace.record import Fault, Launch, Step, Touchable, Trace
+from grader.trace.record import HIDDEN, Fault, Launch, Step, Touchable, Trace
 
 MOST_LISTED = 4  # elements that form no slice
 MOST_PROGRAMS = 6  # in a summary
@@ -61,7 +62,7 @@ def _slice(numbers: Sequence[int]) -> str:
     if len(numbers) == 1:
         return str(first)
     step = numbers[1] - first
-    if any(b - a != step for a, b in zip(numbers, numbers[1:], strict=False)):
+    if any(b - a != step for a, b in itertools.pairwise(numbers)):
         return ""
     return f"{first}:{last + 1}" + (f":{step}" if step > 1 else "")
 
@@ -87,8 +88,9 @@ def step_in_words(launch: Launch, step: Step) -> str:
     found = step.elements
     if not found:
         return f"{verb} nothing of {visible_line(tensor.name, 40)} ({', '.join(notes)})"
-    if len(step.lanes) < step.count:
-        notes.append(f"the first {len(step.lanes):,} are told")
+    seen = sum(lane != HIDDEN for lane in step.lanes)
+    if (rest := step.count - step.hidden - seen) > 0:
+        notes.append(f"{rest:,} more lanes are not told")
     if len(found) not in (1, step.count):
         notes.insert(0, counted(len(found), "element"))
     return f"{verb} {elements_in_words(tensor, found)} ({', '.join(notes)})"
@@ -101,7 +103,10 @@ def line_of(step: Step) -> str:
 
 def fault_in_words(fault: Fault) -> str:
     """Say what the code raised, and where."""
-    where = f"line {fault.line}: " if fault.line else ""
+    places = [f"line {fault.line}"] if fault.line else []
+    if fault.program:
+        places.append(f"program {program_name(fault.program)}")
+    where = ", ".join(places) + ": " if places else ""
     return f"{where}{visible_line(fault.kind, 60)}: {visible_line(fault.message, 300)}"
 
 
@@ -125,7 +130,7 @@ def alternative(launch: Launch, fault: Fault | None = None) -> str:
     if (rest := len(launch.programs) - MOST_PROGRAMS) > 0:
         parts.append(f"{counted(rest, 'more program')} likewise.")
     if fault is not None:
-        parts.append(f"It ends with an error in {fault_in_words(fault)}.")
+        parts.append(f"It ends with an error: {fault_in_words(fault)}.")
     return " ".join(parts)
 
 
@@ -151,4 +156,4 @@ def summary(trace: Trace) -> Iterator[str]:
     if trace.more:
         yield f"… {trace.more:,} launches more"
     if trace.fault is not None:
-        yield f"error in {fault_in_words(trace.fault)}"
+        yield f"error: {fault_in_words(trace.fault)}"

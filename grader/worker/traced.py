@@ -31,7 +31,7 @@ def trace(file: str, call: str) -> dict[str, Any]:
         if call.strip():
             exec(compile(call, "<example>", "exec"), {"torch": torch, **vars(module)})
     except Exception as error:
-        fault = faults.describe(error, file)
+        fault = {**faults.describe(error, file), "program": tracer.program}
     return {**tracer.stop(), "fault": fault}
 
 

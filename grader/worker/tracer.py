@@ -41,10 +41,16 @@ class Tracer:
         self._program: tuple[int, ...] = (0, 0, 0)
         self._kept = 0
         self._kernel: Any = None  # its code
+        self._failed: list[int] | None = None
         self._line = Lines().current
         self._interpreter: Any = importlib.import_module("triton.runtime.interpreter")
         self._stack = contextlib.ExitStack()
         self._apply()
+
+    @property
+    def program(self) -> list[int] | None:
+        """The program that ran when the last launch ended with an error."""
+        return self._failed
 
     def stop(self) -> dict[str, Any]:
         """Let the interpreter be as it was, and return what was recorded."""
@@ -74,6 +80,10 @@ class Tracer:
             before, self._launch = self._launch, None
             try:
                 method(executor, *args, **kwargs)
+            except Exception:
+                if self._launch is not None:
+                    self._failed = self._ids()
+                raise
             finally:
                 self._launch = before
 
@@ -187,7 +197,7 @@ class Tracer:
                 continue
             self._kept += len(numbers)
             step: dict[str, Any] = {
-                "program": [int(at) for at in self._program[: len(launch["grid"])]],
+                "program": self._ids(),
                 "line": self._kernel_line() or line,
                 "inner": line,  # of a function that the kernel calls, or the same
                 "kind": kind,
@@ -202,6 +212,10 @@ class Tracer:
         if not (owners == OUTSIDE).any():
             return steps, None
         return steps, (owners >= 0).reshape(lanes.given.shape)
+
+    def _ids(self) -> list[int]:
+        assert self._launch is not None
+        return [int(at) for at in self._program[: len(self._launch["grid"])]]
 
     def _kernel_line(self) -> int:
         """Return the line of the kernel itself that is running; 0 outside of it."""
