@@ -26,15 +26,19 @@ def loops() -> Iterator[Case]:
         yield Case("range", option[2:] or "three bounds", body, (X,), want)
     body = TOTAL.format(loop="tl.range(tl.load(x))")
     yield Case("range", "a bound that was loaded", body, (want[:1] * 0 + 4,), want * 0 + 6)
-    for loop, says in (("tl.static_range(0, 10, 3)", want), ("tl.static_range(4)", want * 0 + 6)):
-        yield Case("static_range", loop[16:], TOTAL.format(loop=loop), (X,), says)
+    for bounds, says in (("0, 10, 3", want), ("4", want * 0 + 6)):
+        tried = "three bounds" if "," in bounds else "one bound"
+        text = TOTAL.format(loop=f"tl.static_range({bounds})")
+        yield Case("static_range", tried, text, (X,), says)
     body = "n = 0\nwhile tl.condition(n < 5{}):\n    n += 2\ntl.store(out, n)"
     for option in ("", ", disable_licm=True"):
         yield Case("condition", option[2:] or "while", body.format(option), (X,), want * 0 + 6)
 
 
 def programs() -> Iterator[Case]:
-    body = "p = tl.program_id(0) * 6 + tl.program_id(1) * 3 + tl.program_id(2)\ntl.store(out + p, p)"
+    body = (
+        "p = tl.program_id(0) * 6 + tl.program_id(1) * 3 + tl.program_id(2)\ntl.store(out + p, p)"
+    )
     yield Case("program_id", "three axes", body, (X,), torch.arange(12, dtype=I32), grid=(2, 2, 3))
     body = "tl.store(out, tl.num_programs(0) * 100 + tl.num_programs(1) * 10 + tl.num_programs(2))"
     yield Case("num_programs", "", body, (X,), torch.tensor([223], dtype=I32), grid=(2, 2, 3))

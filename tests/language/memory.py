@@ -8,6 +8,7 @@ from language.case import EXACT, N, Case, by_lane, normal, whole
 from language.elementwise import BF16, F16, F32, F64, I32, I64, U32, U64
 
 SEMS = ("relaxed", "acquire", "release", "acq_rel")
+EACH = "each sem with each scope"
 SCOPES = ("gpu", "cta", "sys")
 
 
@@ -54,7 +55,7 @@ def atomics() -> Iterator[Case]:
         for sem in SEMS:
             for scope in SCOPES:
                 options = f', sem="{sem}", scope="{scope}"'
-                yield _folded(name, kind, options, f"sem={sem} scope={scope}")
+                yield _folded(name, kind, options, EACH)
     x = whole(N, dtype=I32)
     body = "i = tl.arange(0, 16)\nold = tl.atomic_add(x + i, 5)\ntl.store(out + i, old)"
     yield Case("atomic_add", "what was there", body, (x,), x)
@@ -83,7 +84,7 @@ def compared() -> Iterator[Case]:
         zero, seven = (f"tl.full((16,), {n}, tl.{str(kind)[6:]})" for n in (0, 7))
         ins = (x.to(kind),)
         text = body.format(zero, seven, "old")
-        yield Case("atomic_cas", f"{str(kind)[6:]}, what was there", text, ins, x.to(kind))
+        yield Case("atomic_cas", f"{str(kind)[6:]} what was there", text, ins, x.to(kind))
         text = body.format(zero, seven, "tl.load(x + i)")
         yield Case("atomic_cas", str(kind)[6:], text, ins, torch.where(x == 0, 7, x).to(kind))
     for sem in SEMS:
@@ -95,77 +96,79 @@ def compared() -> Iterator[Case]:
             tl.atomic_xchg(x, 0)
             """
             want = torch.full((1,), 3.0)
-            tried = f"sem={sem} scope={scope}"
+            tried = EACH
             yield Case("atomic_cas", tried, body, (x[:1],), want, grid=(3,))
     for sem in ("relaxed", "acquire"):
         for scope in SCOPES:
             call = f'tl.atomic_load(x + i, sem="{sem}", scope="{scope}")'
-            yield by_lane("atomic_load", call, [x], x, f"sem={sem} scope={scope}")
+            yield by_lane("atomic_load", call, [x], x, EACH)
     for sem in ("relaxed", "release"):
         for scope in SCOPES:
             call = f'tl.atomic_store(out + i, tl.load(x + i), sem="{sem}", scope="{scope}")'
             body = f"i = tl.arange(0, 16)\n{call}"
-            yield Case("atomic_store", f"sem={sem} scope={scope}", body, (x,), x)
+            yield Case("atomic_store", EACH, body, (x,), x)
     call = "tl.atomic_poll(x + i, a).to(tl.int32)"
     yield by_lane("atomic_poll", call, [x], torch.ones(N, dtype=I32), "what is there already")
     call = "tl.atomic_poll(x + i, 1, timeout_ns=1000).to(tl.int32)"
     yield by_lane("atomic_poll", call, [x], x, "timeout_ns")
 
 
-MADE = "d = tl.make_tensor_descriptor({0}, [10, 20], [20, 1], [4, 16])\n"
+MADE = "d = tl.make_tensor_descriptor({0}, [10, 24], [24, 1], [4, 16])\n"
 
 
 def descriptors() -> Iterator[Case]:
-    whole_ = normal(10, 20)
+    whole_ = normal(10, 24)
     cut = torch.zeros(4, 16)
-    cut[:2, :12] = whole_[8:, 8:]
+    cut[:2, :8] = whole_[8:, 16:]
     flat = "tl.arange(0, 4)[:, None] * 16 + tl.arange(0, 16)[None, :]"
     for kind in (F32, F16, BF16):
         ins, want = (whole_.to(kind),), cut.to(kind)
-        body = MADE.format("x") + f"tl.store(out + {flat}, d.load([8, 8]))"
-        yield Case("make_tensor_descriptor", f"load {str(kind)[6:]}, cut", body, ins, want, EXACT)
-    body = MADE.format("x") + f"tl.store(out + {flat}, tl.load_tensor_descriptor(d, [8, 8]))"
+        body = MADE.format("x") + f"tl.store(out + {flat}, d.load([8, 16]))"
+        yield Case("make_tensor_descriptor", f"load {str(kind)[6:]} cut", body, ins, want, EXACT)
+    body = MADE.format("x") + f"tl.store(out + {flat}, tl.load_tensor_descriptor(d, [8, 16]))"
     yield Case("load_tensor_descriptor", "cut at the edge", body, (whole_,), cut, EXACT)
     yield Case("tensor_descriptor", "load", body, (whole_,), cut, EXACT)
     odd = MADE.format("x").replace("16])", '16], padding_option="nan")')
-    body = odd + f"tl.store(out + {flat}, d.load([8, 8]))"
-    want = torch.where(torch.arange(16) < 12, cut, float("nan"))
+    body = odd + f"tl.store(out + {flat}, d.load([8, 16]))"
+    want = torch.where(torch.arange(16) < 8, cut, float("nan"))
     want[2:] = float("nan")
     yield Case("make_tensor_descriptor", "padding_option=nan", body, (whole_,), want, EXACT)
-    stored = torch.zeros(10, 20)
-    stored[8:, 8:] = whole_.flatten()[:64].view(4, 16)[:2, :12]
+    stored = torch.zeros(10, 24)
+    stored[8:, 16:] = whole_.flatten()[:64].view(4, 16)[:2, :8]
     for name, call in (
-        ("store_tensor_descriptor", "tl.store_tensor_descriptor(d, [8, 8], v)"),
-        ("make_tensor_descriptor", "d.store([8, 8], v)"),
+        ("store_tensor_descriptor", "tl.store_tensor_descriptor(d, [8, 16], v)"),
+        ("make_tensor_descriptor", "d.store([8, 16], v)"),
     ):
         body = MADE.format("out") + f"v = tl.load(x + {flat})\n{call}"
-        yield Case(name, "store, cut", body, (whole_,), stored, EXACT)
+        yield Case(name, "store cut", body, (whole_,), stored, EXACT)
     for name in ("add", "max", "min"):
-        body = MADE.format("out") + f"v = tl.load(x + {flat})\nd.atomic_{name}([8, 8], v)"
-        zero = torch.zeros(())
-        want = stored if name == "add" else getattr(torch, f"{name}imum")(stored, zero)
-        yield Case("make_tensor_descriptor", f"atomic_{name}", body, (whole_,), want, EXACT)
+        body = MADE.format("out") + f"v = tl.load(x + {flat})\nd.atomic_{name}([8, 16], v)"
+        ins, want = whole_, stored
+        if name != "add":
+            ins, zero = (whole_ * 9).to(I32), torch.zeros((), dtype=I32)
+            want = getattr(torch, f"{name}imum")((stored * 9).to(I32), zero)
+        yield Case("make_tensor_descriptor", f"atomic_{name}", body, (ins,), want, EXACT)
     rows = torch.tensor([3, 1, 9, 0, 2, 2, 7, 5], dtype=I32)
     body = """
-    d = tl.make_tensor_descriptor(x, [10, 20], [20, 1], [1, 16])
+    d = tl.make_tensor_descriptor(x, [10, 24], [24, 1], [1, 16])
     r, c = tl.arange(0, 8), tl.arange(0, 16)
     """
     where = "out + r[:, None] * 16 + c[None, :]"
     take = f"tl.store({where}, d.gather(tl.load(y + r), 4))"
-    want = whole_[rows.long(), 4:].contiguous()
+    want = whole_[rows.long(), 4:20].contiguous()
     text = "\n".join(line.strip() for line in [*body.strip().splitlines(), take])
     yield Case("make_tensor_descriptor", "gather", text, (whole_, rows), want, EXACT)
     body = """
-    d = tl.make_tensor_descriptor(out, [10, 20], [20, 1], [1, 16])
+    d = tl.make_tensor_descriptor(out, [10, 24], [24, 1], [1, 16])
     r, c = tl.arange(0, 8), tl.arange(0, 16)
     d.scatter(tl.load(x + r[:, None] * 16 + c[None, :]), tl.load(y + r), 4)
     """
     apart, values = torch.tensor([3, 1, 9, 0, 2, 4, 7, 5], dtype=I32), normal(8, 16)
-    want = torch.zeros(10, 20)
-    want[apart.long(), 4:] = values
+    want = torch.zeros(10, 24)
+    want[apart.long(), 4:20] = values
     yield Case("make_tensor_descriptor", "scatter", body, (values, apart), want, EXACT)
     body = """
-    p = tl.make_block_ptr(x, (10, 20), (20, 1), (8, 8), (4, 16), (1, 0))
+    p = tl.make_block_ptr(x, (10, 24), (24, 1), (8, 16), (4, 16), (1, 0))
     tl.store(out + tl.arange(0, 4)[:, None] * 16 + tl.arange(0, 16)[None, :],
              tl.load(p, boundary_check=(0, 1), padding_option="zero"))
     """
