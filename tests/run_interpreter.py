@@ -1,7 +1,7 @@
 """Try every public name of ``triton.language`` without a GPU: right, mended by us, refused, wrong.
 
-``run_interpreter.py`` prints the table of docs/triton-interpreter.md; ``--write`` puts it there, and
-``--check`` returns 1 if another stands there. Each case of ``tests/language`` runs twice, in the
+``run_interpreter.py`` prints the table of docs/triton-interpreter.md; ``--write`` puts it there,
+and ``--check`` returns 1 if another stands there. Each case of ``tests/language`` runs twice, in the
 interpreter that Triton brings and in the one that a worker has, and is compared with torch. A name
 without a case must be a type, a constant or a module: then this says which.
 """
@@ -148,10 +148,10 @@ def table() -> str:
     lines = [
         f"## Every name of `triton.language` in Triton {triton.__version__}",
         "",
-        f"{len(found)} names, {len(CASES)} small kernels, each compared with torch. Right as Triton "
-        f"has it: {count[RIGHT]} names, or a part of what was tried of them; mended by us: "
-        f"{count[MENDED]}; refused: {count['refused']}; wrong: {count['wrong']}. {kinds} are types, "
-        "modules and the like, which a kernel does not call.",
+        f"{len(found)} names, {len(CASES)} small kernels, each compared with torch. Right as "
+        f"Triton has it: {count[RIGHT]} names, or a part of what was tried of them; mended by us: "
+        f"{count[MENDED]}; refused: {count['refused']}; wrong: {count['wrong']}. {kinds} are "
+        "types, modules and the like, which a kernel does not call.",
         "",
         "| name | | tried |",
         "| --- | --- | --- |",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from language.case import EXACT, N, NEAR, Case, by_lane, normal, tile, whole
+from language.case import EXACT, NEAR, Case, N, by_lane, normal, tile, whole
 from language.elementwise import BF16, F16, F32, F64, FLOATS, I8, I32, I64
 
 X = normal(4, 8)

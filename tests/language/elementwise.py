@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from language.case import EXACT, N, Case, by_lane, normal, whole
+from language.case import EXACT, Case, N, by_lane, normal, whole
 
 F32, F64, F16, BF16 = torch.float32, torch.float64, torch.float16, torch.bfloat16
 I8, I16, I32, I64 = torch.int8, torch.int16, torch.int32, torch.int64

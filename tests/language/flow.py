@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from language.case import EXACT, N, Case, by_lane, normal, whole
+from language.case import EXACT, Case, N, by_lane, normal, whole
 from language.elementwise import F32, I32, I64, U32
 
 X = normal(N)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from language.case import EXACT, N, Case, by_lane, normal, whole
+from language.case import EXACT, Case, N, by_lane, normal, whole
 from language.elementwise import BF16, F16, F32, F64, I32, I64, U32, U64
 
 SEMS = ("relaxed", "acquire", "release", "acq_rel")
