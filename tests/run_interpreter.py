@@ -1,9 +1,9 @@
 """Try every public name of ``triton.language`` without a GPU: right, mended by us, refused, wrong.
 
 ``run_interpreter.py`` prints the table of docs/triton-interpreter.md; ``--write`` puts it there,
-and ``--check`` returns 1 if another stands there. Each case of ``tests/language`` runs twice, in the
-interpreter that Triton brings and in the one that a worker has, and is compared with torch. A name
-without a case must be a type, a constant or a module: then this says which.
+and ``--check`` returns 1 if another stands there. Each case of ``tests/language`` runs twice, in
+the interpreter that Triton brings and in the one that a worker has, and is compared with torch. A
+name without a case must be a type, a constant or a module: then this says which.
 """
 
 import contextlib

@@ -96,7 +96,7 @@ def _inline_asm(*_args: Any) -> Any:
 
 
 def _mapping(interpreter: Any, tl: Any) -> Callable[..., Any]:
-    """Return ``tl.map_elementwise``: its function is called on each lane, or on ``pack`` of them."""
+    """Return ``tl.map_elementwise``: its function is called on ``pack`` lanes at a time."""
 
     def scalar(arg: Any, value: Any) -> Any:
         handle = interpreter.TensorHandle(np.array([value]), arg.type.scalar)

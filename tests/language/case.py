@@ -1,4 +1,4 @@
-"""One small kernel for a name of ``triton.language``: the body, what it gets, what must come out."""
+"""One small kernel for a name of ``triton.language``: its body, what it gets, what comes out."""
 
 import textwrap
 from collections.abc import Sequence
