@@ -203,6 +203,24 @@ def python(
 
 
 @app.command()
+def trace(
+    lab: LabArgument,
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="such as forward")] = None,
+    source: Source = None,
+    script: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
+    ] = None,
+    launch: Annotated[int, typer.Option(metavar="N", min=1, help="that the picture shows")] = 1,
+    svg: Annotated[Path | None, typer.Option(metavar=File)] = None,
+    html: Annotated[Path | None, typer.Option(metavar=File)] = None,
+) -> None:
+    """Draw a small launch of your kernels: who touches what of which tensor, step by step."""
+    from grader.cli.trace import Wish, show
+
+    raise typer.Exit(show(Wish(lab, task, source, script, launch, svg, html)))
+
+
+@app.command()
 def hint(
     lab: LabArgument,
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="such as norm")] = None,

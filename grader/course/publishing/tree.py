@@ -21,11 +21,11 @@ README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
-    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
+    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "trace", "submit", "status"),
     *("doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
-KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
+KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md", "docs/trace.md")
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
