@@ -13,7 +13,7 @@ from torch import Tensor
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation, Hidden
-from grader.proxy.readings import Count, Left, Operators, Sanitized, Shadow
+from grader.proxy.readings import Count, Left, Operators, Recorded, Sanitized, Shadow
 from grader.proxy.shown import plain
 from grader.sandbox.process import Setting
 
@@ -72,6 +72,19 @@ class Instruments(ABC):
     def launches(self) -> AbstractContextManager[Count]:
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
         return self._counted("launches")
+
+    @contextmanager
+    def recorded(self) -> Generator[Recorded, None, None]:
+        """Note the Triton kernels that the calls inside launch, and with what, in the interpreter.
+
+        Raises NotGraded on a GPU.
+        """
+        if not self._on_cpu:
+            raise NotGraded("launches are recorded in the interpreter only")
+        recorded = Recorded()
+        with self._conversation().probe("recorder", {}) as reading:
+            yield recorded
+        recorded.take(reading)
 
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""

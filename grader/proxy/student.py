@@ -94,6 +94,11 @@ class Student(Instruments):
         self._asked.clear()
         return names
 
+    @property
+    def file_(self) -> str:
+        """The path of the submission's file, as workers see it."""
+        return self._file
+
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""
         return self._calls
