@@ -115,7 +115,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.faults", set()),
         (
             "worker.probes",
-            {"box", "counters", "decoys", "delegation", "guard", "sanitizer"} | {"torch_alone"},
+            {"box", "counters", "decoys", "delegation", "guard", "sanitizer"}
+            | {"recorder", "torch_alone"},
         ),
         ("worker.decoys", {"box", "counters", "digging", "followed", "loads", "shadow", "swaps"}),
         ("worker.loads", {"bf16", "box", "digging", "interpreter", "shadow"}),

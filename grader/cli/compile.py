@@ -57,6 +57,7 @@ def _say_what_is_missing(report: Report, made: list[Made]) -> None:
     if not made:
         print("no kernel was launched: nothing to compile", file=sys.stderr)
     if broken:
-        first = visible_line(f"{broken[0].id}: {broken[0].message}", 300)
+        reason = broken[0].message.strip().splitlines() or [""]
+        first = visible_line(f"{broken[0].id}: {reason[-1].strip()}", 200)
         text = f"{len(broken)} of {len(run)} public tests did not pass: what they would have"
         print(f"note: {text} launched later is not here\n  {first}", file=sys.stderr)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from grader.errors import SubmissionFault
 from grader.labs.cards import CARDS
 from grader.labs.compiled import Compiled
 from grader.proxy.compiler import Compiler

@@ -166,7 +166,8 @@ def run_pytest(
         tasks=tasks,
         fatal=fatal,
     )
-    return int(pytest.main(arguments(lab, suite), plugins=[plugin, *([recording] if recording else [])]))
+    plugins = [plugin, *([recording] if recording else [])]
+    return int(pytest.main(arguments(lab, suite), plugins=plugins))
 
 
 def arguments(lab: Lab, suite: str) -> list[str]:

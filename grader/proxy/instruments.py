@@ -82,9 +82,13 @@ class Instruments(ABC):
         if not self._on_cpu:
             raise NotGraded("launches are recorded in the interpreter only")
         recorded = Recorded()
-        with self._conversation().probe("recorder", {}) as reading:
-            yield recorded
-        recorded.take(reading)
+        reading: list[Any] = []
+        try:
+            with self._conversation().probe("recorder", {}) as reading:
+                yield recorded
+        finally:  # what was launched before a fault counts
+            if reading:
+                recorded.take(reading)
 
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""

@@ -67,7 +67,7 @@ def _first_line(made: Sequence[Made], one: Made) -> int:
 def _of_kernel(name: str, line: int, made: list[Made]) -> Iterable[RenderableType]:
     kinds = len({one.launch for one in made})
     where = f", line {line}" if line else ""
-    launches = f"{made[0].launches} launch{'es' * (made[0].launches > 1)}, {kinds} compiled"
+    launches = f"{made[0].launches} different launches, {kinds} compiled"
     yield Text.assemble((visible_line(name), "bold"), f"{where}: {launches}")
     yield Padding(Text(visible_line(made[0].launch, MOST_LAUNCH), style="dim"), (0, 0, 0, 2))
     shown = [one for one in made if one.launch == made[0].launch]
@@ -86,8 +86,8 @@ def _of_kernel(name: str, line: int, made: list[Made]) -> Iterable[RenderableTyp
 
 def _row(one: Made) -> tuple[str, ...]:
     made, fit = one.compiled, one.occupancy
-    loads = "–".join(dict.fromkeys(str(f(made.loads)) for f in (min, max))) if made.loads else "none"
-    loads = "TMA" if made.bulk and not made.loads else loads
+    few = dict.fromkeys(str(least(made.loads)) for least in (min, max)) if made.loads else ()
+    loads = " to ".join(few) or ("TMA" if made.bulk else "none")
     multiplies = ", ".join(name.partition(".")[0] for name in made.matrix)
     dot = multiplies or ("no" if made.dot else "none")
     return (

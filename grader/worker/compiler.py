@@ -154,7 +154,7 @@ class Compiler:
         inner: Any = error
         while inner.__cause__ is not None and hasattr(inner.__cause__, "node"):
             inner = inner.__cause__
-        node = getattr(inner, "node", None)
+        node: Any = getattr(inner, "node", None)
         if hasattr(node, "lineno"):
             place = next((k for k in self._kernels if k.src == inner.src), kernel)
             reason = inner.error_message or inner.__cause__ or type(inner).__name__
