@@ -94,7 +94,6 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
     import torch
 
     from grader.judge.kernels import LaunchPlugin, compile_all
-    from grader.proxy.compiler import Compiler
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
@@ -120,7 +119,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
         )
         if recording is not None:
             student.close_()
-            compiler = Compiler(setting, config["source"], student.file_)
+            compiler = student.compiler_()
             try:
                 compile_all(recording.launches, compiler, emit)
             finally:

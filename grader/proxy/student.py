@@ -14,6 +14,7 @@ from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
+from grader.proxy.compiler import Compiler
 from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
@@ -94,10 +95,9 @@ class Student(Instruments):
         self._asked.clear()
         return names
 
-    @property
-    def file_(self) -> str:
-        """The path of the submission's file, as workers see it."""
-        return self._file
+    def compiler_(self) -> Compiler:
+        """Return what compiles the kernels of the submission, in a worker of its own."""
+        return Compiler(self._setting, self._source, self._file)
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""
