@@ -105,7 +105,10 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
 @pytest.mark.parametrize(
     ("name", "brings"),
     [
-        ("worker.boot", {"serve", "channel", "interpreter", "rank"}),
+        ("worker.boot", {"serve", "channel", "compiler", "interpreter", "rank"}),
+        ("worker.compiler", {"assembly"}),
+        ("worker.assembly", set()),
+        ("worker.recorder", set()),
         ("worker.nursery", {"boot", "landmarks", "walls"}),
         ("worker.walls", set()),
         ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory"}),

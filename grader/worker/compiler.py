@@ -28,6 +28,8 @@ MESSAGE = 200  # characters of what a compiler says
 DIAGNOSTIC = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: error: (?P<text>.*)$", re.MULTILINE)
 PTXAS = re.compile(r"^(?:ptxas )?(?:error|fatal) *: (?P<text>.*)$", re.MULTILINE | re.IGNORECASE)
 
+QUOTED = re.compile(r"^\w+\((?P<quote>['\"])(?P<text>.*)(?P=quote)\)$")  # how it quotes others
+
 
 class Pretended:
     """Stands where Triton has its driver; each target is a device of its own."""
@@ -175,6 +177,8 @@ def first_line(kernel: Any) -> int:
 def short(reason: Any) -> str:
     """Return the first line that a compiler says."""
     text = str(reason).strip() or type(reason).__name__
+    if found := QUOTED.match(text):
+        text = found["text"]
     return text.splitlines()[0][:MESSAGE]
 
 

@@ -37,5 +37,5 @@ def test_figures_of_a_worker_are_taken_in() -> None:
     "told", [None, [], {}, {**FACTS, "registers": -1}, {**FACTS, "loads": {"a": 1}}]
 )
 def test_what_has_not_the_form_is_refused(told: object) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"."):
         Compiled.of("k", "sm_90", told)
