@@ -106,7 +106,10 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
 @pytest.mark.parametrize(
     ("name", "brings"),
     [
-        ("worker.boot", {"serve", "channel", "interpreter", "rank"}),
+        ("worker.boot", {"serve", "channel", "compiler", "interpreter", "rank"}),
+        ("worker.compiler", {"assembly"}),
+        ("worker.assembly", set()),
+        ("worker.recorder", set()),
         ("worker.nursery", {"boot", "landmarks", "walls"}),
         ("worker.walls", set()),
         ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory"}),
@@ -116,7 +119,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.faults", set()),
         (
             "worker.probes",
-            {"box", "counters", "decoys", "delegation", "guard", "sanitizer"} | {"torch_alone"},
+            {"box", "counters", "decoys", "delegation", "guard", "sanitizer"}
+            | {"recorder", "torch_alone"},
         ),
         ("worker.decoys", {"box", "counters", "digging", "followed", "loads", "shadow", "swaps"}),
         ("worker.loads", {"bf16", "box", "digging", "interpreter", "operations", "shadow"}),

@@ -202,6 +202,22 @@ def python(
     raise typer.Exit(run_script(lab, file, arguments or (), device))
 
 
+@app.command("compile")
+def compile_kernels(
+    lab: LabArgument,
+    source: Source = None,
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+    ] = None,
+    sandbox: SandboxChoice = Sandbox.AUTO,
+    json: Annotated[bool, typer.Option("--json", help="print each result as JSON")] = False,
+) -> None:
+    """Compile the kernels that the public tests launch for GPUs; none is needed."""
+    from grader.cli.compile import compile_lab
+
+    raise typer.Exit(compile_lab(lab, source, tuple(task or ()), sandbox, as_json=json))
+
+
 @app.command()
 def trace(
     lab: LabArgument,

@@ -14,7 +14,7 @@ from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
-from grader.proxy.readings import Count, Left, Operators, Shadow
+from grader.proxy.readings import Count, Left, Operators, Recorded, Shadow
 from grader.proxy.shown import plain
 from grader.proxy.values import Hidden
 from grader.sandbox.process import Setting
@@ -78,6 +78,23 @@ class Instruments(ABC):
     def launches(self) -> AbstractContextManager[Count]:
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
         return self._counted("launches")
+
+    @contextmanager
+    def recorded(self) -> Generator[Recorded, None, None]:
+        """Note the Triton kernels that the calls inside launch, and with what, in the interpreter.
+
+        Raises NotGraded on a GPU.
+        """
+        if not self._on_cpu:
+            raise NotGraded("launches are recorded in the interpreter only")
+        recorded = Recorded()
+        reading: list[Any] = []
+        try:
+            with self._conversation().probe("recorder", {}) as reading:
+                yield recorded
+        finally:  # what was launched before a fault counts
+            if reading:
+                recorded.take(reading)
 
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""

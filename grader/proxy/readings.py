@@ -8,6 +8,7 @@ from grader.errors import Mismatch
 from grader.wire.channel import MAX_COLLECTIVES, MAX_OPERATORS
 
 UNCOUNTED = "the cost could not be counted"
+MAX_LAUNCHES = 500
 
 
 @dataclass(slots=True)
@@ -72,6 +73,24 @@ class Shadow:
 
 
 @dataclass(slots=True)
+class Recorded:
+    """The launches of Triton kernels, as ``worker/recorder`` tells them; each kind once."""
+
+    launches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch.
+
+        What an argument is said to be is not looked at: it goes to a process as confined.
+        """
+        match reading:
+            case [list(launches)]:
+                self.launches = [_launch(item) for item in cast(list[Any], launches)[:MAX_LAUNCHES]]
+            case _:
+                raise Mismatch(UNCOUNTED)
+
+
+@dataclass(slots=True)
 class Left:
     """What left torch's operators, each with the most elements of a tensor that did.
 
@@ -111,6 +130,14 @@ class Sent:
             if type(reading) is not list or len(cast(list[Any], reading)) > MAX_COLLECTIVES:
                 raise Mismatch(UNCOUNTED)
             self.per_rank.append([_collective(item) for item in cast(list[Any], reading)])
+
+
+def _launch(item: Any) -> dict[str, Any]:
+    match item:
+        case {"kernel": str(kernel), "line": int(line), "args": list(), "kwargs": dict()}:
+            return {**cast(dict[str, Any], item), "kernel": kernel[:60], "line": line}
+        case _:
+            raise Mismatch(UNCOUNTED)
 
 
 def _collective(item: Any) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
+from grader.proxy.compiler import Compiler
 from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
@@ -99,6 +100,10 @@ class Student(Instruments):
         names = {*self._asked}
         self._asked.clear()
         return names
+
+    def compiler_(self) -> Compiler:
+        """Return what compiles the kernels of the submission, in a worker of its own."""
+        return Compiler(self._setting, self._source, self._file)
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""

@@ -21,11 +21,13 @@ README = Path(__file__).with_name("student_readme.md")
 GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
-    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "trace", "submit", "status"),
-    *("doctor", "clean", "need-lab"),
+    *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
+    *("trace", "compile", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
-KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md", "docs/trace.md")
+KERNEL_PAGES = tuple(
+    f"docs/{name}.md" for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile")
+)
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
