@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python notebook notebooks check-time pictures
+.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -49,6 +49,12 @@ run: need-lab $(READY) ## generate text with your own code of a lab alone, besid
 python: need-lab $(READY) ## run a script of yours with Triton as the judge has it: LAB=6 FILE=mine.py [DEVICE=cpu|cuda]
 	@[ -n "$$FILE" ] || { echo 'error: which script?' >&2; echo 'hint: make python LAB=6 FILE=mine.py' >&2; exit 2; }
 	@$(RUN) -m grader python "$$LAB" $(if $(DEVICE),--device "$$DEVICE") "$$FILE" $(ARGS)
+
+trace: need-lab $(READY) ## draw a small launch of your kernels, step by step: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py]
+	@$(RUN) -m grader trace "$$LAB" $(if $(TASK),--task "$$TASK") $(if $(FROM),--from "$$FROM") $(if $(FILE),--file "$$FILE") $(ARGS) || $(SHOWN)
+
+compile: need-lab $(READY) ## compile the kernels of a lab for GPUs, without one: LAB=6 [TASK=forward] [FROM=path] [ARGS=--json]
+	@$(RUN) -m grader compile "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(TASK),--task "$$TASK") $(ARGS) || $(SHOWN)
 
 notebook: need-lab $(NOTEBOOK_READY) ## write a lab as a notebook and open it in JupyterLab: LAB=1 [ARGS=--no-open]
 	@$(RUN) -m grader notebook "$$LAB" $(ARGS)

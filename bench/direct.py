@@ -21,10 +21,10 @@ import torch
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.calls import Calls
-from grader.proxy.conversation import Proxy
 from grader.proxy.lent import Lent, Refusal
 from grader.proxy.readings import Count, Operators
 from grader.proxy.student import Folder
+from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 from grader.wire.objects import methods_of
@@ -299,6 +299,10 @@ class DirectStudent:
     def launches(self) -> contextlib.AbstractContextManager[Count]:
         """Count launches of Triton kernels."""
         return self._counted("launches")
+
+    def sound_kernels(self, order: str = "") -> contextlib.AbstractContextManager[None]:
+        """Let kernels run as they are: the solutions are known to be sound."""
+        return contextlib.nullcontext()
 
     def silenced(self) -> contextlib.AbstractContextManager[Count]:
         """Let no Triton kernel run."""

@@ -14,11 +14,10 @@ from grader.proxy.compare import (
     check,
     check_within,
 )
-from grader.proxy.conversation import Proxy
 from grader.proxy.group import Group, GroupProxy, PerRank
 from grader.proxy.kinds import describe, expect
-from grader.proxy.mistakes import assert_no_findings, assert_right_in_any_order
 from grader.proxy.student import Folder
+from grader.proxy.values import Proxy
 from grader.timing.race import Race
 from grader.timing.silence import assert_from_kernels, assert_kernels_alone_compute
 
@@ -37,8 +36,6 @@ __all__ = [
     "assert_from_kernels",
     "assert_kernels_alone_compute",
     "assert_new",
-    "assert_no_findings",
-    "assert_right_in_any_order",
     "assert_unmodified",
     "check",
     "check_within",

@@ -4,7 +4,13 @@ Nothing is painted behind them: what stands outside of a cell is a grey that rea
 black alike.
 """
 
+import re
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+
+from grader.trace.run import traced
+from grader.trace.svg import draw
 
 INK = "#1f2933"  # on a filled cell
 TEXT = "#77828e"  # on whatever the page's background is
@@ -77,7 +83,21 @@ def long_row() -> str:
     return _svg(700, y + 108, "A row of 11 elements in blocks of 4 lanes", parts)
 
 
-PICTURES: dict[str, Callable[[], str]] = {"matrix.svg": matrix, "long_row.svg": long_row}
+def trace() -> str:
+    """Trace the first kernel of the page, as ``make trace`` would."""
+    page = Path(__file__).parents[1] / "triton.md"
+    code = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)[0]
+    with tempfile.TemporaryDirectory(prefix="inferlab-") as place:
+        script = Path(place) / "mine.py"
+        script.write_text(code, encoding="utf-8")
+        return draw(traced(script, "", quiet=True).launches[0])
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    "matrix.svg": matrix,
+    "long_row.svg": long_row,
+    "trace.svg": trace,
+}
 
 
 def _svg(width: int, height: int, title: str, parts: list[str]) -> str:

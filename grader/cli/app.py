@@ -206,6 +206,40 @@ def python(
     raise typer.Exit(run_script(lab, file, arguments or (), device, sanitize=sanitize))
 
 
+@app.command("compile")
+def compile_kernels(
+    lab: LabArgument,
+    source: Source = None,
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+    ] = None,
+    sandbox: SandboxChoice = Sandbox.AUTO,
+    json: Annotated[bool, typer.Option("--json", help="print each result as JSON")] = False,
+) -> None:
+    """Compile the kernels that the public tests launch for GPUs; none is needed."""
+    from grader.cli.compile import compile_lab
+
+    raise typer.Exit(compile_lab(lab, source, tuple(task or ()), sandbox, as_json=json))
+
+
+@app.command()
+def trace(
+    lab: LabArgument,
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="such as forward")] = None,
+    source: Source = None,
+    script: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
+    ] = None,
+    launch: Annotated[int, typer.Option(metavar="N", min=1, help="that the picture shows")] = 1,
+    svg: Annotated[Path | None, typer.Option(metavar=File)] = None,
+    html: Annotated[Path | None, typer.Option(metavar=File)] = None,
+) -> None:
+    """Draw a small launch of your kernels: who touches what of which tensor, step by step."""
+    from grader.cli.trace import Wish, show
+
+    raise typer.Exit(show(Wish(lab, task, source, script, launch, svg, html)))
+
+
 @app.command()
 def hint(
     lab: LabArgument,

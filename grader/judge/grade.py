@@ -46,6 +46,7 @@ def grade(
     suite: str = "all",
     until_lost: bool = False,
     tasks: Collection[str] = (),
+    compiles: bool = False,
     start: Starter = start_anew,
     read: Reader = read_code,
     on_event: OnEvent | None = None,
@@ -55,11 +56,13 @@ def grade(
 
     ``until_lost`` leaves out the rest of a task that has lost a point or is sure to: to know which
     tasks are lost, not how many points. With ``tasks`` only the tests of these run; others are not
-    graded. ``start`` starts the session and ``read`` reads the code: for files of ours there are
-    quicker ways. ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected),
-    ("test", TestResult), and two that no report holds: ("measured", list[dict[str, Any]]), of each
-    test that compared numbers the comparison that came closest to its limit, and, last,
-    ("asked", dict[str, list[str]]), the public names that the tests of each task called.
+    graded. ``compiles`` lets the kernels that the tests launch be compiled afterwards: of each
+    ("compiled", dict[str, Any]) is heard. ``start`` starts the session and ``read`` reads the code:
+    for files of ours there are quicker ways. ``on_event`` hears ("manifest", list[Expected]),
+    ("begin", Expected), ("test", TestResult), and two that no report holds: ("measured",
+    list[dict[str, Any]]), of each test that compared numbers the comparison that came closest to
+    its limit, and, last, ("asked", dict[str, list[str]]), the public names that the tests of each
+    task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)
@@ -87,6 +90,7 @@ def grade(
                 suite=suite,
                 until_lost=until_lost,
                 tasks=sorted(tasks),
+                compiles=compiles,
                 closed=closed,
             )
             died = _run_session(session, config, lab, progress, hear)

@@ -93,6 +93,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
 
     import torch
 
+    from grader.judge.kernels import LaunchPlugin, compile_all
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
@@ -100,8 +101,9 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
     student = Student(lab, setting, pool, config["source"])
     timed = setting.device != "cpu" and lab.baseline.is_file()
     stopwatch = Stopwatch(lab, student, setting, emit) if timed else None
+    recording = LaunchPlugin(student) if config["compiles"] else None
     try:
-        return run_pytest(
+        code = run_pytest(
             lab,
             student,
             device=setting.device,
@@ -113,7 +115,16 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
             until_lost=config["until_lost"],
             tasks=chosen,
             fatal=config["fatal"],
+            recording=recording,
         )
+        if recording is not None:
+            student.close_()
+            compiler = student.compiler_()
+            try:
+                compile_all(recording.launches, compiler, emit)
+            finally:
+                compiler.close()
+        return code
     finally:
         if stopwatch is not None:
             stopwatch.close()
@@ -135,6 +146,7 @@ def run_pytest(
     until_lost: bool = False,
     tasks: frozenset[str] = frozenset(),
     fatal: Mapping[str, str] = MappingProxyType({}),
+    recording: Any = None,
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
@@ -153,7 +165,8 @@ def run_pytest(
         tasks=tasks,
         fatal=fatal,
     )
-    return int(pytest.main(arguments(lab, suite), plugins=[plugin]))
+    plugins = [plugin, *([recording] if recording else [])]
+    return int(pytest.main(arguments(lab, suite), plugins=plugins))
 
 
 def arguments(lab: Lab, suite: str) -> list[str]:

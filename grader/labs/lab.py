@@ -73,6 +73,7 @@ class Task:
     requires: tuple[str, ...] = ()
     steps: int = 1
     names: tuple[str, ...] = ()
+    example: str = ""  # a small call that launches its kernels, in Python with ``torch``
     order: tuple[str, ...] = ()  # of the pseudocode: first mentions come one after another
     ladders: tuple[Ladder, ...] = ()  # of a speed task, which runs on a GPU only
     contracts: tuple[Contract, ...] = ()
@@ -292,6 +293,7 @@ def _task(table: Table) -> Task:
         requires=table.texts("requires", ()),
         steps=table.whole("steps", 1),
         names=table.texts("names", ()),
+        example=table.text("example", ""),
         order=table.texts("order", ()),
         ladders=tuple(read_ladder(ladder) for ladder in table.tables("tiers", ())),
         contracts=tuple(_contract(entry) for entry in table.tables("contracts", ())),

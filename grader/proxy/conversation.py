@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-import torch
 from torch import Tensor
 
 from grader.errors import (
@@ -16,20 +15,17 @@ from grader.errors import (
     StudentMemory,
     StudentTimeout,
     SubmissionFault,
-    Tampered,
 )
 from grader.proxy.budget import Budget, too_much
 from grader.proxy.calls import Calls
-from grader.proxy.lent import MAX_NAME, MAX_REFUSAL, Lent, Loans, Refusal
+from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
-from grader.proxy.sentry import ANOTHER, BEFORE, MEANWHILE, SENTRY, TOUCHED
+from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
+from grader.proxy.values import Hidden, Proxy, Values
 from grader.proxy.watchdog import Overtime
-from grader.proxy.watching import Placed, Watched, Watching
+from grader.proxy.watching import Watched, Watching
 from grader.sandbox.pace import PACE
-from grader.sandbox.tripwire import Tripwire
 from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
-from grader.wire.codec import Packer, Record, Unpacker
-from grader.wire.objects import MAX_METHODS
 
 MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
@@ -51,43 +47,6 @@ class Process(Protocol):
     def kill(self) -> None:
         """End it."""
         ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Hidden:
-    """A tensor that kernels alone see; ``decoy`` is what else there is to see in its place."""
-
-    value: Tensor
-    decoy: Tensor
-
-
-class Proxy:
-    """An object that lives in the worker. Methods, attributes and calls, no operators."""
-
-    __slots__ = ("_conversation", "kind_", "methods_", "number_")
-
-    def __init__(self, talk: "Conversation", number: int, kind: str, methods: list[str]) -> None:
-        self._conversation = talk
-        self.number_ = number
-        self.methods_ = methods
-        self.kind_ = kind
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.invoke_("__call__", args, kwargs)
-
-    def invoke_(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a method, whether the worker has named it or not."""
-        return self._conversation.call(["object", self.number_, name], args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name in self.methods_:
-            return lambda *args, **kwargs: self.invoke_(name, args, kwargs)
-        return self._conversation.request({"op": "get", "object": self.number_, "name": name})
-
-    def __repr__(self) -> str:
-        return f"<{self.kind_} of the submission>"
 
 
 @dataclass(slots=True)
@@ -130,13 +89,14 @@ class Conversation:
         self._lines = source.splitlines()
         self._loans = Loans()
         self._budget = Budget()
+        self._values = Values(self, self._loans, self._budget)
         self._maps = device == "cpu"
         self._watching = Watching(maps=False)  # what the innermost call is given
         self._depth = 0
         self._sequence = 0
         self._least = 0.0  # seconds that the outermost call may take at least
         self._deadline = 0.0  # of the outermost call
-        self._tripwire: Tripwire | None = None
+        self._lookout = Lookout(lambda: worker.channel.sender, self.end)
         self._probing = 0  # probes that run
 
     # -- requests ---------------------------------------------------------------------------
@@ -196,17 +156,11 @@ class Conversation:
         """
         if self._depth:  # an object that is lent is at work, and this is no work of its own
             return self._budget.rest(lambda: self._request(header, value, fds, seconds))
-        wire = self._tripwire
-        if wire is None or self.over:
+        if self.over:
             return self._request(header, value, fds, seconds)
-        timed = header["op"] in TIMED
-        if not timed and SENTRY.is_drawn(BEFORE):
-            self.look()
-        try:
-            with SENTRY.during(wire, 0 if timed else 1 if self._probing else MEANWHILE):
-                return self._request(header, value, fds, seconds)
-        finally:
-            self._assert_untouched(wire)
+        share = 0 if header["op"] in TIMED else 1 if self._probing else MEANWHILE
+        with self._lookout.during(share):
+            return self._request(header, value, fds, seconds)
 
     def load(self, file: str) -> None:
         """Learn where our objects lie in the worker, then let it load the submission."""
@@ -214,22 +168,14 @@ class Conversation:
         # On a GPU libraries change more of what they hold; it is not proven there yet.
         if channel.knows_sender and self._device == "cpu":
             told = self.request({"op": "landmarks", "known": SENTRY.known()})
-            self._tripwire = SENTRY.tripwire(channel.sender, told)
+            self._lookout.begin(channel.sender, told)
         self.request({"op": "load", "file": file})
         self.look()
 
     def look(self) -> None:
         """Raise Tampered if the submission has changed our objects; the worker waits."""
-        if self._tripwire is not None and not self.over:
-            self._tripwire.look()
-            self._assert_untouched(self._tripwire)
-
-    def _assert_untouched(self, wire: Tripwire) -> None:
-        """Raise Tampered, over whatever else came of it, if a look has found that."""
-        if wire.found:
-            raise self.end(Tampered(TOUCHED.format(wire.found)))
-        if self.worker.channel.sender != wire.pid:
-            raise self.end(Tampered(ANOTHER))
+        if not self.over:
+            self._lookout.look()
 
     def _request(
         self, header: dict[str, Any], value: Any, fds: tuple[int, ...], seconds: float
@@ -285,8 +231,7 @@ class Conversation:
     def end(self, fault: SubmissionFault | None) -> SubmissionFault:
         """Kill the worker and return the fault."""
         self.over = True
-        if self._tripwire is not None:
-            self._tripwire.close()
+        self._lookout.close()
         self.worker.kill()
         return fault or StudentCrashed("the code was stopped")
 
@@ -294,7 +239,7 @@ class Conversation:
         self, header: dict[str, Any], value: Any, number: int, fds: tuple[int, ...]
     ) -> Any:
         channel = self.worker.channel
-        packer = Packer(lambda item: self._pack(packer, item))
+        packer = self._values.packer(self._depth, self._watching)
         header = {**header, "value": packer.pack(value)}
         if shared := self._watching.make():
             header["mapped"] = self._watching.size
@@ -309,7 +254,7 @@ class Conversation:
             elif reply.get("id") != number or type(reply["id"]) is not int:
                 raise WireError("an answer to no question")
             elif op == "value":
-                return Unpacker(buffers, self._resolve).unpack(reply.get("value"))
+                return self._values.unpack(reply.get("value"), buffers)
             elif op == "error":
                 fault = raised(reply, self._lines)
                 raise self.end(fault) if isinstance(fault, StudentMemory) else fault
@@ -329,7 +274,7 @@ class Conversation:
             answer, result = self._budget.work(
                 self._deadline, lambda: self._use(number, name, tree, buffers)
             )
-            packer = Packer(lambda item: self._pack(packer, item))
+            packer = self._values.packer(self._depth, self._watching)
             answer["value"] = packer.pack(result)
             self._budget.check_objects(len(self._loans))
             self.worker.channel.send(answer, packer.buffers, self._deadline)
@@ -347,7 +292,7 @@ class Conversation:
         self, number: int, name: str, tree: Any, buffers: list[Tensor]
     ) -> tuple[dict[str, Any], Any]:
         """Let an object of ours do what it is asked for; return the head of the answer, and it."""
-        value = Unpacker(buffers, self._resolve_argument).unpack(tree)
+        value = self._values.unpack_argument(tree, buffers)
         try:
             result = self._loans.use(number, name, value)
             return {"op": "answer", "told": self._loans.told_with_an_answer(number)}, result
@@ -355,58 +300,9 @@ class Conversation:
             kind = type(refusal.error).__name__
             return {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}, None
 
-    # -- values -----------------------------------------------------------------------------
-
-    def _pack(self, packer: Packer, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return packer.tensor(value.detach(), whole=True)
-        if isinstance(value, Watched):
-            return {"w": packer.pack(self._watching.add(value))}
-        if isinstance(value, Placed):
-            return value.pack()
-        if isinstance(value, Hidden):
-            return {"m": [packer.pack(value.value), packer.pack(value.decoy)]}
-        if isinstance(value, Proxy):
-            return {"h": value.number_}
-        if isinstance(value, Lent):
-            number = self._loans.lend(value, self._depth)
-            return {"c": [number, list(value.methods), list(value.attributes)]}
-        if isinstance(value, torch.Generator):
-            return {"g": value.initial_seed()}
-        if type(value) is int:
-            raise Misfit("an integer of more than 64 bits")
-        raise TypeError(f"a {type(value).__name__} cannot be passed to a submission")
-
     def forget_lent(self) -> None:
         """End every loan: what was lent in one test is out of reach in the next."""
         self._loans.clear()
-
-    def _resolve_argument(self, tag: str, body: Any) -> Any:
-        value = self._resolve(tag, body)
-        return self._budget.check_tensor(value) if isinstance(value, Tensor) else value
-
-    def _resolve(self, tag: str, body: Any) -> Any:
-        match tag:
-            case "x":
-                tensor, device = body
-                # Where the tensor was, as the worker says; compare looks at it.
-                tensor.seen_on = device[:20].split(":")[0]
-                return tensor
-            case "r":
-                return Record(body[0][:MAX_NAME], body[1])
-            case "h":
-                return self._proxy(*body)
-            case _:
-                raise WireError("an unknown kind of value")
-
-    def _proxy(self, number: Any, kind: Any, methods: Any) -> Proxy:
-        if not isinstance(methods, list) or type(number) is not int or not isinstance(kind, str):
-            raise WireError("a malformed object")
-        named = cast(list[Any], methods)
-        if len(named) > MAX_METHODS:  # a test may keep many objects
-            raise WireError("an object of too many methods")
-        names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
-        return Proxy(self, number, kind[:MAX_NAME], names)
 
     @contextmanager
     def probe(self, name: str, config: dict[str, Any]) -> Generator[list[Any], None, None]:

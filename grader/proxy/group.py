@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from grader.errors import Mismatch, StudentTimeout, SubmissionFault
-from grader.proxy.conversation import Conversation, Proxy
+from grader.proxy.conversation import Conversation
 from grader.proxy.instruments import raises
 from grader.proxy.ranks import RankProcess, RankSandbox
 from grader.proxy.readings import UNCOUNTED, Sent
 from grader.proxy.stranded import explain
+from grader.proxy.values import Proxy
+from grader.sandbox.pace import PACE
 
 GRACE_SECONDS = 1.0  # for the other ranks, once one has failed
 
@@ -141,8 +143,7 @@ class Group:
     def _answers(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
         futures = [self._threads.submit(job) for job in jobs]
         try:
-            waiting = wait(futures, return_when=FIRST_EXCEPTION).not_done
-            wait(waiting, timeout=GRACE_SECONDS)
+            _wait_kindly(wait(futures, return_when=FIRST_EXCEPTION).not_done)
             self._settle(futures)
         except BaseException:
             if self.over or not all(future.done() for future in futures):
@@ -239,6 +240,13 @@ class Group:
         if not all(type(count) is int and count >= 0 for count in held):
             raise Mismatch(UNCOUNTED)
         return held
+
+
+def _wait_kindly(waiting: set[Future[Any]]) -> None:
+    """Wait for the other ranks; what the machine takes from them meanwhile is given to them."""
+    end = PACE.now() + GRACE_SECONDS
+    while waiting and (left := end - PACE.now()) > 0:
+        waiting = wait(waiting, timeout=left).not_done
 
 
 def _part(value: Any, rank: int) -> Any:

@@ -12,9 +12,11 @@ from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
-from grader.proxy.conversation import Conversation, Hidden
-from grader.proxy.readings import Count, Left, Operators, Sanitized, Shadow
+from grader.proxy.conversation import Conversation
+from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
+from grader.proxy.readings import Count, Left, Operators, Recorded, Shadow
 from grader.proxy.shown import plain
+from grader.proxy.values import Hidden
 from grader.sandbox.process import Setting
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
@@ -26,6 +28,10 @@ class Instruments(ABC):
     _lab: Lab
     _setting: Setting
     _replaced = False  # whether a probe stands in the interpreter's place
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Return the lines of the submission."""
 
     @abstractmethod
     def _conversation(self) -> Conversation:
@@ -73,6 +79,23 @@ class Instruments(ABC):
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
         return self._counted("launches")
 
+    @contextmanager
+    def recorded(self) -> Generator[Recorded, None, None]:
+        """Note the Triton kernels that the calls inside launch, and with what, in the interpreter.
+
+        Raises NotGraded on a GPU.
+        """
+        if not self._on_cpu:
+            raise NotGraded("launches are recorded in the interpreter only")
+        recorded = Recorded()
+        reading: list[Any] = []
+        try:
+            with self._conversation().probe("recorder", {}) as reading:
+                yield recorded
+        finally:  # what was launched before a fault counts
+            if reading:
+                recorded.take(reading)
+
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""
         return self._counted("silenced")
@@ -84,11 +107,6 @@ class Instruments(ABC):
         There it is not the rule: it takes a copy of all memory around each launch.
         """
         return self._on_cpu or os.environ.get(ON_A_GPU) == "1"
-
-    @property
-    def follows(self) -> bool:
-        """Whether kernels run in the interpreter here, so that ``sanitized`` can follow them."""
-        return self._on_cpu
 
     @property
     def _on_cpu(self) -> bool:
@@ -178,6 +196,22 @@ class Instruments(ABC):
         with self._alone(), self._conversation().probe("sanitizer", config) as reading:
             yield sanitized
         sanitized.take(reading)
+
+    @contextmanager
+    def sound_kernels(self, order: str = "") -> Generator[None, None, None]:
+        """Fail if kernels of the calls inside do what a GPU would not forgive: ``sanitized`` says.
+
+        Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
+        there what programs do to each other shows in the numbers.
+        """
+        if not self._on_cpu:
+            yield
+            return
+        with self.sanitized(order) as sanitized:
+            yield
+        found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
+        if found:
+            raise Mismatch(told(found, self._lines()))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

@@ -7,8 +7,8 @@ from typing import Any, get_args, get_origin
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.proxy.conversation import Proxy
 from grader.proxy.shown import short
+from grader.proxy.values import Proxy
 from grader.wire.codec import Record
 
 

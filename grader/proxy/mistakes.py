@@ -1,59 +1,67 @@
-"""Whether kernels would be right on a GPU too: no race, none out of bounds, in any order.
+"""What the sanitizer says of kernels, held to its form, and how a student reads it."""
 
-What the worker says of mistakes costs points; its silence proves nothing (docs/trust.md).
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from grader.errors import Mismatch
+from grader.proxy.readings import UNCOUNTED
 
-from grader.errors import Mismatch, StudentError
-from grader.proxy.compare import check
-from grader.proxy.readings import Mistake, Sanitized
-
-T = TypeVar("T")
-
-MOST = 3  # mistakes in one message
-NOT_COUNTED = ("too large",)  # what a card has room for is no matter of races and bounds
+MAX_FOUND = 20
+SHOWN = 3
+TOO_LARGE = "too large"
+INTRODUCTION = "the kernels do what a GPU does not forgive (docs/sanitizer.md)"
 
 
-def assert_no_findings(reading: Sanitized) -> None:
-    """Fail if kernels raced, left their tensors, or used what nobody has written."""
-    found = [mistake for mistake in reading.found if mistake.kind not in NOT_COUNTED]
-    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-    check(not found, "; ".join(map(_sentence, found[:MOST])) + more)
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What the sanitizer found at a line of the submission, by kind; ``text`` is a sentence."""
+
+    kind: str
+    line: int
+    tensor: str
+    text: str
+    count: int
 
 
-def assert_right_in_any_order(
-    student: Any, call: Callable[[], T], compare: Callable[[T], None], seed: int
-) -> None:
-    """Fail if a call's kernels make a mistake of these, or ``compare`` refuses a result.
+@dataclass(slots=True)
+class Sanitized:
+    """What kernels did that a GPU would not forgive; ``partial`` where not all was followed."""
 
-    The programs run in their order, then shuffled by ``seed``. On a GPU nothing is followed, and
-    the programs run in an order of the card's: there the result alone is looked at, twice.
-    """
-    for order in ("", "shuffled"):
-        got = _followed(student, call, order, seed) if student.follows else call()
-        try:
-            compare(got)
-        except Mismatch as error:
-            if not order:
-                raise
-            raise Mismatch(f"with the programs in another order: {error}") from None
+    found: list[Mistake] = field(default_factory=list[Mistake])
+    partial: bool = False
 
-
-def _followed(student: Any, call: Callable[[], T], order: str, seed: int) -> T:
-    got, failure = None, None
-    with student.sanitized(order, seed) as reading:
-        try:
-            got = call()
-        except StudentError as error:  # a mistake may be why, and says more
-            failure = error
-    assert_no_findings(reading)
-    if failure is not None:
-        raise failure
-    return got  # pyright: ignore[reportReturnType]  # without a failure it is what came back
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        match reading:
+            case [{"findings": list(findings), "partial": bool(partial)}]:
+                self.partial = partial
+                self.found = [_mistake(item) for item in cast(list[Any], findings)[:MAX_FOUND]]
+            case _:
+                raise Mismatch(UNCOUNTED)
 
 
-def _sentence(mistake: Mistake) -> str:
-    lanes = f" ({mistake.count:,} lanes in all)" if mistake.count > 1 else ""
-    return f"{mistake.kind}, line {mistake.line}: {mistake.text}{lanes}"
+def _mistake(item: Any) -> Mistake:
+    match item:
+        case {
+            "kind": str(kind),
+            "line": int(line),
+            "tensor": str(tensor),
+            "text": str(text),
+            "count": int(count),
+        }:
+            return Mistake(kind[:20], line, tensor[:60], text[:500], count)
+        case _:
+            raise Mismatch(UNCOUNTED)
+
+
+def told(found: Sequence[Mistake], lines: Sequence[str]) -> str:
+    """Return a message that shows the first mistakes, each at its line of the submission."""
+    shown = [INTRODUCTION]
+    for mistake in found[:SHOWN]:
+        source = "".join(lines[mistake.line - 1 : mistake.line]).strip()[:200]
+        shown.append(f"  line {mistake.line}: {source}".rstrip(": "))
+        shown.append(f"    {mistake.text}")
+    if len(found) > SHOWN:
+        shown.append(f"  and {len(found) - SHOWN} more like these")
+    return "\n".join(shown)

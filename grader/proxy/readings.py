@@ -8,7 +8,7 @@ from grader.errors import Mismatch
 from grader.wire.channel import MAX_COLLECTIVES, MAX_OPERATORS
 
 UNCOUNTED = "the cost could not be counted"
-MAX_FOUND = 20
+MAX_LAUNCHES = 500
 
 
 @dataclass(slots=True)
@@ -72,30 +72,20 @@ class Shadow:
                 raise Mismatch(UNCOUNTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """What the sanitizer found at a line of the submission, by kind; ``text`` is a sentence."""
-
-    kind: str
-    line: int
-    tensor: str
-    text: str
-    count: int
-
-
 @dataclass(slots=True)
-class Sanitized:
-    """What kernels did that a GPU would not forgive; ``partial`` where not all was followed."""
+class Recorded:
+    """The launches of Triton kernels, as ``worker/recorder`` tells them; each kind once."""
 
-    found: list[Mistake] = field(default_factory=list[Mistake])
-    partial: bool = False
+    launches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def take(self, reading: list[Any]) -> None:
-        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        """Take what the conversation's ``probe`` has left, or raise Mismatch.
+
+        What an argument is said to be is not looked at: it goes to a process as confined.
+        """
         match reading:
-            case [{"findings": list(findings), "partial": bool(partial)}]:
-                self.partial = partial
-                self.found = [_mistake(item) for item in cast(list[Any], findings)[:MAX_FOUND]]
+            case [list(launches)]:
+                self.launches = [_launch(item) for item in cast(list[Any], launches)[:MAX_LAUNCHES]]
             case _:
                 raise Mismatch(UNCOUNTED)
 
@@ -142,16 +132,10 @@ class Sent:
             self.per_rank.append([_collective(item) for item in cast(list[Any], reading)])
 
 
-def _mistake(item: Any) -> Mistake:
+def _launch(item: Any) -> dict[str, Any]:
     match item:
-        case {
-            "kind": str(kind),
-            "line": int(line),
-            "tensor": str(tensor),
-            "text": str(text),
-            "count": int(count),
-        }:
-            return Mistake(kind[:20], line, tensor[:60], text[:500], count)
+        case {"kernel": str(kernel), "line": int(line), "args": list(), "kwargs": dict()}:
+            return {**cast(dict[str, Any], item), "kernel": kernel[:60], "line": line}
         case _:
             raise Mismatch(UNCOUNTED)
 

@@ -11,10 +11,11 @@ import math
 import random
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+from grader.errors import SubmissionFault, Tampered
 from grader.sandbox.chart import Chart
 from grader.sandbox.layout import layout
 from grader.sandbox.peek import Gone, Refused, Unmapped
@@ -109,3 +110,52 @@ class Sentry:
 
 
 SENTRY = Sentry()
+
+
+class Lookout:
+    """What of one worker is looked at; nothing as long as it has told of nothing."""
+
+    def __init__(
+        self, sender: Callable[[], int], end: Callable[[SubmissionFault], BaseException]
+    ) -> None:
+        """``sender`` tells which process has answered last; ``end`` ends the worker."""
+        self._sender = sender
+        self._end = end
+        self._tripwire: Tripwire | None = None
+
+    def begin(self, pid: int, told: Any) -> None:
+        """Look for the first time, at a worker that has not heard of the submission."""
+        self._tripwire = SENTRY.tripwire(pid, told)
+
+    def look(self) -> None:
+        """Raise Tampered if our objects were changed; the worker waits."""
+        if self._tripwire is not None:
+            self._tripwire.look()
+            self._assert_untouched(self._tripwire)
+
+    @contextmanager
+    def during(self, share: float) -> Generator[None, None, None]:
+        """Look now, if that is drawn, and while what is inside runs, if that is; never for 0."""
+        wire = self._tripwire
+        if wire is None:
+            yield
+            return
+        if share and SENTRY.is_drawn(BEFORE):
+            self.look()
+        try:
+            with SENTRY.during(wire, share):
+                yield
+        finally:
+            self._assert_untouched(wire)
+
+    def _assert_untouched(self, wire: Tripwire) -> None:
+        """Raise Tampered, over whatever else came of it, if a look has found that."""
+        if wire.found:
+            raise self._end(Tampered(TOUCHED.format(wire.found)))
+        if self._sender() != wire.pid:
+            raise self._end(Tampered(ANOTHER))
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._tripwire is not None:
+            self._tripwire.close()

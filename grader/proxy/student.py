@@ -14,12 +14,14 @@ from grader.errors import SubmissionFault
 from grader.labs.lab import Lab
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
-from grader.proxy.conversation import Clock, Conversation, Proxy
+from grader.proxy.compiler import Compiler
+from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
+from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
 from grader.sandbox.peek import private_bytes
@@ -61,6 +63,9 @@ class Student(Instruments):
         self._load_fault: SubmissionFault | None = None
         self._killers: list[threading.Thread] = []
 
+    def _lines(self) -> list[str]:
+        return self._source.splitlines()
+
     # -- for the plugin ---------------------------------------------------------------------
 
     def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
@@ -95,6 +100,10 @@ class Student(Instruments):
         names = {*self._asked}
         self._asked.clear()
         return names
+
+    def compiler_(self) -> Compiler:
+        """Return what compiles the kernels of the submission, in a worker of its own."""
+        return Compiler(self._setting, self._source, self._file)
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""

@@ -72,6 +72,7 @@ class Setting:
     triton: bool = False  # the worker imports it before it is ready
     ranks: int = 1  # of the largest group; above 1 the worker may have to fork
     cage: str = field(default_factory=limits.detect)
+    compiles: bool = False  # the worker compiles kernels for GPUs, and interprets none
     divided: bool = False  # each worker has a host user of its own
 
     @classmethod
@@ -177,6 +178,7 @@ def worker_config(setting: Setting) -> dict[str, Any]:
         "given": setting.given,
         "rlimits": SHARES | setting.rlimits,
         "triton": setting.triton,
+        "compiles": setting.compiles,
         "ranks": setting.ranks,
     }
 

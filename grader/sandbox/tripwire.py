@@ -50,6 +50,9 @@ LENGTH = 16
 FREE = "__"  # torch's compiler keeps what it has made under such names, in modules it has seen
 
 
+Change = tuple[int, int, int]  # of a dictionary: name, what it stood for, and what it stands for
+
+
 class Tripwire:
     """The objects of one worker; any thread may look."""
 
@@ -159,6 +162,7 @@ class Tripwire:
         Of a library's the names that count are read, whatever else happens to it meanwhile: it may
         change honestly for as long as we look. Nobody but us changes one of ours.
         """
+        before: list[Change] = []
         for _ in range(TRIES):
             head = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
             try:
@@ -168,7 +172,11 @@ class Tripwire:
             again = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
             if head == again or (head[2] == again[2] and not space.is_ours):
                 space.entries = lies
-                return self._compare(space, found, head[1], first)
+                odd = self._compare(space, found, head[1], first)
+                # What a name of a library stood for may have gone before we saw what it was.
+                if not odd or space.is_ours or odd == before:
+                    return not odd
+                before = odd
         return not first and not space.is_ours
 
     def _entries(self, keys: int) -> tuple[dict[int, tuple[int, int]], tuple[int, int]]:
@@ -178,8 +186,8 @@ class Tripwire:
 
     def _compare(
         self, space: Space, found: dict[int, tuple[int, int]], version: int, first: bool
-    ) -> bool:
-        """Take what a dictionary holds, and tell whether it is what it may hold."""
+    ) -> list[Change]:
+        """Take what a dictionary holds, and return what of it may not be."""
         names = space.names or found.keys()
         values = {name: found[name][0] if name in found else 0 for name in names}
         before, space.places = space.values, {n: found[n][1] for n in names if n in found}
@@ -191,10 +199,10 @@ class Tripwire:
         if first:
             changes = []
         elif space.is_ours and version != space.version and not changes:
-            return False  # something was, and is as it was again
+            return [(0, 0, 0)]  # something was, and is as it was again
         if space.is_ours or first:
             space.values, space.version = values, version
-        return all(self._may_be(space, *change) for change in changes)
+        return [change for change in changes if not self._may_be(space, *change)]
 
     def _may_be(self, space: Space, name: int, before: int, now: int) -> bool:
         """Tell whether a name may stand for something else than it did."""

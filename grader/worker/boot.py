@@ -44,7 +44,7 @@ def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
     device = torch.device(config["device"])
     if device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
         torch.zeros(1, device=device)
-    if config["triton"]:
+    if config["triton"] and not config["compiles"]:
         # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
         from grader.worker import interpreter
 
@@ -64,6 +64,11 @@ def serve(fds: list[int], config: dict[str, Any], given: dict[str, ModuleType]) 
     channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
     worker = _worker(channel, config["device"], config["ranks"])
     worker.given = given
+    if config["compiles"]:
+        # Imported here: it takes Triton, without its interpreter.
+        from grader.worker.compiler import Compiler
+
+        worker.compiler = Compiler()
     limit(config["rlimits"])
     channel.send({"op": "ready"}, [], None)
     with contextlib.suppress(Exception):

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker import bf16
+from grader.worker import bf16, operations
 
 # Functions of libdevice that numpy has too: those that kernels of a norm or an activation call.
 NUMPYS = (
@@ -55,6 +55,7 @@ def mend() -> None:
     interpreter: Any = importlib.import_module("triton.runtime.interpreter")
     tl: Any = importlib.import_module("triton.language")
     bf16.Mend().apply()
+    operations.apply()
     # Nothing can be timed here: every configuration is as good as the first.
     tuner: Any = importlib.import_module("triton.runtime.autotuner").Autotuner
     tuner._bench = lambda *_args, **_kwargs: [0.0, 0.0, 0.0]
@@ -83,7 +84,7 @@ def mend() -> None:
     # The interpreter gives the names of its module to the kernels.
     interpreter.min = _lanewise("min", "minimum", tl)
     interpreter.max = _lanewise("max", "maximum", tl)
-    ours = r"triton\.runtime\.interpreter|grader\.worker\.bf16"
+    ours = r"triton\.runtime\.interpreter|grader\.worker\.(bf16|operations)"
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=ours)
 
 

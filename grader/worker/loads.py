@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker import bf16
+from grader.worker import bf16, operations
 from grader.worker import interpreter as mended
 from grader.worker.box import Box
 from grader.worker.digging import own_frame
@@ -75,7 +75,7 @@ class Loads:
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._interpreter: Any = importlib.import_module("triton.runtime.interpreter")
-        own = (self._interpreter, bf16, mended, sys.modules[__name__])
+        own = (self._interpreter, bf16, operations, mended, sys.modules[__name__])
         self._own = {id(vars(module)) for module in own}
         blocks = _hold(frozenset(self._own))
         next(blocks)

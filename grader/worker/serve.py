@@ -39,7 +39,7 @@ class Worker:
 
     __slots__ = (
         *("channel", "device", "module", "file", "given", "objects", "watched", "probes"),
-        *("harness", "_told", "_thread"),
+        *("harness", "compiler", "_told", "_thread"),
     )
 
     def __init__(self, channel: Channel, device: str) -> None:
@@ -52,6 +52,7 @@ class Worker:
         self.watched: list[Any] = []  # tensors, and lists of plain values
         self.probes = probes.Probes()
         self.harness: Any = None
+        self.compiler: Any = None
         self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by their numbers
         self._thread = threading.get_ident()
 
@@ -179,6 +180,8 @@ class Worker:
                 trim()
             case "probe":
                 return self.probes.run(header["name"], header["action"], header["config"])
+            case "compile":
+                return self.compiler.compile(header["launch"], header["target"])
             case "ring":
                 self.take_ring(header)
             case "race":

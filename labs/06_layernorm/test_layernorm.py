@@ -13,7 +13,6 @@ from grader.suite import (
     assert_close,
     assert_equal,
     assert_from_kernels,
-    assert_right_in_any_order,
     assert_unmodified,
     expect,
     task,
@@ -21,6 +20,7 @@ from grader.suite import (
 
 Triple = tuple[Tensor, Tensor, Tensor]
 ROOM = 2**14  # sums in float32 may be off by what any order of adding so many numbers costs
+ORDERS = pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
 HALVES = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 
 # The example of the handout: mean 3 and variance 5 in the first row, all equal in the second.
@@ -186,6 +186,18 @@ def test_any_number_of_rows(student, draw, rows):
     got = student.layer_norm_forward(x, WEIGHT, BIAS, 0.1)
 
     compare_forward(got, x, WEIGHT, BIAS, 0.1)
+
+
+@task("forward", contract=15)
+@ORDERS
+def test_forward_with_programs_in_any_order(student, draw, order):
+    """In any order, or at once as on a GPU, programs write apart and stay within tensors."""
+    x, weight, bias = draw.normal(60, 75), draw.normal(75), draw.normal(75)
+
+    with student.sound_kernels(order):
+        got = student.layer_norm_forward(x, weight, bias, 0.1)
+
+    compare_forward(got, x, weight, bias, 0.1)
 
 
 @task("forward", contract=6)
@@ -391,19 +403,6 @@ def test_forward_comes_from_kernels(student, draw, shape):
     )
 
 
-@task("forward", contract=15)
-def test_forward_in_any_order(student, draw):
-    """400 programs and more, in their order and shuffled: no race, and nothing out of bounds."""
-    x, weight, bias = draw.normal(403, 37) + 1, draw.normal(37), draw.normal(37)
-
-    assert_right_in_any_order(
-        student,
-        lambda: student.layer_norm_forward(x, weight, bias, 0.1),
-        lambda got: compare_forward(got, x, weight, bias, 0.1),
-        draw.integer(0, 2**31),
-    )
-
-
 # --- Task 2: backward ------------------------------------------------------------------------
 
 
@@ -445,6 +444,18 @@ def test_parameter_gradients_sum_over_all_rows(student, draw, rows):
     dy, x = draw.normal(rows, 4) + 0.5, draw.normal(rows, 4) + 1
 
     compare_backward(call_backward(student, dy, x, WEIGHT), dy, x, WEIGHT)
+
+
+@task("backward", contract=30)
+@ORDERS
+def test_gradients_with_programs_in_any_order(student, draw, order):
+    """Shares of dweight and dbias meet in atomics, or in a launch of their own."""
+    dy, x = draw.normal(100, 4) + 0.5, draw.normal(100, 4) + 1
+
+    with student.sound_kernels(order):
+        got = call_backward(student, dy, x, WEIGHT)
+
+    compare_backward(got, dy, x, WEIGHT)
 
 
 @task("backward", contract=19)
@@ -645,19 +656,6 @@ def test_backward_comes_from_kernels(student, draw):
         lambda: call_backward(student, dy, x, weight),
         want,
         *("dx", "dweight", "dbias"),
-    )
-
-
-@task("backward", contract=30)
-def test_backward_in_any_order(student, draw):
-    """Programs that share a sum do not race for it, in their order and shuffled."""
-    dy, x, weight = draw.normal(403, 37), draw.normal(403, 37) + 1, draw.normal(37)
-
-    assert_right_in_any_order(
-        student,
-        lambda: call_backward(student, dy, x, weight),
-        lambda got: compare_backward(got, dy, x, weight),
-        draw.integer(0, 2**31),
     )
 
 

@@ -493,3 +493,11 @@ def test_a_missing_package_is_named_without_a_traceback() -> None:
     )
     assert done.returncode == 3
     assert done.stderr.startswith("error: the Python package typer is not installed\nhint: ")
+
+
+def test_compiling_a_lab_without_kernels_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert app.main(["compile", "1"]) == 2
+
+    assert "has no kernels" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """`docs/triton.md`, which students read: its code runs, and prints what the page says."""
 
+import html
 import re
 import runpy
 from pathlib import Path
@@ -34,10 +35,20 @@ def test_each_block_prints_what_the_page_says(
     assert all(printed), "a block that prints nothing shows nothing"
 
 
+def test_the_page_says_what_the_trace_shows() -> None:
+    drawn = (DOCS / "pictures" / "trace.svg").read_text("utf-8")
+    title = re.search("<title>(.*?)</title>", drawn)
+    said = re.search(r"!\[((?:\\.|[^\]\\])+)\]\(pictures/trace.svg\)", PAGE.read_text("utf-8"))
+
+    assert title
+    assert said
+    assert re.sub(r"\\(.)", r"\1", said[1]) == html.unescape(title[1])
+
+
 def test_pictures_are_what_the_script_draws() -> None:
     pictures = runpy.run_path(str(DOCS / "pictures" / "draw.py"))["PICTURES"]
 
     assert {f"pictures/{name}" for name in pictures} == set(
-        re.findall(r"!\[[^\]]+\]\(([^)]+)\)", PAGE.read_text("utf-8"))
+        re.findall(r"!\[(?:\\.|[^\]\\])+\]\(([^)]+)\)", PAGE.read_text("utf-8"))
     )
     assert list(page_changes(DOCS.parent)) == []

@@ -23,9 +23,9 @@ from grader.proxy.compare import (
     resembles,
     tolerance,
 )
-from grader.proxy.conversation import Proxy
 from grader.proxy.kinds import describe, expect
 from grader.proxy.shown import apart, revealing
+from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 

@@ -25,8 +25,10 @@ from grader.errors import (
 )
 from grader.judge.draw import Draw
 from grader.proxy.compare import assert_unmodified
-from grader.proxy.conversation import Clock, Conversation, Proxy, Watched
+from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.lent import Lent, Loans, Refusal
+from grader.proxy.values import Proxy
+from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
 from grader.wire.channel import PREFIX
 from grader.wire.codec import Record

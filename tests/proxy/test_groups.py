@@ -3,8 +3,10 @@
 Hostile ones are in ``tests/exploits/ranks``.
 """
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from grader.judge.grade import grade
 from grader.judge.listener import OnEvent
 from grader.judge.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
+from grader.proxy import group
 from grader.proxy.ranks import Whereabouts, read_whereabouts
 from grader.proxy.stranded import explain
 from grader.worker.collectives import kind_of, most_bytes
@@ -149,3 +152,18 @@ def test_bytes_are_those_of_the_full_tensor() -> None:
     part, parts = torch.zeros(3), [[torch.zeros(3), torch.zeros(3)]]
 
     assert most_bytes((parts, [part], None, 7)) == 24
+
+
+def test_ranks_that_the_machine_holds_up_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds of the machine's, and none of the ranks', pass before the second one answers."""
+    begun = time.monotonic()
+    held_up = SimpleNamespace(now=lambda: begun + max(0.0, time.monotonic() - begun - 2.0))
+    monkeypatch.setattr(group, "PACE", held_up)
+    monkeypatch.setattr(group, "GRACE_SECONDS", 0.2)
+
+    with ThreadPoolExecutor(2) as threads:
+        slow, stuck = threads.submit(time.sleep, 1.5), threads.submit(time.sleep, 4.0)
+        group._wait_kindly({slow})
+        assert slow.done()
+        group._wait_kindly({stuck})
+        assert not stuck.done()

@@ -60,7 +60,7 @@ def talk(home: Nursery, setting: Setting) -> Iterator[Conversation]:
         worker.wait_ready()
         talk = Conversation(worker, "cpu", Clock(60.0), "")
         talk.load(f"{setting.seen('submission')}/echo.py")
-        if talk._tripwire is None:
+        if talk._lookout._tripwire is None:
             pytest.skip("the kernel does not let us look into a process")
         yield talk
 
@@ -146,11 +146,23 @@ def test_another_process_that_answers_is_noticed(talk: Conversation) -> None:
 
 
 def test_process_of_ours_that_has_ended_is_no_tampering(talk: Conversation) -> None:
-    wire = talk._tripwire
+    wire = talk._lookout._tripwire
     assert wire is not None
     talk.worker.kill()
 
     assert wire.look() == ""
+
+
+@pytest.mark.parametrize("is_there_still", [False, True])
+def test_what_has_gone_meanwhile_is_no_tampering(talk: Conversation, is_there_still: bool) -> None:
+    """A probe ends while we look: what a name stood for is no function any more."""
+    wire = talk._lookout._tripwire
+    assert wire is not None
+    space = next(space for space in wire._spaces if not space.is_ours)
+    odd = [(1, 2, 3)]
+    wire._compare = Mock(side_effect=[odd, odd if is_there_still else []])  # type: ignore[method-assign]
+
+    assert wire._walk(space) is not is_there_still
 
 
 def test_worker_that_cannot_be_looked_at_has_no_tripwire() -> None:

@@ -19,8 +19,9 @@ import torch
 from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import SubmissionFault
-from grader.proxy.conversation import Clock, Conversation, Proxy
+from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.lent import Lent
+from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.wire.channel import PREFIX, Channel
 from grader.wire.codec import MAX_NODES, Record

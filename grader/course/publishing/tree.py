@@ -22,10 +22,12 @@ GENERATED = "README.md"  # of the tree: written here, and no file of the instruc
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
-    *("doctor", "clean", "need-lab"),
+    *("trace", "compile", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
-KERNEL_PAGES = ("docs/triton.md", "docs/triton-interpreter.md")
+KERNEL_PAGES = tuple(
+    f"docs/{name}.md" for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile")
+)
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others

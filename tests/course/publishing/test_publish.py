@@ -197,7 +197,8 @@ def test_models_come_with_the_program_that_needs_them(send: Send, root: Path, re
 def test_pages_on_kernels_come_with_a_lab_that_has_some(
     send: Send, root: Path, remote: Path
 ) -> None:
-    pages = {"docs/triton.md", "docs/triton-interpreter.md", "docs/pictures/blocks.svg"}
+    pages = {"docs/triton.md", "docs/triton-interpreter.md", "docs/compile.md"}
+    pages |= {"docs/pictures/blocks.svg"}
     for path in (*pages, "docs/trust.md", "docs/pictures/draw.py"):
         write(root, path, "text\n")
     commit(root, "Add pages")
