@@ -98,7 +98,7 @@ class RankWorker(Worker):
                 return subgroup(header["ranks"])
             case "call" if header["target"][0] == "backward":
                 with self.probes.unobserved():
-                    args, kwargs = self.unpack(header["value"], buffers)
+                    args, kwargs = self.arguments(header, buffers)
                 with self._listening():
                     return backward(*args, **kwargs)
             case "call":

@@ -161,8 +161,7 @@ class Worker:
                 return self.load(header["file"])
             case "call":
                 with self.probes.unobserved():
-                    mapped = self._mapped(header.get("mapped", 0))
-                    args, kwargs = self.unpack(header["value"], buffers, mapped=mapped)
+                    args, kwargs = self.arguments(header, buffers)
                 target = self._target(header["target"])
                 del buffers
                 return target(*args, **kwargs)
@@ -195,6 +194,11 @@ class Worker:
                     return [content(item) for item in watched]
             case op:
                 raise ValueError(f"unknown request {op}")
+
+    def arguments(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
+        """Return the arguments of a call, and those by name."""
+        mapped = self._mapped(header.get("mapped", 0))
+        return self.unpack(header["value"], buffers, mapped=mapped)
 
     def _mapped(self, size: int) -> mmap.mmap | None:
         """Map the memory whose descriptor came with the message, if one did."""
