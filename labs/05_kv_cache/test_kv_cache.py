@@ -654,7 +654,7 @@ def assert_logits_of_the_target(student, make_cache, attend=None) -> None:
         for chunk in chunks:
             tokens, positions = torch.tensor([chunk]), torch.arange(place, place + len(chunk))
             out = model(tokens, positions[None], caches=caches, attend=attend)
-            parts.append(expect(out, Tensor, "the logits"))
+            parts.append(expect(out, Tensor, "the logits", shape=(1, len(chunk), 2048)))
             place += len(chunk)
         got = torch.cat(parts, dim=1)
         want = f"logits of shape {list(got.shape)}, expected [1, 6, 2048]"

@@ -999,7 +999,7 @@ def test_one_layer_at_two_places(student):
 def test_model_that_is_passed_is_left_alone(student):
     """Its layers are nn.Linear still, with the same numbers, and it is training still."""
     parts = {"proj": plain(student).bfloat16(), "lm_head": plain(student)}
-    model = module_of(student, "ModuleDict")(parts)
+    model = expect(module_of(student, "ModuleDict")(parts), Proxy, "the model")
     before = expect(model.state_dict(), dict, "the state of the model")
 
     new = quantize(student, model)
