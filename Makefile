@@ -46,9 +46,9 @@ submit: need-lab $(READY) ## hand in: commit and push your two files of a lab, a
 run: need-lab $(READY) ## generate text with your own code of a lab alone, beside a model that is right: LAB=1 PROMPT="def main("
 	@$(RUN) -m labs.run "$$LAB" $(if $(PROMPT),"$$PROMPT") $(ARGS) || $(SHOWN)
 
-python: need-lab $(READY) ## run a script of yours with Triton as the judge has it: LAB=6 FILE=mine.py [DEVICE=cpu|cuda]
+python: need-lab $(READY) ## run a script of yours with Triton as the judge has it: LAB=6 FILE=mine.py [DEVICE=cpu|cuda] [SANITIZE=1]
 	@[ -n "$$FILE" ] || { echo 'error: which script?' >&2; echo 'hint: make python LAB=6 FILE=mine.py' >&2; exit 2; }
-	@$(RUN) -m grader python "$$LAB" $(if $(DEVICE),--device "$$DEVICE") "$$FILE" $(ARGS)
+	@$(RUN) -m grader python "$$LAB" $(if $(DEVICE),--device "$$DEVICE") $(if $(SANITIZE),--sanitize) "$$FILE" $(ARGS)
 
 trace: need-lab $(READY) ## draw a small launch of your kernels, step by step: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py]
 	@$(RUN) -m grader trace "$$LAB" $(if $(TASK),--task "$$TASK") $(if $(FROM),--from "$$FROM") $(if $(FILE),--file "$$FILE") $(ARGS) || $(SHOWN)

@@ -198,7 +198,7 @@ def python(
     sanitize: Annotated[
         bool,
         typer.Option(help="without a GPU, tell at the end of races, wrong bounds and the like"),
-    ] = True,
+    ] = False,
 ) -> None:
     """Run a script as the judge runs a submission of the lab: with its Triton interpreter."""
     from grader.cli.python import run_script

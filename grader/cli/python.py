@@ -13,7 +13,7 @@ ALONE = "grader.worker.alone"
 
 
 def run_script(
-    lab_text: str, file: Path, arguments: Sequence[str], device: str, *, sanitize: bool = True
+    lab_text: str, file: Path, arguments: Sequence[str], device: str, *, sanitize: bool = False
 ) -> int:
     """Run a script; return its exit code. The lab's own folder can be imported from.
 

@@ -69,7 +69,7 @@ def test_script_is_told_which_mistakes_its_kernels_made(
     script = tmp_path / "mine.py"
     script.write_text(RACE)
 
-    assert main(["python", "6", "--device", "cpu", str(script)]) == 0
+    assert main(["python", "6", "--device", "cpu", "--sanitize", str(script)]) == 0
 
     shown = capfd.readouterr()
     assert "the script's own" in shown.out
@@ -82,7 +82,7 @@ def test_script_that_fails_is_told_too(tmp_path: Path, capfd: pytest.CaptureFixt
     script = tmp_path / "mine.py"
     script.write_text(RACE + "raise SystemExit(4)\n")
 
-    assert main(["python", "6", "--device", "cpu", str(script)]) == 4
+    assert main(["python", "6", "--device", "cpu", "--sanitize", str(script)]) == 4
 
     assert "sanitizer: 2 mistakes" in capfd.readouterr().err
 
@@ -93,7 +93,7 @@ def test_script_is_told_nothing_without_the_sanitizer(
     script = tmp_path / "mine.py"
     script.write_text(RACE)
 
-    assert main(["python", "6", "--device", "cpu", "--no-sanitize", str(script)]) == 0
+    assert main(["python", "6", "--device", "cpu", str(script)]) == 0
 
     assert "sanitizer" not in capfd.readouterr().err
 
@@ -104,6 +104,6 @@ def test_right_kernels_are_said_to_be_silent(
     script = tmp_path / "mine.py"
     script.write_text(PRODUCT)
 
-    assert main(["python", "6", "--device", "cpu", str(script)]) == 0
+    assert main(["python", "6", "--device", "cpu", "--sanitize", str(script)]) == 0
 
     assert "sanitizer: no mistake found in the launches of this run" in capfd.readouterr().err
