@@ -132,3 +132,10 @@ def test_no_file_is_named_for_nothing() -> None:
     files = python_files("grader", "bench", "labs", "solutions", "reference", "tests")
 
     assert [file for file in shown(files) if Path(file).name in NO_NAMES] == []
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    # pytest imports a file by its bare name: a second one of that name ends the whole run.
+    names = [file.name for file in ROOT.glob("tests/**/test_*.py")]
+
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
