@@ -12,6 +12,7 @@ import pytest
 from grader.labs.cards import CARDS
 from grader.labs.compiled import Compiled
 from grader.proxy.compiler import Compiler
+from grader.proxy.launches import num_bytes, specialisation
 from grader.proxy.student import Student
 
 FIRST = "sm_90"
@@ -53,7 +54,7 @@ def _of_kernel(
     launches: list[dict[str, Any]], compiler: Compiler
 ) -> Iterator[tuple[dict[str, Any], Compiled]]:
     kinds: dict[str, dict[str, Any]] = {}
-    for launch in sorted(launches, key=_elements, reverse=True):
+    for launch in sorted(launches, key=num_bytes, reverse=True):
         kinds.setdefault(specialisation(launch), launch)
     shown = False  # one for each target
     for launch in [*kinds.values()][:MOST_SPECIALISATIONS]:
@@ -62,44 +63,6 @@ def _of_kernel(
         if not shown:
             yield from ((launch, compiler.compile(launch, name)) for name in CARDS if name != FIRST)
         shown = True
-
-
-def specialisation(launch: dict[str, Any]) -> str:
-    """Return what tells launches apart that Triton compiles each by itself.
-
-    By name a number may be a ``tl.constexpr`` or an option: each value counts. By place it counts
-    as Triton takes it, unless it could be one, too: 1, a multiple of 16, small or neither.
-    """
-    return str((launch["kernel"], [_kind(a) for a in launch["args"]], launch["kwargs"]))
-
-
-def _kind(value: Any) -> Any:
-    match value:
-        case ["tensor", dtype, _, offset, *_]:
-            return [dtype, offset == 0]
-        case ["float", _]:
-            return "float"
-        case ["tuple", list(items)]:
-            return [_kind(item) for item in items]  # pyright: ignore[reportUnknownVariableType]
-        case ["value", int(number)] if number > 1 and type(number) is int:
-            return [number % 16 == 0, number >= 1 << 31, number if number in POWERS else 0]
-        case _:
-            return value
-
-
-POWERS = frozenset(1 << exponent for exponent in range(17))  # what blocks are
-
-
-def _elements(launch: dict[str, Any]) -> int:
-    return sum(_size(value) for value in [*launch["args"], *launch["kwargs"].values()])
-
-
-def _size(value: Any) -> int:
-    match value:
-        case ["tensor", _, _, _, int(size)]:
-            return size
-        case _:
-            return 0
 
 
 def described(launch: dict[str, Any]) -> str:
