@@ -30,6 +30,7 @@ class Instruments(ABC):
     _lab: Lab
     _setting: Setting
     _replaced = False  # whether a probe stands in the interpreter's place
+    _records = False  # whether launches are being noted
 
     @abstractmethod
     def _lines(self) -> list[str]:
@@ -97,10 +98,12 @@ class Instruments(ABC):
             raise NotGraded("launches are recorded in the interpreter only")
         recorded = Recorded()
         reading: list[Any] = []
+        self._records = True
         try:
             with self._conversation().probe("recorder", {}) as reading:
                 yield recorded
         finally:  # what was launched before a fault counts
+            self._records = False
             if reading:
                 recorded.take(reading)
 
@@ -226,9 +229,10 @@ class Instruments(ABC):
         """Fail if no GPU would take a kernel that the calls inside launch, as they launch it.
 
         Each is compiled for ``targets``, names of ``labs.cards``. On a GPU the calls run as they
-        are: there what does not compile does not run.
+        are: there what does not compile does not run. So they do inside of ``recorded``, whose
+        launches ``make compile`` compiles afterwards.
         """
-        if not self._on_cpu:
+        if not self._on_cpu or self._records:
             yield
             return
         with self.recorded() as recorded:

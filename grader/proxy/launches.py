@@ -11,8 +11,14 @@ def specialisation(launch: dict[str, Any]) -> str:
     By name a number may be a ``tl.constexpr`` or an option: each value counts. By place it counts
     as Triton takes it, unless it could be one, too: 1, a multiple of 16, small or neither.
     """
+    return f"{options(launch)} {[_kind(value) for value in launch['args']]}"
+
+
+def options(launch: dict[str, Any]) -> str:
+    """Return the kernel, the dtypes of its tensors, and what was passed by name."""
+    dtypes = [value[1] for value in launch["args"] if value[:1] == ["tensor"]]
     named = {name: _named(value) for name, value in launch["kwargs"].items()}
-    return str((launch["kernel"], launch["line"], [_kind(a) for a in launch["args"]], named))
+    return str((launch["kernel"], launch["line"], dtypes, named))
 
 
 def _named(value: Any) -> Any:

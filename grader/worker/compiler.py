@@ -183,11 +183,15 @@ def first_line(kernel: Any) -> int:
 
 
 def short(reason: Any) -> str:
-    """Return the first line that a compiler says."""
+    """Return the first line that a compiler says; a long one ends with a sentence or a word."""
     text = str(reason).strip() or type(reason).__name__
     if found := QUOTED.match(text):
         text = found["text"]
-    return text.splitlines()[0][:MESSAGE]
+    line = text.splitlines()[0]
+    if len(line) <= MESSAGE:
+        return line
+    sentences, _, more = line[:MESSAGE].rpartition(". ")
+    return f"{sentences}." if sentences else f"{more[: MESSAGE - 2].rpartition(' ')[0]} …"
 
 
 @contextlib.contextmanager
