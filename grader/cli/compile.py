@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from grader.cli.progress import GradingProgress
 from grader.errors import UsageError
 from grader.files import json_bytes
 from grader.labs.lab import find_lab, find_root
@@ -25,22 +26,24 @@ def compile_lab(
     for task in tasks:
         lab.task(task)
     made: list[Made] = []
+    line = "running the public tests, then compiling what they launch …"
+    with GradingProgress(lab.name, sys.stderr, line) as progress:
 
-    def hear(event: str, data: Any) -> None:
-        if event == "compiled":
-            made.append(Made.of(data))
+        def hear(event: str, data: Any) -> None:
+            progress.on_event(event, data)
+            if event == "compiled":
+                made.append(Made.of(data))
 
-    print("running the public tests, then compiling what they launch …", file=sys.stderr)
-    report = grade(
-        lab,
-        source,
-        device="cpu",
-        sandbox=sandbox,
-        suite="public",
-        tasks=tasks,
-        compiles=True,
-        on_event=hear,
-    )
+        report = grade(
+            lab,
+            source,
+            device="cpu",
+            sandbox=sandbox,
+            suite="public",
+            tasks=tasks,
+            compiles=True,
+            on_event=hear,
+        )
     if as_json:
         rows = [{**one.compiled.to_json(), **one.more_json()} for one in made]
         print(json_bytes({"schema": 1, "lab": lab.number, "kernels": rows}).decode())

@@ -119,11 +119,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
         )
         if recording is not None:
             student.close_()
-            compiler = student.compiler_()
-            try:
-                compile_all(recording.launches, compiler, emit)
-            finally:
-                compiler.close()
+            compile_all(recording.launches, student, emit)
         return code
     finally:
         if stopwatch is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.errors import SubmissionFault
+from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
@@ -64,6 +65,7 @@ class Student(Instruments):
         )
         self._load_fault: SubmissionFault | None = None
         self._killers: list[threading.Thread] = []
+        self._compiler: Compiler | None = None  # once a test has asked for it
 
     def _lines(self) -> list[str]:
         return self._source.splitlines()
@@ -105,7 +107,18 @@ class Student(Instruments):
 
     def compiler_(self) -> Compiler:
         """Return what compiles the kernels of the submission, in a worker of its own."""
-        return Compiler(self._setting, self._source, self._file)
+        return Compiler(self._setting, self._source, self._file, self._clock.grading)
+
+    def _refused(
+        self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
+    ) -> list[Compiled]:
+        compiler = self._compiler = self._compiler or self.compiler_()
+        started = PACE.now()
+        try:
+            return [*compiler.refused(launches, targets)]
+        finally:
+            # A kernel has a limit of its own, and how fast this machine compiles is ours.
+            self._clock.test += PACE.now() - started
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""
@@ -144,6 +157,9 @@ class Student(Instruments):
     def close_(self) -> None:
         """Give the worker up and wait until every one that was used is gone."""
         self.retire_()
+        if self._compiler is not None:
+            self._compiler.close()
+            self._compiler = None
         for killer in self._killers:
             killer.join()
 
