@@ -1,5 +1,6 @@
-"""``lab bench``: what the judge costs, our kernels beside those of others, what ranks can move."""
+"""``lab bench``: a submission's kernels, what the judge costs, our kernels, what ranks can move."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,9 +8,10 @@ import typer
 from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
 from grader.cli import commands
+from grader.cli.gauge import Wish, bench_lab
 
 app = typer.Typer(
-    help="Measure the judge itself, our kernels, or collectives.",
+    help="Measure your kernels, the judge itself, our kernels, or collectives.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -23,9 +25,36 @@ def register(lab: typer.Typer) -> None:
 
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
-    """Measure the judge itself, our kernels, or collectives."""
+    """Measure your kernels, the judge itself, our kernels, or collectives."""
     if context.invoked_subcommand is None:
         raise typer.Exit(commands.bench())
+
+
+@app.command("lab")
+def bench_submission(
+    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 7 or 9")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="PATH",
+            help="a lab folder, a tree of labs, one Python file or notebook; default labs/",
+        ),
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="cpu: count only")] = "auto",
+    sandbox: Annotated[str, typer.Option(metavar="auto|required|none")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="the roofline, or speeds, as a picture")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="picture and tables")] = None,
+) -> None:
+    """Time your kernels on a GPU; without one, count what they move and compute."""
+    wish = Wish(lab, source, tuple(task or ()), device, sandbox, json, svg, html)
+    raise typer.Exit(bench_lab(wish))
 
 
 @app.command()

@@ -1,48 +1,79 @@
-"""``make compile``: record what the public tests launch, then compile it for GPUs.
+"""What the public tests launch: compiled for GPUs (``make compile``), or metered (``make bench``).
 
 Each specialisation is compiled for ``FIRST``. Of each kernel the one whose launch had the largest
 tensors is compiled for the other targets too.
 """
 
+import contextlib
+import dataclasses
+import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
+from grader.errors import SubmissionFault
 from grader.labs.cards import CARDS
 from grader.labs.compiled import Compiled
+from grader.labs.metered import Metered
 from grader.proxy.compiler import Compiler
 from grader.proxy.student import Student
 
 FIRST = "sm_90"
 MOST_SPECIALISATIONS = 24  # of one kernel
+LOAD_SECONDS = 60.0
 
 
 class LaunchPlugin:
-    """Records the launches of every test that asks for the submission."""
+    """Notes the launches of every test that asks for the submission, by one of its probes."""
 
-    def __init__(self, student: Student) -> None:
-        self._student = student
-        self.launches: list[dict[str, Any]] = []
+    def __init__(self, probe: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._probe = probe
+        self.launches: list[Any] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
-        """Record around the body of a test, whatever becomes of it."""
+        """Note around the body of a test, whatever becomes of it."""
         if "student" not in pyfuncitem.fixturenames:
             return (yield)
-        recorded = None
+        noted = None
         try:
-            with self._student.recorded() as recorded:
+            with self._probe() as noted:
                 return (yield)
         finally:
-            if recorded is not None:
-                self.launches += [new for new in recorded.launches if new not in self.launches]
+            if noted is not None:
+                self.launches += noted.launches
+
+
+def tell_metered(
+    launches: list[tuple[dict[str, Any], Metered]], emit: Callable[[str, Any], None]
+) -> None:
+    """Emit ("metered", …) for each launch, those that are alike in all tests once."""
+    kinds: dict[str, tuple[dict[str, Any], Metered]] = {}
+    for launch, metered in launches:
+        alike = dataclasses.replace(metered, times=0)
+        key = json.dumps([launch["args"], launch["kwargs"], alike.to_json()])
+        times = metered.times + (kinds[key][1].times if key in kinds else 0)
+        kinds[key] = launch, dataclasses.replace(metered, times=times)
+    for launch, metered in kinds.values():
+        emit("metered", {"launch": described(launch), **metered.to_json()})
+
+
+def tell_tuned(student: Student, emit: Callable[[str, Any], None]) -> None:
+    """Emit ("tuned", …) for each kernel that is left to Triton's autotuner."""
+    student.retire_()
+    student.extend_(LOAD_SECONDS)
+    with contextlib.suppress(SubmissionFault):  # told by the tests
+        for kernel in student.tuned_():
+            emit("tuned", kernel.to_json())
 
 
 def compile_all(
     launches: list[dict[str, Any]], compiler: Compiler, emit: Callable[[str, Any], None]
 ) -> None:
     """Compile what was recorded, kernel by kernel, and emit ("compiled", …) for each result."""
+    launches = [*{json.dumps(one): one for one in launches}.values()]
     for kernel in dict.fromkeys((launch["line"], launch["kernel"]) for launch in launches):
         of_it = [one for one in launches if (one["line"], one["kernel"]) == kernel]
         for launch, made in _of_kernel(of_it, compiler):

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 MOST = 1 << 60
 MOST_NAME = 60
 MOST_KINDS = 40  # of operations
+MOST_CONFIGS, MOST_CONFIG = 100, 200  # of one kernel; characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,34 @@ class Metered:
     def operations(self) -> int:
         """FLOPs in all; special functions are none."""
         return sum(self.flops.values()) + sum(self.dots.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A kernel that is left to Triton's autotuner: what it tunes anew for, what it may choose."""
+
+    kernel: str
+    line: int
+    keys: tuple[str, ...]
+    configs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, told: object) -> Self:
+        """Take in what a worker tells; raises ValueError if it has not the form of ours."""
+        match told:
+            case {"kernel": str(kernel), "line": int(line), "keys": list(), "configs": list()}:
+                facts = cast(dict[str, list[object]], told)
+                keys, configs = (
+                    tuple(str(item)[:MOST_CONFIG] for item in facts[name][:MOST_CONFIGS])
+                    for name in ("keys", "configs")
+                )
+                return cls(kernel[:MOST_NAME], _whole(line), keys, configs)
+            case _:
+                raise ValueError(told)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""

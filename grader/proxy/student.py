@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.errors import SubmissionFault
+from grader.errors import Mismatch, SubmissionFault
 from grader.labs.lab import Lab
+from grader.labs.metered import Tuned
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
 from grader.proxy.compiler import Compiler
@@ -32,6 +33,7 @@ from grader.wire.ring import Layout
 
 __all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
+MOST_TUNED = 20  # kernels
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
 
@@ -104,6 +106,17 @@ class Student(Instruments):
     def compiler_(self) -> Compiler:
         """Return what compiles the kernels of the submission, in a worker of its own."""
         return Compiler(self._setting, self._source, self._file)
+
+    def tuned_(self) -> list[Tuned]:
+        """Return the kernels that are left to Triton's autotuner; none of what is not of our form.
+
+        Raises SubmissionFault where the submission cannot be loaded.
+        """
+        told = self._conversation().request({"op": "tuned"})
+        try:
+            return [Tuned.of(item) for item in expect(told, list, "the tuned kernels")[:MOST_TUNED]]
+        except (ValueError, Mismatch):
+            return []
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""

@@ -9,6 +9,7 @@ in the interpreter's place is not counted: what that probe reads is not the kern
 import contextlib
 import functools
 import importlib
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +82,11 @@ class Launch:
             for name, bit in (("read_once", READ), ("written_once", WRITTEN))
         }
         names = ", ".join(dict.fromkeys(argument.name for argument in region.arguments))
-        return {"name": names[:60], **self._asked.get(id(region), dict.fromkeys(self.bytes, 0)), **once}
+        return {
+            "name": names[:60],
+            **self._asked.get(id(region), dict.fromkeys(self.bytes, 0)),
+            **once,
+        }
 
 
 def _mark(region: Region, index: Any, kind: str) -> None:
@@ -206,10 +211,16 @@ class Meter:
 def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     return {
         "kernel": function.__qualname__,
-        "line": function.__code__.co_firstlineno,
+        "line": line_of(function),
         "args": [plain(value) for value in args],
         "kwargs": {name: plain(value) for name, value in kwargs.items()},
     }
+
+
+def line_of(function: Any) -> int:
+    """Return the line of a kernel's ``def``; decorators stand above it."""
+    lines, first = inspect.getsourcelines(function)
+    return first + next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
 
 def _size(ptrs: Any) -> int:

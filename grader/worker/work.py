@@ -133,8 +133,8 @@ class Counting:
             out = method(operation, block)
             if (work := self._work()) is not None and block.dtype.is_floating():
                 shape = block.handle.data.shape
-                work.flops[block.dtype.name] += math.prod(shape) // shape[operation.axis] * (
-                    shape[operation.axis] - 1
+                work.flops[block.dtype.name] += (
+                    math.prod(shape) // shape[operation.axis] * (shape[operation.axis] - 1)
                 )
             return out
 

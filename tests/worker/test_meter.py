@@ -11,7 +11,7 @@ from grader.errors import StudentError
 from grader.labs.metered import Metered, Traffic
 from grader.proxy.student import Student
 
-SOURCE = '''
+SOURCE = """
 import torch
 import triton
 import triton.language as tl
@@ -158,7 +158,7 @@ def moved(x):
 def broken(x, y):
     add(x, y)
     raise ValueError("after a launch")
-'''
+"""
 
 
 @pytest.fixture(scope="module")
