@@ -1,12 +1,13 @@
-"""``lab bench lab``: what the kernels of a submission move and compute, or how fast they are.
+"""``lab bench lab``: how fast the kernels of a submission are, or what they move and compute.
 
-Without a GPU the launches of the public tests are counted in the interpreter, and held beside the
-roofs of named cards. With one, the graded speed cases are timed by the judge's clock. Neither
-earns or costs points.
+With a GPU the speed cases are timed by the judge's clock. Without one the launches of the public
+tests, or of a script, are counted in the interpreter and held beside the roofs of named cards.
+Neither earns or costs points.
 """
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,15 @@ from grader.errors import UsageError
 from grader.files import check_writable, json_bytes, write_file
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.metered import Tuned
+from grader.labs.results import Report
+from grader.report.chart import speed_figures
 from grader.report.next_step import typed
-from grader.report.rooflines import Gauged, render_rooflines
+from grader.report.races import chosen, races_below, races_table, render_races
+from grader.report.rooflines import Gauged, render_rooflines, render_tuned
 from grader.report.roofpage import roof_page
 from grader.report.roofplot import roof_plot
 from grader.report.terminal import make_console
+from grader.report.web import escaped, figures, page
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,25 @@ class Wish:
     html: Path | None
 
 
+@dataclass(slots=True)
+class Heard:
+    """What a session tells of launches and of kernels with an autotuner."""
+
+    gauged: list[Gauged] = field(default_factory=list[Gauged])
+    tuned: list[Tuned] = field(default_factory=list[Tuned])
+
+    def hear(self, event: str, data: Any) -> None:
+        """Keep what is ours."""
+        if event == "metered":
+            self.gauged.append(Gauged.of(data))
+        if event == "tuned":
+            self.tuned.append(Tuned.of(data))
+
+
 def bench_lab(wish: Wish) -> int:
-    """Measure or count, and print it; 1 where nothing was, or a test that should was not passed."""
+    """Time or count, and print it; 1 if nothing could be."""
+    from grader.judge.grade import choose_device
+
     lab = find_lab(wish.lab, find_root())
     if "triton" not in lab.imports:
         raise UsageError(f"lab {lab.name} has no kernels", "labs 6, 7 and 9 have")
@@ -46,53 +68,86 @@ def bench_lab(wish: Wish) -> int:
     for file in (wish.svg, wish.html):
         if file is not None:
             check_writable(str(file))
+    if choose_device(wish.device) == "cpu":
+        return _counted(lab, wish)
+    if lab.hidden_suite.is_file() or lab.speed_suite.is_file():
+        return _timed(lab, wish)
+    print("note: this tree has no sizes of this lab to time", file=sys.stderr)
     return _counted(lab, wish)
 
 
-def _counted(lab: Lab, wish: Wish) -> int:
-    """Count what the public tests launch."""
+def _graded(lab: Lab, wish: Wish, heard: Heard, **how: Any) -> Report:
     from grader.judge.grade import grade
 
-    gauged: list[Gauged] = []
-    tuned: list[Tuned] = []
+    return grade(lab, wish.source, sandbox=wish.sandbox, meters=True, on_event=heard.hear, **how)
 
-    def hear(event: str, data: Any) -> None:
-        if event == "metered":
-            gauged.append(Gauged.of(data))
-        if event == "tuned":
-            tuned.append(Tuned.of(data))
 
-    print(
-        "running the public tests in the interpreter, counting what they launch …", file=sys.stderr
-    )
-    report = grade(
-        lab,
-        wish.source,
-        device="cpu",
-        sandbox=wish.sandbox,
-        suite="public",
-        tasks=wish.tasks,
-        meters=True,
-        on_event=hear,
-    )
+# Without a GPU
+
+
+def _counted(lab: Lab, wish: Wish) -> int:
+    heard = Heard()
+    _say("running the public tests in the interpreter, counting what they launch …")
+    report = _graded(lab, wish, heard, device="cpu", suite="public", tasks=wish.tasks)
     if wish.as_json:
-        kernels = [one.to_json() for one in gauged]
-        told = {"launches": kernels, "autotuned": [kernel.to_json() for kernel in tuned]}
-        print(json_bytes({"schema": 1, "lab": lab.number, "device": "cpu", **told}).decode())
-    elif gauged:
-        make_console(sys.stdout).print(render_rooflines(gauged, tuned))
-    say_what_is_missing(report, len(gauged), "to count")
-    if gauged:
-        _draw(lab, wish, gauged, tuned)
-    return int(not gauged)
+        launches = [one.to_json() for one in heard.gauged]
+        _print_json(lab, "cpu", launches=launches, autotuned=_plain(heard.tuned))
+    elif heard.gauged:
+        make_console(sys.stdout).print(render_rooflines(heard.gauged, heard.tuned))
+    say_what_is_missing(report, len(heard.gauged), "to count")
+    if heard.gauged:
+        title = f"Lab {lab.number:02d}: the largest launch of each kernel"
+        picture = roof_plot(heard.gauged, title)
+        _write("picture", wish.svg, picture)
+        _write("page", wish.html, roof_page(heard.gauged, heard.tuned, picture, title))
+    return int(not heard.gauged)
 
 
-def _draw(lab: Lab, wish: Wish, gauged: list[Gauged], tuned: list[Tuned]) -> None:
-    title = f"Lab {lab.number:02d}: the largest launch of each kernel"
-    picture = roof_plot(gauged, title)
-    if wish.svg is not None:
-        write_file(wish.svg, picture.encode())
-        print(f"picture: {typed(wish.svg)}", file=sys.stderr)
-    if wish.html is not None:
-        write_file(wish.html, roof_page(gauged, tuned, picture, title).encode())
-        print(f"page: {typed(wish.html)}", file=sys.stderr)
+# On a GPU
+
+
+def _timed(lab: Lab, wish: Wish) -> int:
+    heard = Heard()
+    functions = [name for task in wish.tasks for name in lab.task(task).functions]
+    timed = [task.id for task in lab.tasks if task.ladders]
+    _say("timing the speed cases beside the baseline …")
+    report = _graded(lab, wish, heard, device="cuda", suite="speed", tasks=timed)
+    cases = chosen(report, functions)
+    if wish.as_json:
+        speed = report.extras.get("speed", [])
+        gpu = report.extras.get("gpu", {})
+        _print_json(lab, "cuda", speed=speed, gpu=gpu, autotuned=_plain(heard.tuned))
+    else:
+        console = make_console(sys.stdout)
+        console.print(render_races(report, cases))
+        console.print(render_tuned(heard.tuned))
+    drawn = speed_figures(cases)
+    for number, figure in enumerate(drawn):
+        svg = wish.svg and wish.svg.with_stem(f"{wish.svg.stem}{f'-{number + 1}' * bool(number)}")
+        _write("picture", svg, figure["svg"])
+    title = f"Lab {lab.number:02d}: speed"
+    body = [f"<h1>{escaped(title)}</h1>", *figures(drawn), races_table(cases)]
+    _write("page", wish.html, page(title, [*body, *races_below(report, cases)]))
+    return int(not cases)
+
+
+# What both do
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _plain(tuned: Sequence[Tuned]) -> list[dict[str, Any]]:
+    return [kernel.to_json() for kernel in tuned]
+
+
+def _print_json(lab: Lab, device: str, **told: Any) -> None:
+    data = {"schema": 1, "lab": lab.number, "device": device, **told}
+    print(json_bytes(data).decode(), end="")
+
+
+def _write(what: str, file: Path | None, text: str) -> None:
+    if file is not None:
+        write_file(file, text.encode())
+        _say(f"{what}: {typed(file)}")

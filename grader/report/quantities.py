@@ -22,6 +22,8 @@ def duration(seconds: float) -> str:
     """Return a time: 3.2 µs, 41 ns; 0 as it is."""
     if not seconds:
         return "0"
+    if seconds < 0.5e-11:
+        return "< 0.01 ns"
     for size, unit in SECONDS:
         if seconds >= size * 0.9995 or unit == "ns":
             return f"{significant(seconds / size)} {unit}"

@@ -97,9 +97,12 @@ def render_rooflines(gauged: Sequence[Gauged], tuned: Sequence[Tuned]) -> Group:
             each for each in gauged if (each.metered.kernel, each.metered.line) == (name, line)
         ]
         parts += [*_head(number, one, alike), *_of_launch(one), Text()]
-    for kernel in tuned:
-        parts += [*_of_tuned(kernel), Text()]
-    return Group(*parts, Text(MEANS, style="dim"))
+    return Group(*parts, render_tuned(tuned), Text(MEANS, style="dim"))
+
+
+def render_tuned(tuned: Sequence[Tuned]) -> Group:
+    """Return the kernels that are left to the autotuner, each with what it may choose."""
+    return Group(*(part for kernel in tuned for part in (*_of_tuned(kernel), Text())))
 
 
 def _head(number: int, one: Gauged, alike: Sequence[Gauged]) -> Iterable[RenderableType]:

@@ -16,9 +16,9 @@ from grader.report.quantities import amount
 from grader.report.rooflines import Gauged, computed, largest
 from grader.text import visible_line
 
-WIDTH = 760
-LEFT, RIGHT, TOP, BOTTOM = 74, 500, 42, 330
-KEY = 520  # where the column of names begins
+WIDTH = 800
+LEFT, RIGHT, TOP, BOTTOM = 92, 510, 42, 330
+KEY = 530  # where the column of names begins
 ROW = 22
 MOST_LAUNCHES = 12
 LOOKS = (  # colour by day, by night, dashes
@@ -107,7 +107,7 @@ def _scales(drawn: Sequence[Gauged], kind: str) -> tuple[Scale, Scale]:
     """Return the axes: all launches, and the edge of each roof."""
     at = [value for one in drawn for value in (one.intensity, one.requested_intensity)]
     edges = [_peak(roof, kind) / roof.bandwidth for roof in ROOFS]
-    low = _decade(min([0.5, *at]) / 1.5, up=False)
+    low = _decade(min([0.5, *at]) / 1.2, up=False)
     high = _decade(max([*edges, *at]) * 1.5, up=True)
     reached = [one.metered.operations / one.times(roof).least for one in drawn for roof in ROOFS]
     least = min([low * min(roof.bandwidth for roof in ROOFS), *reached])
@@ -175,6 +175,8 @@ def _launches(drawn: Sequence[tuple[int, Gauged]], x: Scale, y: Scale) -> Iterab
 def _rows(shown: Sequence[Gauged], x: Scale) -> Iterable[str]:
     """Draw how far each launch is moved by what it asks for again."""
     top = BOTTOM + 60
+    if shown:
+        yield _text(KEY, BOTTOM + 38, "bytes asked for, over those that must move", "soft")
     for row, one in enumerate(shown):
         y = top + row * ROW
         name = f"{row + 1} {visible_line(one.metered.kernel, 22)}"

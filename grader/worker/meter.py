@@ -41,11 +41,13 @@ class Launch:
         self.partial = False  # some lanes point to no tensor that was passed, or to too large a one
         self._asked: dict[int, dict[str, int]] = {}  # the same by region
         self._addresses: Addresses | None = None
+        self._names: list[str] = []
 
     def take(self, names: list[str], on_host: Any) -> None:
         """Learn what the kernel was given."""
         pairs = [*zip(names, on_host[0], strict=False), *on_host[1].items()]
         given = [argument for name, value in pairs for argument in named(name, value)]
+        self._names = [argument.name for argument in given]
         self._addresses = Addresses(given, lambda _tensor: None, lambda _address: None)
 
     def access(self, kind: str, lanes: Lanes, size: int) -> None:
@@ -65,7 +67,7 @@ class Launch:
     def told(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         assert self._addresses is not None
-        regions = self._addresses.passed.regions
+        regions = sorted(self._addresses.passed.regions, key=self._place)
         return {
             "grid": list(self.grid),
             **self.bytes,
@@ -73,6 +75,10 @@ class Launch:
             "partial": self.partial or len(regions) > MOST_TENSORS,
             **self.work.plain(),
         }
+
+    def _place(self, region: Region) -> int:
+        """Return where a tensor of a region stands among the arguments."""
+        return min(self._names.index(argument.name) for argument in region.arguments)
 
     def _region(self, region: Region) -> dict[str, Any]:
         state = region.state if region.followed else np.zeros(0, np.int64)
