@@ -41,10 +41,13 @@ def bench_submission(
             help="a lab folder, a tree of labs, one Python file or notebook; default labs/",
         ),
     ] = None,
+    script: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
+    ] = None,
     task: Annotated[
         list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
     ] = None,
-    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="cpu: count only")] = "auto",
+    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="cpu: only count")] = "auto",
     sandbox: Annotated[str, typer.Option(metavar="auto|required|none")] = "auto",
     json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
     svg: Annotated[
@@ -53,7 +56,7 @@ def bench_submission(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="picture and tables")] = None,
 ) -> None:
     """Time your kernels on a GPU; without one, count what they move and compute."""
-    wish = Wish(lab, source, tuple(task or ()), device, sandbox, json, svg, html)
+    wish = Wish(lab, source, script, tuple(task or ()), device, sandbox, json, svg, html)
     raise typer.Exit(bench_lab(wish))
 
 

@@ -5,17 +5,21 @@ tests, or of a script, are counted in the interpreter and held beside the roofs 
 Neither earns or costs points.
 """
 
+import json
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from grader.cli.launched import say_what_is_missing
+from grader.cli.python import environment_of
 from grader.errors import UsageError
 from grader.files import check_writable, json_bytes, write_file
 from grader.labs.lab import Lab, find_lab, find_root
-from grader.labs.metered import Tuned
+from grader.labs.metered import Metered, Tuned
 from grader.labs.results import Report
 from grader.report.chart import speed_figures
 from grader.report.next_step import typed
@@ -25,6 +29,9 @@ from grader.report.roofpage import roof_page
 from grader.report.roofplot import roof_plot
 from grader.report.terminal import make_console
 from grader.report.web import escaped, figures, page
+from grader.text import visible_line
+
+METERED = "grader.worker.gauged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class Wish:
 
     lab: str
     source: Path | None
+    script: Path | None  # in place of a submission and the public tests
     tasks: tuple[str, ...]
     device: str
     sandbox: str
@@ -68,6 +76,8 @@ def bench_lab(wish: Wish) -> int:
     for file in (wish.svg, wish.html):
         if file is not None:
             check_writable(str(file))
+    if wish.script is not None:
+        return _scripted(lab, wish, wish.script)
     if choose_device(wish.device) == "cpu":
         return _counted(lab, wish)
     if lab.hidden_suite.is_file() or lab.speed_suite.is_file():
@@ -89,18 +99,44 @@ def _counted(lab: Lab, wish: Wish) -> int:
     heard = Heard()
     _say("running the public tests in the interpreter, counting what they launch …")
     report = _graded(lab, wish, heard, device="cpu", suite="public", tasks=wish.tasks)
+    _show(lab, wish, heard, f"Lab {lab.number:02d}: the largest launch of each kernel")
+    say_what_is_missing(report, len(heard.gauged), "to count")
+    return int(not heard.gauged)
+
+
+def _scripted(lab: Lab, wish: Wish, script: Path) -> int:
+    """Count what a script launches, which runs with the rights of who asks."""
+    from grader.judge.kernels import described
+
+    if not script.is_file():
+        raise UsageError(f"{script} is no file", "give a script: make bench LAB=6 FILE=mine.py")
+    _say(f"running {visible_line(script.name)} in the interpreter, counting what it launches …")
+    with tempfile.TemporaryDirectory(prefix="inferlab-bench-") as place:
+        out = Path(place) / "launches.json"
+        command = [sys.executable, "-m", METERED, str(script.resolve()), str(out)]
+        environment = environment_of(lab) | {"TRITON_INTERPRET": "1"}
+        done = subprocess.run(command, env=environment, check=False, stdout=sys.stderr)
+        told = json.loads(out.read_text("utf-8")) if out.is_file() else []
+    heard = Heard([Gauged(Metered.of(item), described(item)) for item in told])
+    _show(lab, wish, heard, f"What {script.name} launches: the largest of each kernel")
+    if done.returncode:
+        _say(f"the script ended with code {done.returncode}: later launches are not here")
+    elif not heard.gauged:
+        _say("no kernel was launched: nothing to count")
+    return int(done.returncode != 0 or not heard.gauged)
+
+
+def _show(lab: Lab, wish: Wish, heard: Heard, title: str) -> None:
+    """Print launches, and write what is to be written."""
     if wish.as_json:
         launches = [one.to_json() for one in heard.gauged]
         _print_json(lab, "cpu", launches=launches, autotuned=_plain(heard.tuned))
     elif heard.gauged:
         make_console(sys.stdout).print(render_rooflines(heard.gauged, heard.tuned))
-    say_what_is_missing(report, len(heard.gauged), "to count")
     if heard.gauged:
-        title = f"Lab {lab.number:02d}: the largest launch of each kernel"
         picture = roof_plot(heard.gauged, title)
         _write("picture", wish.svg, picture)
         _write("page", wish.html, roof_page(heard.gauged, heard.tuned, picture, title))
-    return int(not heard.gauged)
 
 
 # On a GPU

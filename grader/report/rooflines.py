@@ -12,6 +12,7 @@ from rich.text import Text
 from grader.labs.cards import ROOFS, Roof, Times, times
 from grader.labs.metered import Metered, Tuned
 from grader.report.quantities import amount, duration
+from grader.report.speed import significant
 from grader.text import visible_line
 
 MOST_LAUNCH = 150
@@ -19,10 +20,11 @@ MOST_CONFIGS = 12  # that are listed
 TENSOR_HEAD = ("tensor", "loaded", "stored", "atomic", "at least", "requested")
 CARD_HEAD = ("card", "memory", "float32", "tensor", "special", "at least", "bound by", "uncached")
 MEANS = (
-    "at least: each byte that a launch has to read or write, once. Times: what a card needs at the "
-    "peaks that its maker publishes, for the bytes at least, the FLOPs outside of tensor cores and "
-    "on them, and special functions; the longest is the least that the launch takes. uncached: the "
-    "memory's time if every request went there."
+    "at least: each byte that a launch has to read or write, once.",
+    "Times: what a card needs at the peaks that its maker publishes: for the bytes at least, for"
+    " FLOPs outside of tensor cores and on them, for special functions.",
+    "The longest of them is the least that the launch takes; uncached is the memory's time if every"
+    " request went there.",
 )
 
 
@@ -97,7 +99,7 @@ def render_rooflines(gauged: Sequence[Gauged], tuned: Sequence[Tuned]) -> Group:
             each for each in gauged if (each.metered.kernel, each.metered.line) == (name, line)
         ]
         parts += [*_head(number, one, alike), *_of_launch(one), Text()]
-    return Group(*parts, render_tuned(tuned), Text(MEANS, style="dim"))
+    return Group(*parts, render_tuned(tuned), Text(" ".join(MEANS), style="dim"))
 
 
 def render_tuned(tuned: Sequence[Tuned]) -> Group:
@@ -114,14 +116,14 @@ def _head(number: int, one: Gauged, alike: Sequence[Gauged]) -> Iterable[Rendera
         (f"{number} {visible_line(made.kernel)}", "bold"),
         f", line {made.line}: launched {often}{kinds}",
     )
-    grid = " x ".join(str(size) for size in _trimmed(made.grid))
-    words = f"{visible_line(one.launch, MOST_LAUNCH)}; grid {grid}"
+    words = f"{visible_line(one.launch, MOST_LAUNCH)}; grid {grid_of(made)}"
     yield Padding(Text(words, style="dim"), (0, 0, 0, 2))
 
 
-def _trimmed(grid: Sequence[int]) -> Sequence[int]:
-    axes = max((n + 1 for n, size in enumerate(grid) if size != 1), default=1)
-    return grid[:axes]
+def grid_of(made: Metered) -> str:
+    """Return the grid without the axes behind it that have one program."""
+    axes = max((n + 1 for n, size in enumerate(made.grid) if size != 1), default=1)
+    return " x ".join(map(str, made.grid[:axes]))
 
 
 def _of_launch(one: Gauged) -> Iterable[RenderableType]:
@@ -149,7 +151,9 @@ def tensor_rows(made: Metered) -> Iterable[tuple[str, ...]]:
 
 
 def _ratio(asked: int, least: int) -> str:
-    return f"{asked / least:.3g} times" if least else "-"
+    if asked == least:
+        return "once" if least else "-"
+    return f"{significant(asked / least)} times" if least else "-"
 
 
 def computed(one: Gauged) -> str:
@@ -160,7 +164,7 @@ def computed(one: Gauged) -> str:
     parts += [f"{amount(n, '')} {name}" for name, n in made.special.items()]
     text = ", ".join(visible_line(part, 60) for part in parts) or "no arithmetic on floats"
     if made.operations and made.least:
-        text += f"; {one.intensity:.3g} FLOP for each byte that must move"
+        text += f"; {significant(one.intensity)} FLOP for each byte that must move"
     return text
 
 

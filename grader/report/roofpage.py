@@ -10,6 +10,7 @@ from grader.report.rooflines import (
     Gauged,
     card_rows,
     computed,
+    grid_of,
     largest,
     tensor_rows,
 )
@@ -20,7 +21,8 @@ STYLE = "main { max-width: 60rem } .roofs { max-width: 100%; height: auto }"
 
 def roof_page(gauged: Sequence[Gauged], tuned: Sequence[Tuned], picture: str, title: str) -> str:
     """Return the page; nothing in it comes from elsewhere, and what a file says is escaped."""
-    body = [f"<h1>{escaped(title)}</h1>", picture, f"<p>{escaped(MEANS)}</p>"]
+    means = " ".join(map(escaped, MEANS))
+    body = [f"<h1>{escaped(title)}</h1>", picture, f"<p>{means}</p>"]
     for number, one in enumerate(largest(gauged), 1):
         body += _launch(number, one)
     for kernel in tuned:
@@ -31,8 +33,7 @@ def roof_page(gauged: Sequence[Gauged], tuned: Sequence[Tuned], picture: str, ti
 def _launch(number: int, one: Gauged) -> Iterator[str]:
     made = one.metered
     yield f"<h2>{number} {escaped(made.kernel)}, line {made.line}</h2>"
-    grid = " x ".join(map(str, made.grid))
-    yield f"<p>{escaped(one.launch)}; grid {grid}</p>"
+    yield f"<p>{escaped(one.launch)}; grid {grid_of(made)}</p>"
     yield table(TENSOR_HEAD, tensor_rows(made))
     yield f"<p>{escaped(computed(one))}</p>"
     yield table(CARD_HEAD, card_rows(one))
