@@ -12,8 +12,8 @@ from stand_ins.sample_reports import HOSTILE
 
 from grader.labs.metered import Metered, Traffic, Tuned
 from grader.report.quantities import amount, duration
-from grader.report.roofpage import roof_page
 from grader.report.rooflines import Gauged, largest, render_rooflines
+from grader.report.roofpage import roof_page
 from grader.report.roofplot import roof_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
