@@ -52,13 +52,17 @@ class Metered:
     def of(cls, told: Mapping[str, Any]) -> Self:
         """Take in what a worker tells; raises ValueError if it has not the form of ours."""
         try:
+            bytes_ = {name: _whole(told[name]) for name in ("loaded", "stored", "atomic")}
+            counts = {name: _counts(told[name]) for name in ("flops", "dots", "special")}
             return cls(
-                *(str(told["kernel"])[:MOST_NAME], _whole(told["line"])),
-                tuple(_whole(size) for size in told["grid"][:3]),
-                *(_whole(told[name]) for name in ("times", "loaded", "stored", "atomic")),
-                tuple(_traffic(item) for item in told["tensors"]),
-                *(_counts(told[name]) for name in ("flops", "dots", "special")),
-                told["partial"] is True,
+                kernel=str(told["kernel"])[:MOST_NAME],
+                line=_whole(told["line"]),
+                grid=tuple(_whole(size) for size in told["grid"][:3]),
+                times=_whole(told["times"]),
+                tensors=tuple(_traffic(item) for item in told["tensors"]),
+                partial=told["partial"] is True,
+                **bytes_,
+                **counts,
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(str(error)) from None
