@@ -52,17 +52,19 @@ class Metered:
     def of(cls, told: Mapping[str, Any]) -> Self:
         """Take in what a worker tells; raises ValueError if it has not the form of ours."""
         try:
-            bytes_ = {name: _whole(told[name]) for name in ("loaded", "stored", "atomic")}
-            counts = {name: _counts(told[name]) for name in ("flops", "dots", "special")}
             return cls(
                 kernel=str(told["kernel"])[:MOST_NAME],
                 line=_whole(told["line"]),
                 grid=tuple(_whole(size) for size in told["grid"][:3]),
                 times=_whole(told["times"]),
+                loaded=_whole(told["loaded"]),
+                stored=_whole(told["stored"]),
+                atomic=_whole(told["atomic"]),
                 tensors=tuple(_traffic(item) for item in told["tensors"]),
+                flops=_counts(told["flops"]),
+                dots=_counts(told["dots"]),
+                special=_counts(told["special"]),
                 partial=told["partial"] is True,
-                **bytes_,
-                **counts,
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(str(error)) from None
