@@ -110,7 +110,7 @@ def render_tuned(tuned: Sequence[Tuned]) -> Group:
 def _head(number: int, one: Gauged, alike: Sequence[Gauged]) -> Iterable[RenderableType]:
     made = one.metered
     launched = sum(each.metered.times for each in alike)
-    kinds = f" of {len(alike)} kinds, the largest" if len(alike) > 1 else ""
+    kinds = f" in {len(alike)} ways, the largest:" if len(alike) > 1 else ""
     often = "once" if launched == 1 else f"{launched:,} times"
     yield Text.assemble(
         (f"{number} {visible_line(made.kernel)}", "bold"),

@@ -61,7 +61,7 @@ def test_the_largest_launch_of_each_kernel_is_shown_by_its_line() -> None:
 
     text = shown(gauged(MATMUL), gauged(small, "small"), gauged(SOFTMAX, "large"))
 
-    assert "1 _softmax, line 12: launched 7 times of 2 kinds, the largest" in text
+    assert "1 _softmax, line 12: launched 7 times in 2 ways, the largest:" in text
     assert "2 _matmul, line 40: launched once" in text
     assert "large; grid 1000" in text
     assert "small" not in text
