@@ -17,6 +17,7 @@ from grader.text import visible_line
 
 MOST_LAUNCH = 150
 MOST_CONFIGS = 12  # that are listed
+ONCE = 1.005  # times that are told as one
 TENSOR_HEAD = ("tensor", "loaded", "stored", "atomic", "at least", "requested")
 CARD_HEAD = ("card", "memory", "float32", "tensor", "special", "at least", "bound by", "uncached")
 MEANS = (
@@ -151,9 +152,9 @@ def tensor_rows(made: Metered) -> Iterable[tuple[str, ...]]:
 
 
 def _ratio(asked: int, least: int) -> str:
-    if asked == least:
-        return "once" if least else "-"
-    return f"{significant(asked / least)} times" if least else "-"
+    if not least:
+        return "-"
+    return "once" if asked < ONCE * least else f"{significant(asked / least)} times"
 
 
 def computed(one: Gauged) -> str:
