@@ -108,8 +108,8 @@ load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARG
 crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_crowd.py $(ARGS)
 
-bench: $(READY) ## measure the judge itself
-	@$(RUN) -m grader bench
+bench: $(READY) ## time your kernels on a GPU, or count what they move and compute: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py] [DEVICE=cpu|cuda] [ARGS="--html page.html"] (without LAB: the judge itself)
+	@$(if $(LAB),$(RUN) -m grader bench lab "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(TASK),--task "$$TASK") $(if $(FILE),--file "$$FILE") $(if $(DEVICE),--device "$$DEVICE") $(ARGS) || $(SHOWN),$(RUN) -m grader bench)
 
 bench-grading: need-lab $(READY) ## tell what the seconds of a grading go to: LAB=6 [FROM=path] [DEVICE=cuda] [ARGS=--json]
 	@$(RUN) -m grader bench grading "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(ARGS)

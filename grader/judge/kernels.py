@@ -1,10 +1,11 @@
-"""``make compile``: record what the public tests launch, then compile it for GPUs.
+"""``make compile``: what the public tests launch, compiled for GPUs.
 
 Of each kernel the launch with the largest tensors is compiled for all targets, and others for
 ``FIRST``, at least one for each set of options as long as there is time. Several workers compile.
 """
 
 import itertools
+import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +14,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-import pytest
-
 from grader.errors import StudentTimeout
+from grader.judge.launches import described
 from grader.labs.cards import CARDS
 from grader.labs.compiled import Compiled
 from grader.proxy.compiler import Compiler
@@ -27,27 +27,6 @@ FIRST = "sm_90"
 MOST_SPECIALISATIONS = 24  # of one kernel
 MOST_WORKERS = 4
 SECONDS = 60.0  # after so long nothing is begun but the launches that are shown
-
-
-class LaunchPlugin:
-    """Records the launches of every test that asks for the submission."""
-
-    def __init__(self, student: Student) -> None:
-        self._student = student
-        self.launches: list[dict[str, Any]] = []
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
-        """Record around the body of a test, whatever becomes of it."""
-        if "student" not in pyfuncitem.fixturenames:
-            return (yield)
-        recorded = None
-        try:
-            with self._student.recorded() as recorded:
-                return (yield)
-        finally:
-            if recorded is not None:
-                self.launches += [new for new in recorded.launches if new not in self.launches]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +47,7 @@ def compile_all(
     launches: list[dict[str, Any]], student: Student, emit: Callable[[str, Any], None]
 ) -> None:
     """Compile what was recorded, and emit ("compiled", …) for each result, kernel by kernel."""
+    launches = [*{json.dumps(one): one for one in launches}.values()]
     counts = dict.fromkeys((launch["line"], launch["kernel"]) for launch in launches)
     kernels = [[one for one in launches if (one["line"], one["kernel"]) == k] for k in counts]
     plan = [(len(of_it), jobs_of(of_it)) for of_it in kernels]
@@ -146,10 +126,3 @@ class Workers:
         except StudentTimeout as late:
             name, line = job.launch["kernel"], job.launch["line"]
             return Compiled(name, line, job.target, error=str(late))
-
-
-def described(launch: dict[str, Any]) -> str:
-    """Return a launch in words: shapes of its tensors, and what was passed by name."""
-    tensors = [f"{v[1]}{v[2]}" for v in launch["args"] if v[:1] == ["tensor"]]
-    named = [f"{name}={value[-1]}" for name, value in launch["kwargs"].items() if len(value) == 2]
-    return ", ".join([*dict.fromkeys(tensors), *named])[:300]

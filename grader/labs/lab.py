@@ -135,9 +135,19 @@ class Lab:
         return self.root / "grader" / "suites" / f"test_{self.name}.py"
 
     @property
+    def speed_suite(self) -> Path:
+        """The sizes that are timed, for students: tests of speed alone; not every lab has them."""
+        return self.root / "labs" / "speed" / f"{self.topic}.py"
+
+    @property
     def baseline(self) -> Path:
-        """What speed is compared with, under the names of the submission; not every lab has one."""
-        return self.hidden_suite.with_name(f"baseline_{self.name}.py")
+        """What speed is compared with, under the names of the submission; not every lab has one.
+
+        It lies beside the hidden suite where students may not see it.
+        """
+        public = self.speed_suite.with_name(f"baseline_{self.topic}.py")
+        hidden = self.hidden_suite.with_name(f"baseline_{self.name}.py")
+        return public if public.is_file() else hidden
 
     @property
     def solutions(self) -> Path:

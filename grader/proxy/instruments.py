@@ -15,7 +15,7 @@ from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
-from grader.proxy.readings import Count, Left, Operators, Recorded, Shadow
+from grader.proxy.readings import Count, Left, Meter, Operators, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
 from grader.proxy.shown import plain
 from grader.proxy.values import Hidden
@@ -94,18 +94,33 @@ class Instruments(ABC):
 
         Raises NotGraded on a GPU.
         """
+        recorded = Recorded()
+        with self._launched("recorder", recorded):
+            yield recorded
+
+    @contextmanager
+    def metered(self) -> Generator[Meter, None, None]:
+        """Count what the Triton kernels that the calls inside launch move and compute.
+
+        Launches beside ``decoys`` or ``sanitized`` are left out. Raises NotGraded on a GPU.
+        """
+        meter = Meter()
+        with self._launched("meter", meter):
+            yield meter
+
+    @contextmanager
+    def _launched(self, probe: str, into: Recorded | Meter) -> Generator[None, None, None]:
         if not self._on_cpu:
             raise NotGraded("launches are recorded in the interpreter only")
-        recorded = Recorded()
         reading: list[Any] = []
         self._records = True
         try:
-            with self._conversation().probe("recorder", {}) as reading:
-                yield recorded
+            with self._conversation().probe(probe, {}) as reading:
+                yield
         finally:  # what was launched before a fault counts
             self._records = False
             if reading:
-                recorded.take(reading)
+                into.take(reading)
 
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""

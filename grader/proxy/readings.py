@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from grader.errors import Mismatch
+from grader.labs.metered import Metered
 from grader.wire.channel import MAX_COLLECTIVES, MAX_OPERATORS
 
 UNCOUNTED = "the cost could not be counted"
@@ -88,6 +89,30 @@ class Recorded:
                 self.launches = [_launch(item) for item in cast(list[Any], launches)[:MAX_LAUNCHES]]
             case _:
                 raise Mismatch(UNCOUNTED)
+
+
+@dataclass(slots=True)
+class Meter:
+    """What launches of Triton kernels moved and computed, as ``worker/meter`` tells it.
+
+    Each with the launch, as ``Recorded`` has it.
+    """
+
+    launches: list[tuple[dict[str, Any], Metered]] = field(
+        default_factory=list[tuple[dict[str, Any], Metered]]
+    )
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        match reading:
+            case [list(launches)]:
+                told = [(_launch(item), item) for item in cast(list[Any], launches)[:MAX_LAUNCHES]]
+            case _:
+                raise Mismatch(UNCOUNTED)
+        try:
+            self.launches = [(launch, Metered.of(item)) for launch, item in told]
+        except ValueError:
+            raise Mismatch(UNCOUNTED) from None
 
 
 @dataclass(slots=True)

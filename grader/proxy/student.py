@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.errors import SubmissionFault
+from grader.errors import Mismatch, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
+from grader.labs.metered import Tuned
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
 from grader.proxy.compiler import Compiler
@@ -34,6 +35,7 @@ from grader.wire.ring import Layout
 
 __all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
+MOST_TUNED = 20  # kernels
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
 
@@ -119,6 +121,17 @@ class Student(Instruments):
         finally:
             # A kernel has a limit of its own, and how fast this machine compiles is ours.
             self._clock.test += PACE.now() - started
+
+    def tuned_(self) -> list[Tuned]:
+        """Return the kernels that are left to Triton's autotuner; none of what is not of our form.
+
+        Raises SubmissionFault where the submission cannot be loaded.
+        """
+        told = self._conversation().request({"op": "tuned"})
+        try:
+            return [Tuned.of(item) for item in expect(told, list, "the tuned kernels")[:MOST_TUNED]]
+        except (ValueError, Mismatch):
+            return []
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""

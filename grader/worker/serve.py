@@ -181,6 +181,10 @@ class Worker:
                 return self.probes.run(header["name"], header["action"], header["config"])
             case "compile":
                 return self.compiler.compile(header["launch"], header["target"])
+            case "tuned":
+                from grader.worker.tuned import tuned  # takes Triton
+
+                return tuned()
             case "ring":
                 self.take_ring(header)
             case "race":

@@ -217,6 +217,18 @@ def test_pages_on_kernels_come_with_a_lab_that_has_some(
     assert {path for path in paths(remote) if path.startswith("docs/")} == pages
 
 
+def test_sizes_that_are_timed_come_with_their_lab(send: Send, root: Path, remote: Path) -> None:
+    for name in ("__init__", "echo", "baseline_echo", "softmax"):
+        write(root, f"labs/speed/{name}.py", '"""Some sizes."""\n')
+    commit(root, "Add sizes")
+
+    send("92")
+    assert not any(path.startswith("labs/speed/") for path in paths(remote))
+    send("90")
+    found = {path for path in paths(remote) if path.startswith("labs/speed/")}
+    assert found == {f"labs/speed/{name}.py" for name in ("__init__", "echo", "baseline_echo")}
+
+
 # A history of its own
 
 
