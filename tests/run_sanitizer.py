@@ -1,80 +1,42 @@
 """Print what the sanitizer finds in each kernel of tests/kernels, and what it costs.
 
-``run_sanitizer.py [right|wrong] [--json]``: the kernel, what is expected and what was found,
-seconds of the plain launch and with the sanitizer, and how many times as long. Exit code 1 where
-something is missed or found too much. With ``--json`` right kernels run in three
-orders, and a line for each run says what came of it.
+``run_sanitizer.py [right|answers|wrong]… [--json] [--beside PYTHON]``: the kernel, what is expected
+and what was found, seconds of the plain launch and with the sanitizer, and how many times as long.
+Then a table by kind; with ``--beside``, a Python that has triton-viz, the sanitizer of triton-viz
+stands in it too. Exit code 1 where ours misses something or finds too much. With ``--json`` right
+kernels run in three orders, and a line for each run says what came of it.
 """
 
-import contextlib
-import importlib.util
+import argparse
 import json
 import os
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
 import torch
-from stand_ins.kernel_cases import Case, Place, cases
-from triton.runtime.errors import InterpreterError
+from stand_ins.beside import Heard, hear
+from stand_ins.kernel_cases import ORDERS, Case, Place, cases
+from stand_ins.kernel_runs import found, judged, seconds, wrong
 
 from grader.worker import interpreter
-from grader.worker.sanitizer import sanitized
 
-SAFE = {"write-write", "read-write", "masked", "too large"}  # others may end the process, or never
-ORDERS = ("", "reversed", "shuffled")
-
-
-def loaded(case: Case) -> Callable[[], Any]:
-    """Return a case as a function; its file is loaded once."""
-    name = f"kernels_{case.file.parent.name}_{case.file.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, case.file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return getattr(sys.modules[name], case.function)
-
-
-def found(case: Case, order: str) -> tuple[frozenset[Place], Any]:
-    """Run a case under the sanitizer; return where it found what, and what the case returned."""
-    waits = any(kind == "waits" for kind, _ in case.expected)  # ended by an exception
-    torch.manual_seed(5)
-    result = None
-    with sanitized(order, seed=3) as reading:
-        with contextlib.suppress(InterpreterError) if waits else contextlib.nullcontext():
-            result = loaded(case)()
-    return frozenset((item["kind"], item["line"]) for item in reading["findings"]), result
-
-
-def seconds(call: Callable[[], Any]) -> float:
-    """Return the processor time of a call, the least of two."""
-    taken: list[float] = []
-    for _ in range(2):
-        start = time.process_time()
-        call()
-        taken.append(time.process_time() - start)
-    return min(taken)
+FOLDERS = ("right", "answers", "wrong")
 
 
 def row(case: Case) -> tuple[bool, float, float]:
     """Print the row of a case; return whether it is as expected, and its seconds."""
-    places, _ = found(case, case.order)
+    places = judged(case)
     right = places == case.expected
-    under = seconds(lambda: found(case, case.order))
-    safe = {kind for kind, _ in case.expected} <= SAFE
-    plain = seconds(loaded(case)) if safe else 0.0
-    costs = (
-        f"{plain:7.3f} {under:7.3f} {under / plain:5.2f}" if safe else f"      - {under:7.3f}     -"
-    )
+    plain, under = seconds(case)
     texts = [_listed(case.expected), "as expected" if right else _listed(places)]
-    print(f"{case.name:46} {texts[0]:45} {texts[1]:12} {costs}", flush=True)
-    return right, plain, under if safe else 0.0
+    costs = f"      - {under:7.3f}     -"
+    if plain is not None:
+        costs = f"{plain:7.3f} {under:7.3f} {under / plain:5.2f}"
+    print(f"{case.name:54} {texts[0]:45} {texts[1]:12} {costs}", flush=True)
+    return right, plain or 0.0, 0.0 if plain is None else under
 
 
 def _listed(places: frozenset[Place]) -> str:
@@ -84,38 +46,81 @@ def _listed(places: frozenset[Place]) -> str:
 
 def as_json(case: Case) -> None:
     """Print what came of a case in each order that is asked for."""
-    for order in ORDERS if case.file.parent.name == "right" else (case.order,):
-        places, result = found(case, order)
-        wrong = ""
-        if not case.expected:
-            try:
-                torch.testing.assert_close(*result, check_dtype=False, rtol=1e-3, atol=1e-4)
-            except AssertionError as error:
-                wrong = str(error)
+    right = case.file.parent.name != "wrong"
+    for order in ORDERS if right else (case.order,):
+        if right:
+            places, result = found(case, order)
+            off = wrong(*result)
+        else:
+            places, off = judged(case), ""
         print(
-            json.dumps({"name": case.name, "order": order, "found": sorted(places), "wrong": wrong})
+            json.dumps({"name": case.name, "order": order, "found": sorted(places), "wrong": off})
         )
+
+
+def by_folder(folder: str) -> dict[Case, bool]:
+    """Print the rows of a folder and a line for all; return which are as expected."""
+    rows = {case: row(case) for case in cases(folder)}
+    plain, under = (sum(one[place] for one in rows.values()) for place in (1, 2))
+    right = sum(one[0] for one in rows.values())
+    dear = sum(one[2] > 2 * one[1] for one in rows.values())
+    print(
+        f"{folder}: {right} of {len(rows)} as expected; where both ran, {plain:.2f} s plain, "
+        f"{under:.2f} s with the sanitizer, {under / plain:.2f} times; more than 2 times: {dear}\n"
+    )
+    return {case: one[0] for case, one in rows.items()}
+
+
+def by_kind(ours: dict[Case, bool], theirs: dict[str, Heard]) -> None:
+    """Print how many kernels each sanitizer gets right, by what is wrong with them.
+
+    Theirs has found a wrong kernel if it raised any alarm: it is asked for no kinds.
+    """
+    groups = Counter[tuple[str, str]]()
+    for case, right in ours.items():
+        kinds = {kind for kind, _ in case.expected} or {f"{case.file.parent.name}: no alarm"}
+        for kind in kinds:
+            groups[kind, "all"] += 1
+            groups[kind, "ours"] += right
+            if heard := theirs.get(case.name):
+                silent = not heard.alarm and not heard.says
+                groups[kind, "theirs"] += heard.alarm if case.expected else silent
+                groups[kind, "gave up"] += not heard.alarm and bool(heard.says)
+    print(f"{'':20} {'kernels':>8} {'ours':>8}" + f" {'theirs':>8} {'gave up':>8}" * bool(theirs))
+    for kind in sorted({kind for kind, _ in groups}):
+        columns = ("all", "ours", *(("theirs", "gave up") if theirs else ()))
+        print(f"{kind:20} " + " ".join(f"{groups[kind, column]:8}" for column in columns))
+    if theirs:
+        false = [name for name, heard in theirs.items() if heard.alarm and _is_right(name, ours)]
+        taken = sum(heard.seconds for heard in theirs.values())
+        print(f"\ntheirs: false alarms {', '.join(false) or 'none'}; {taken:.1f} s in all")
+
+
+def _is_right(name: str, ours: dict[Case, bool]) -> bool:
+    return any(case.name == name and not case.expected for case in ours)
 
 
 def main(words: list[str]) -> int:
-    """Print a table of each folder."""
+    """Print a table of each folder, then one by kind."""
+    parser = argparse.ArgumentParser(description="what the sanitizer finds in tests/kernels")
+    parser.add_argument("folders", nargs="*", choices=[[], *FOLDERS], metavar="FOLDER")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--beside", type=Path, metavar="PYTHON", help="one that has triton-viz")
+    wanted = parser.parse_args(words)
+    folders = wanted.folders or FOLDERS
     interpreter.prepare("cpu")
     torch.set_num_threads(1)
-    every = True
-    for folder in [word for word in words if word != "--json"] or ["right", "wrong"]:
-        if "--json" in words:
+    if wanted.json:
+        for folder in folders:
             for case in cases(folder):
                 as_json(case)
-            continue
-        rows = [row(case) for case in cases(folder)]
-        plain, under = sum(r[1] for r in rows), sum(r[2] for r in rows)
-        right = sum(r[0] for r in rows)
-        every &= right == len(rows)
-        print(
-            f"{folder}: {right} of {len(rows)} as expected; where both ran, {plain:.2f} s plain, "
-            f"{under:.2f} s with the sanitizer, {under / plain:.2f} times\n"
-        )
-    return 0 if every else 1
+        return 0
+    ours = {case: right for folder in folders for case, right in by_folder(folder).items()}
+    theirs: dict[str, Heard] = {}
+    if wanted.beside is not None:
+        theirs = hear(wanted.beside, folders)
+    by_kind(ours, theirs)
+    return 0 if all(ours.values()) else 1
 
 
 if __name__ == "__main__":
