@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
@@ -26,17 +27,26 @@ from grader.worker import interpreter
 FOLDERS = ("right", "answers", "wrong")
 
 
-def row(case: Case) -> tuple[bool, float, float]:
-    """Print the row of a case; return whether it is as expected, and its seconds."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Whether a case is as expected, and its seconds; None where it may not run plainly."""
+
+    right: bool
+    plain: float | None
+    under: float
+
+
+def row(case: Case) -> Row:
+    """Print the row of a case."""
     places = judged(case)
-    right = places == case.expected
     plain, under = seconds(case)
+    right = places == case.expected
     texts = [_listed(case.expected), "as expected" if right else _listed(places)]
     costs = f"      - {under:7.3f}     -"
     if plain is not None:
         costs = f"{plain:7.3f} {under:7.3f} {under / plain:5.2f}"
     print(f"{case.name:54} {texts[0]:45} {texts[1]:12} {costs}", flush=True)
-    return right, plain or 0.0, 0.0 if plain is None else under
+    return Row(right, plain, under)
 
 
 def _listed(places: frozenset[Place]) -> str:
@@ -58,46 +68,59 @@ def as_json(case: Case) -> None:
         )
 
 
-def by_folder(folder: str) -> dict[Case, bool]:
-    """Print the rows of a folder and a line for all; return which are as expected."""
+def by_folder(folder: str) -> dict[Case, Row]:
+    """Print the rows of a folder and a line for all."""
     rows = {case: row(case) for case in cases(folder)}
-    plain, under = (sum(one[place] for one in rows.values()) for place in (1, 2))
-    right = sum(one[0] for one in rows.values())
-    dear = sum(one[2] > 2 * one[1] for one in rows.values())
+    both = [(one.plain, one.under) for one in rows.values() if one.plain is not None]
+    plain, under = (sum(column) for column in zip(*both, strict=True))
+    dear = sum(two > 2 * one for one, two in both)
     print(
-        f"{folder}: {right} of {len(rows)} as expected; where both ran, {plain:.2f} s plain, "
-        f"{under:.2f} s with the sanitizer, {under / plain:.2f} times; more than 2 times: {dear}\n"
+        f"{folder}: {sum(one.right for one in rows.values())} of {len(rows)} as expected; "
+        f"{plain:.2f} s plain, {under:.2f} s with the sanitizer where both ran, "
+        f"{under / plain:.2f} times; {dear} of {len(both)} take more than twice as long\n"
     )
-    return {case: one[0] for case, one in rows.items()}
+    return rows
 
 
-def by_kind(ours: dict[Case, bool], theirs: dict[str, Heard]) -> None:
+def by_kind(ours: dict[Case, Row], theirs: dict[str, Heard]) -> None:
     """Print how many kernels each sanitizer gets right, by what is wrong with them.
 
-    Theirs has found a wrong kernel if it raised any alarm: it is asked for no kinds.
+    Theirs has found a wrong kernel if it raised any alarm: it is asked for no kinds. "wrongly" are
+    wrong kernels that it let pass, and right ones that it did not.
     """
     groups = Counter[tuple[str, str]]()
-    for case, right in ours.items():
-        kinds = {kind for kind, _ in case.expected} or {f"{case.file.parent.name}: no alarm"}
-        for kind in kinds:
-            groups[kind, "all"] += 1
-            groups[kind, "ours"] += right
+    for case, one in ours.items():
+        for kind in {kind for kind, _ in case.expected} or {f"{case.file.parent.name}, silent"}:
+            groups[kind, "kernels"] += 1
+            groups[kind, "ours"] += one.right
             if heard := theirs.get(case.name):
-                silent = not heard.alarm and not heard.says
-                groups[kind, "theirs"] += heard.alarm if case.expected else silent
-                groups[kind, "gave up"] += not heard.alarm and bool(heard.says)
-    print(f"{'':20} {'kernels':>8} {'ours':>8}" + f" {'theirs':>8} {'gave up':>8}" * bool(theirs))
+                groups[kind, _verdict(case, heard)] += 1
+    columns = ["kernels", "ours", *(("theirs", "gave up", "wrongly") if theirs else ())]
+    print(f"{'':20} " + " ".join(f"{column:>8}" for column in columns))
     for kind in sorted({kind for kind, _ in groups}):
-        columns = ("all", "ours", *(("theirs", "gave up") if theirs else ()))
         print(f"{kind:20} " + " ".join(f"{groups[kind, column]:8}" for column in columns))
-    if theirs:
-        false = [name for name, heard in theirs.items() if heard.alarm and _is_right(name, ours)]
-        taken = sum(heard.seconds for heard in theirs.values())
-        print(f"\ntheirs: false alarms {', '.join(false) or 'none'}; {taken:.1f} s in all")
 
 
-def _is_right(name: str, ours: dict[Case, bool]) -> bool:
-    return any(case.name == name and not case.expected for case in ours)
+def _verdict(case: Case, heard: Heard) -> str:
+    if heard.alarm:
+        return "theirs" if case.expected else "wrongly"
+    if heard.says:
+        return "gave up"
+    return "wrongly" if case.expected else "theirs"
+
+
+def beside(ours: dict[Case, Row], theirs: dict[str, Heard]) -> None:
+    """Print where theirs alarms wrongly, and the seconds of both."""
+    pairs = [(case, one, theirs[case.name]) for case, one in ours.items() if case.name in theirs]
+    false = [case.name for case, _, heard in pairs if heard.alarm and not case.expected]
+    ended = [(one, heard) for _, one, heard in pairs if not heard.says]
+    print(f"\ntheirs raises {len(false)} false alarms: {', '.join(false) or 'none'}")
+    seconds_of_ours = sum(one.under for one, _ in ended)
+    seconds_of_theirs = sum(heard.seconds for _, heard in ended)
+    print(
+        f"where theirs came to an end, {len(ended)} kernels: "
+        f"{seconds_of_ours:.2f} s ours, {seconds_of_theirs:.2f} s theirs"
+    )
 
 
 def main(words: list[str]) -> int:
@@ -115,12 +138,12 @@ def main(words: list[str]) -> int:
             for case in cases(folder):
                 as_json(case)
         return 0
-    ours = {case: right for folder in folders for case, right in by_folder(folder).items()}
-    theirs: dict[str, Heard] = {}
-    if wanted.beside is not None:
-        theirs = hear(wanted.beside, folders)
+    ours = {case: one for folder in folders for case, one in by_folder(folder).items()}
+    theirs = hear(wanted.beside, folders) if wanted.beside is not None else {}
     by_kind(ours, theirs)
-    return 0 if all(ours.values()) else 1
+    if theirs:
+        beside(ours, theirs)
+    return 0 if all(one.right for one in ours.values()) else 1
 
 
 if __name__ == "__main__":

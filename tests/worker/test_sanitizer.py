@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from stand_ins.beside import hear
 from stand_ins.expectation import HERE
 from stand_ins.kernel_cases import ORDERS, Case, cases
 from stand_ins.kernel_worker import fresh_student
@@ -96,6 +98,12 @@ def test_wrong_kernel_is_found_at_its_line(runs: Runs, case: Case) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_three_wrong_kernels_at_least_are_of_each_kind(kind: str) -> None:
     assert sum(kind in {found for found, _ in case.expected} for case in WRONG) >= 3
+
+
+def test_a_python_without_the_other_sanitizer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hear(Path(sys.executable), ["right"]) == {}
+
+    assert "cannot import triton-viz: its column is left out" in capsys.readouterr().err
 
 
 # -- in a worker -----------------------------------------------------------------------------
