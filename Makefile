@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures
+.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -92,6 +92,9 @@ check-time: $(NOTEBOOK_READY) ## time %check in a notebook beside make grade: no
 
 exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
+
+sanitizer: $(READY) ## prove the sanitizer on right kernels, answers and wrong ones: [ARGS="--beside PYTHON"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_sanitizer.py $(ARGS)
 
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .

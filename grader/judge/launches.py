@@ -1,4 +1,4 @@
-"""What the tests launch, noted by a probe around each, and metered launches told (``make bench``)."""
+"""Launches of the tests, noted by a probe, and those that were metered told (``make bench``)."""
 
 import contextlib
 import dataclasses
