@@ -1,15 +1,21 @@
-"""``lab bench``: what the judge costs, our kernels beside those of others, what ranks can move."""
+"""``lab bench``: what the judge and a grading cost, our kernels beside others, what ranks move."""
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bench.grading import account, render
 from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
 from grader.cli import commands
+from grader.files import json_bytes
+from grader.labs.lab import find_lab, find_root
+from grader.report.terminal import make_console
 
 app = typer.Typer(
-    help="Measure the judge itself, our kernels, or collectives.",
+    help="Measure the judge itself, a grading, our kernels, or collectives.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -23,7 +29,7 @@ def register(lab: typer.Typer) -> None:
 
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
-    """Measure the judge itself, our kernels, or collectives."""
+    """Measure the judge itself, a grading, our kernels, or collectives."""
     if context.invoked_subcommand is None:
         raise typer.Exit(commands.bench())
 
@@ -32,6 +38,26 @@ def start(context: typer.Context) -> None:
 def judge() -> None:
     """Measure what the judge itself costs (also without a subcommand)."""
     raise typer.Exit(commands.bench())
+
+
+@app.command()
+def grading(
+    lab: Annotated[str, typer.Argument(metavar="LAB")],
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="PATH", help="else the model answer")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="every number, for a program")] = False,
+) -> None:
+    """Grade an answer once and tell what the seconds went to: workers, calls, races, the judge."""
+    chosen = find_lab(lab, find_root())
+    found = account(chosen, source or chosen.solutions, device)
+    if json:
+        print(json_bytes(found.to_json()).decode())
+        return
+    console = make_console(sys.stdout)
+    for table in render(found):
+        console.print(table)
 
 
 @app.command()

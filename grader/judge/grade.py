@@ -59,10 +59,10 @@ def grade(
     graded. ``compiles`` lets the kernels that the tests launch be compiled afterwards: of each
     ("compiled", dict[str, Any]) is heard. ``start`` starts the session and ``read`` reads the code:
     for files of ours there are quicker ways. ``on_event`` hears ("manifest", list[Expected]),
-    ("begin", Expected), ("test", TestResult), and two that no report holds: ("measured",
+    ("begin", Expected), ("test", TestResult), and three that no report holds: ("measured",
     list[dict[str, Any]]), of each test that compared numbers the comparison that came closest to
-    its limit, and, last, ("asked", dict[str, list[str]]), the public names that the tests of each
-    task called.
+    its limit; ("spent", dict[str, float]), what the session's seconds went to (``proxy/spent``);
+    and, last, ("asked", dict[str, list[str]]), the public names that the tests of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)

@@ -123,7 +123,7 @@ def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | 
                 differences += [data] if len(differences) < MOST_DIFFERENCES else []
             case "gpu":
                 progress.extras["gpu"] = data
-            case "asked" | "measured" | "compiling" | "compiled":
+            case "asked" | "measured" | "compiling" | "compiled" | "spent":
                 hear.say(event, data)
             case _:
                 return int(data)
