@@ -26,7 +26,7 @@ from grader.sandbox.pace import PACE
 FIRST = "sm_90"
 MOST_SPECIALISATIONS = 24  # of one kernel
 MOST_WORKERS = 4
-SECONDS = 60.0  # after so long nothing is begun but the launches that are shown
+SECONDS = 45.0  # after so long nothing is begun but the launches that are shown
 
 
 @dataclass(frozen=True, slots=True)

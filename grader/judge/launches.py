@@ -62,6 +62,6 @@ def tell_tuned(student: Student, emit: Callable[[str, Any], None]) -> None:
 
 def described(launch: dict[str, Any]) -> str:
     """Return a launch in words: shapes of its tensors, and what was passed by name."""
-    tensors = [f"{v[1]}{v[2]}" for v in launch["args"] if v[:1] == ["tensor"]]
+    tensors = ["".join(map(str, v[1:3])) for v in launch["args"] if v[0] == "tensor"]
     named = [f"{name}={value[-1]}" for name, value in launch["kwargs"].items() if len(value) == 2]
     return ", ".join([*dict.fromkeys(tensors), *named])[:300]

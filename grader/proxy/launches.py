@@ -16,14 +16,14 @@ def specialisation(launch: dict[str, Any]) -> str:
 
 def options(launch: dict[str, Any]) -> str:
     """Return the kernel, the dtypes of its tensors, and what was passed by name."""
-    dtypes = [value[1] for value in launch["args"] if value[:1] == ["tensor"]]
+    dtypes = [value[1:2] for value in launch["args"] if value[0] == "tensor"]
     named = {name: _named(value) for name, value in launch["kwargs"].items()}
     return str((launch["kernel"], launch["line"], dtypes, named))
 
 
 def _named(value: Any) -> Any:
     """Tell tensors apart as by place, and all else by its value."""
-    return _kind(value) if value[:1] == ["tensor"] else value
+    return _kind(value) if value[0] == "tensor" else value
 
 
 def num_bytes(launch: dict[str, Any]) -> int:

@@ -82,7 +82,8 @@ class Recorded:
     def take(self, reading: list[Any]) -> None:
         """Take what the conversation's ``probe`` has left, or raise Mismatch.
 
-        What an argument is said to be is not looked at: it goes to a process as confined.
+        An argument is a list of plain values that begins with its kind. What that is is not looked
+        at: it goes to a process as confined.
         """
         match reading:
             case [list(launches)]:
@@ -159,10 +160,27 @@ class Sent:
 
 def _launch(item: Any) -> dict[str, Any]:
     match item:
-        case {"kernel": str(kernel), "line": int(line), "args": list(), "kwargs": dict()}:
-            return {**cast(dict[str, Any], item), "kernel": kernel[:60], "line": line}
+        case {"kernel": str(kernel), "line": int(line), "args": list(args), "kwargs": dict(named)}:
+            every = [*cast(list[Any], args), *cast(dict[str, Any], named).values()]
+            if all(_is_argument(value) for value in every):
+                return {"kernel": kernel[:60], "line": line, "args": args, "kwargs": named}
         case _:
-            raise Mismatch(UNCOUNTED)
+            pass
+    raise Mismatch(UNCOUNTED)
+
+
+def _is_argument(value: Any) -> bool:
+    match value:
+        case [str(), *rest]:
+            return _is_plain(rest)
+        case _:
+            return False
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is list:
+        return all(map(_is_plain, cast(list[Any], value)))
+    return value is None or type(value) in (bool, int, str)
 
 
 def _collective(item: Any) -> tuple[str, int]:

@@ -23,7 +23,7 @@ from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
-from grader.proxy.spent import STARTING, Spent
+from grader.proxy.spent import COMPILING, STARTING, Spent
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
@@ -117,7 +117,8 @@ class Student(Instruments):
         compiler = self._compiler = self._compiler or self.compiler_()
         started = PACE.now()
         try:
-            return [*compiler.refused(launches, targets)]
+            with self.spent_.on(COMPILING):
+                return [*compiler.refused(launches, targets)]
         finally:
             # A kernel has a limit of its own, and how fast this machine compiles is ours.
             self._clock.test += PACE.now() - started
