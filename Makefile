@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures
+.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -110,6 +110,9 @@ crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="
 
 bench: $(READY) ## time your kernels on a GPU, or count what they move and compute: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py] [DEVICE=cpu|cuda] [ARGS="--html page.html"] (without LAB: the judge itself)
 	@$(if $(LAB),$(RUN) -m grader bench lab "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(TASK),--task "$$TASK") $(if $(FILE),--file "$$FILE") $(if $(DEVICE),--device "$$DEVICE") $(ARGS) || $(SHOWN),$(RUN) -m grader bench)
+
+bench-grading: need-lab $(READY) ## tell what the seconds of a grading go to: LAB=6 [FROM=path] [DEVICE=cuda] [ARGS=--json]
+	@$(RUN) -m grader bench grading "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(ARGS)
 
 bench-kernels: $(READY) ## time our kernels beside others, on a GPU: [LAB=6] [ARGS="--json table.json"]
 	@$(RUN) -m grader bench kernels $(if $(LAB),"$$LAB") $(ARGS)

@@ -1,17 +1,22 @@
-"""``lab bench``: a submission's kernels, what the judge costs, our kernels, what ranks can move."""
+"""``lab bench``: kernels of a submission, what the judge and a grading cost, and more of ours."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bench.grading import account, render
 from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
 from grader.cli import commands
 from grader.cli.gauge import Wish, bench_lab
+from grader.files import json_bytes
+from grader.labs.lab import find_lab, find_root
+from grader.report.terminal import make_console
 
 app = typer.Typer(
-    help="Measure your kernels, the judge itself, our kernels, or collectives.",
+    help="Measure your kernels, the judge itself, a grading, our kernels, or collectives.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -25,7 +30,7 @@ def register(lab: typer.Typer) -> None:
 
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
-    """Measure your kernels, the judge itself, our kernels, or collectives."""
+    """Measure your kernels, the judge itself, a grading, our kernels, or collectives."""
     if context.invoked_subcommand is None:
         raise typer.Exit(commands.bench())
 
@@ -64,6 +69,26 @@ def bench_submission(
 def judge() -> None:
     """Measure what the judge itself costs (also without a subcommand)."""
     raise typer.Exit(commands.bench())
+
+
+@app.command()
+def grading(
+    lab: Annotated[str, typer.Argument(metavar="LAB")],
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="PATH", help="else the model answer")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="every number, for a program")] = False,
+) -> None:
+    """Grade an answer once and tell what the seconds went to: workers, calls, races, the judge."""
+    chosen = find_lab(lab, find_root())
+    found = account(chosen, source or chosen.solutions, device)
+    if json:
+        print(json_bytes(found.to_json()).decode())
+        return
+    console = make_console(sys.stdout)
+    for table in render(found):
+        console.print(table)
 
 
 @app.command()

@@ -62,8 +62,9 @@ def grade(
     each launch on a CPU, and ("tuned", dict[str, Any]), of each kernel with an autotuner. ``start``
     starts the session and ``read`` reads the code: for files of ours there are quicker ways.
     ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult), and
-    two that no report holds: ("measured", list[dict[str, Any]]), of each test that compared numbers
-    the comparison that came closest to its limit, and, last, ("asked", dict[str, list[str]]), the
+    three that no report holds: ("measured", list[dict[str, Any]]), of each test that compared
+    numbers the comparison that came closest to its limit; ("spent", dict[str, float]), what the
+    session's seconds went to (``proxy/spent``); and, last, ("asked", dict[str, list[str]]), the
     public names that the tests of each task called.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """

@@ -123,7 +123,7 @@ def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | 
                 differences += [data] if len(differences) < MOST_DIFFERENCES else []
             case "gpu":
                 progress.extras["gpu"] = data
-            case "asked" | "measured" | "compiled" | "metered" | "tuned":
+            case "asked" | "measured" | "spent" | "compiled" | "metered" | "tuned":
                 hear.say(event, data)
             case _:
                 return int(data)

@@ -31,6 +31,7 @@ from grader.labs.tiers import Rung
 from grader.proxy.budget import hold_to_its_time
 from grader.proxy.compare import measuring
 from grader.proxy.shown import differing, revealing
+from grader.proxy.spent import WAITING
 from grader.proxy.student import Student
 from grader.reading import rules
 from grader.sandbox import gpu
@@ -244,11 +245,13 @@ class JudgePlugin:
         return done
 
     def pytest_sessionfinish(self) -> None:
-        """Tell what tests measured, and which public names those of each task called.
+        """Tell what tests measured, what names those of each task called, where seconds went.
 
-        Neither is in a report: how close an answer was to a limit is for the proof of a suite.
+        None of it is in a report: how close an answer was to a limit is for the proof of a suite,
+        and what the seconds were spent on for ``lab bench grading``.
         """
         self._emit("measured", self._measured)
+        self._emit("spent", self._student.spent_.seconds())
         self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
 
     def _keep_closest(self, expected: Expected, measured: Sequence[Measured]) -> None:
@@ -267,7 +270,8 @@ class JudgePlugin:
         if user != self._leased:
             # Nothing of this submission is on the GPU while others may have it.
             self._student.close_()
-            self._grading_deadline += self._lease.take(alone=alone)
+            with self._student.spent_.on(WAITING):
+                self._grading_deadline += self._lease.take(alone=alone)
             self._leased = user
 
     def _ended(self) -> tuple[Verdict, str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -21,6 +21,7 @@ from grader.proxy.calls import Calls
 from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
+from grader.proxy.spent import CALLS, FIRST_CALLS, JUDGE, LOADING, Spent
 from grader.proxy.values import Hidden, Proxy, Values
 from grader.proxy.watchdog import Overtime
 from grader.proxy.watching import Watched, Watching
@@ -30,6 +31,7 @@ from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
 MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 TIMED = {"race", "ring"}  # requests during which nobody looks
+LOADS = {"landmarks", "load"}
 OURS = {"probe", "held"}  # requests whose time is not the submission's
 AT_WORK = ": a lent object was still at work on what it was given"
 MISFIT = "what a lent object has to answer fits no message, for what it was given"
@@ -75,15 +77,18 @@ class Conversation:
         source: str,
         asked: set[str] | None = None,
         calls: Calls | None = None,
+        spent: Spent | None = None,
     ) -> None:
         """``asked`` takes the public names of the submission that requests are about.
 
-        ``calls`` takes the calls, but those out of objects that are lent.
+        ``calls`` takes the calls, but those out of objects that are lent; ``spent`` counts seconds.
         """
         self.worker = worker
         self.over = False
         self._asked = set[str]() if asked is None else asked
         self._calls = calls
+        self._spent = spent or Spent()
+        self._called: set[str] = set()  # in this worker
         self._device = device
         self._clock = clock
         self._lines = source.splitlines()
@@ -158,9 +163,19 @@ class Conversation:
             return self._budget.rest(lambda: self._request(header, value, fds, seconds))
         if self.over:
             return self._request(header, value, fds, seconds)
-        share = 0 if header["op"] in TIMED else 1 if self._probing else MEANWHILE
-        with self._lookout.during(share):
+        timed = header["op"] in TIMED  # by the stopwatch, which says what it is doing
+        share = 0 if timed else 1 if self._probing else MEANWHILE
+        kind = nullcontext() if timed else self._spent.on(self._kind(header))
+        with kind, self._lookout.during(share):
             return self._request(header, value, fds, seconds)
+
+    def _kind(self, header: dict[str, Any]) -> str:
+        """Say what the seconds of a request are spent on."""
+        if header["op"] in LOADS:
+            return LOADING
+        names = {*_public_names(header)} - self._called
+        self._called |= names
+        return FIRST_CALLS if names else CALLS
 
     def load(self, file: str) -> None:
         """Learn where our objects lie in the worker, then let it load the submission."""
@@ -271,9 +286,10 @@ class Conversation:
         tree = message.get("value")
         try:
             self._budget.count(buffers)
-            answer, result = self._budget.work(
-                self._deadline, lambda: self._use(number, name, tree, buffers)
-            )
+            with self._spent.on(JUDGE):
+                answer, result = self._budget.work(
+                    self._deadline, lambda: self._use(number, name, tree, buffers)
+                )
             packer = self._values.packer(self._depth, self._watching)
             answer["value"] = packer.pack(result)
             self._budget.check_objects(len(self._loans))

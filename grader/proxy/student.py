@@ -22,6 +22,7 @@ from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
+from grader.proxy.spent import STARTING, Spent
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
@@ -56,6 +57,7 @@ class Student(Instruments):
         self._clock = Clock(lab.limits.call_seconds)
         self._asked: set[str] = set()  # public names, since the plugin last took them
         self._calls = Calls()  # of the test that runs
+        self.spent_ = Spent()
         self._talk: Conversation | None = None
         self._worker: WorkerProcess | None = None  # of the conversation
         self._file = f"{setting.seen('submission')}/{lab.topic}.py"
@@ -163,12 +165,14 @@ class Student(Instruments):
             raise self._load_fault
         if self._talk is None or self._talk.over:
             started = PACE.now()
-            self._worker = self._pool.take()
+            with self.spent_.on(STARTING):
+                self._worker = self._pool.take()
             # How long a worker takes to start is ours, not the submission's.
             self._clock.test += PACE.now() - started
             device = self._setting.device
             self._talk = Conversation(
-                *(self._worker, device, self._clock, self._source, self._asked, self._calls)
+                *(self._worker, device, self._clock, self._source),
+                *(self._asked, self._calls, self.spent_),
             )
             try:
                 self._talk.load(self._file)

@@ -10,6 +10,7 @@ import torch
 from grader.errors import CannotGrade, JudgeError, Mismatch, NotGraded, SubmissionFault
 from grader.labs.lab import Lab
 from grader.labs.tiers import Rung
+from grader.proxy.spent import ALONE, BLOCKS, REST, ROOFLINE, VERIFYING, WARMING
 from grader.proxy.student import Student
 from grader.sandbox import gpu
 from grader.sandbox.pool import WarmPool
@@ -40,6 +41,7 @@ class Stopwatch:
     def __init__(self, lab: Lab, student: Student, setting: Setting, tell: Tell) -> None:
         self._lab = lab
         self._student = student
+        self._spent = student.spent_
         self._setting = setting
         self._tell = tell
         self._device = torch.device(setting.device)
@@ -56,9 +58,10 @@ class Stopwatch:
         self._student.extend_(RACE_SECONDS)
         lane = self._lane(self._student, race, prover, VERIFIED_SLOTS)
         try:
-            lane.run(prover, VERIFIED_SLOTS, seconds=RACE_SECONDS)
-            prover.judge_whole(lane.slots)
-            lane.watch(prover, VERIFIED_SLOTS)
+            with self._spent.on(VERIFYING):
+                lane.run(prover, VERIFIED_SLOTS, seconds=RACE_SECONDS)
+                prover.judge_whole(lane.slots)
+                lane.watch(prover, VERIFIED_SLOTS)
         finally:
             self._student.close_()
             lane.close()
@@ -96,7 +99,8 @@ class Stopwatch:
         roofline = self._prepared()
         prover = self._prover(race)
         slots = self._slots(prover)
-        baseline = self._lane(self._trusted_student(), race, prover, slots)
+        with self._spent.on(ALONE):
+            baseline = self._lane(self._trusted_student(), race, prover, slots)
         try:
             contest = self._contest(race, prover, baseline, slots)
             self._compete(contest, baseline, rung.ladder.ratios)
@@ -109,10 +113,11 @@ class Stopwatch:
 
     def _contest(self, race: Race, prover: Prover, baseline: Lane, slots: int) -> Contest:
         try:
-            baseline.run(prover, 1)
-            calls = choose_calls(baseline.quickest(prover, min(FACTOR, slots)), slots)
-            contest = Contest(race, prover, calls)
-            contest.alone(baseline)
+            with self._spent.on(ALONE):
+                baseline.run(prover, 1)
+                calls = choose_calls(baseline.quickest(prover, min(FACTOR, slots)), slots)
+                contest = Contest(race, prover, calls, self._spent)
+                contest.alone(baseline)
         except SubmissionFault as fault:
             raise JudgeError(f"the baseline of {race.function} failed: {fault}") from None
         return contest
@@ -121,15 +126,18 @@ class Stopwatch:
         self._student.extend_(RACE_SECONDS)
         student = self._lane(self._student, contest.race, contest.prover, FACTOR * contest.calls)
         try:
-            contest.warm_up(student)
-            contest.compete(student, baseline, ratios)
+            with self._spent.on(WARMING):
+                contest.warm_up(student)
+            with self._spent.on(BLOCKS):
+                contest.compete(student, baseline, ratios)
             contest.prover.judge_whole(student.slots[:1])
         finally:
             # Dead, not idle, before the baseline is timed alone again.
             self._student.close_()
             student.close()
-        contest.alone(baseline)
-        contest.by_events(baseline)
+        with self._spent.on(ALONE):
+            contest.alone(baseline)
+            contest.by_events(baseline)
 
     def _lane(self, student: Student, race: Race, prover: Prover, slots: int) -> Lane:
         return Lane(student, race, prover.layout(slots), self._device)
@@ -161,8 +169,9 @@ class Stopwatch:
             # What lives by now stays: each collection before a timing would look through it.
             gc.collect()
             gc.freeze()
-            wait_for_rest(self._device)
-            self._roofline = measure_roofline(self._device)
+            with self._spent.on(ROOFLINE):
+                wait_for_rest(self._device)
+                self._roofline = measure_roofline(self._device)
             bandwidth, matmul = self._roofline.bandwidth / 1e9, self._roofline.matmul / 1e12
             measured = {"bandwidth_gbs": round(bandwidth), "matmul_tflops": round(matmul)}
             self._tell("gpu", gpu.read_state() | measured)
@@ -171,7 +180,8 @@ class Stopwatch:
     def _assert_quiet(self) -> None:
         """Refuse a measurement beside which something else worked."""
         if self._device.type == "cuda":
-            wait_for_rest(self._device)
+            with self._spent.on(REST):
+                wait_for_rest(self._device)
 
     def _prover(self, race: Race) -> Prover:
         if self._module is None:

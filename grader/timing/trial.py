@@ -25,6 +25,7 @@ from itertools import cycle
 
 import torch
 
+from grader.proxy.spent import LOOKING, Spent
 from grader.proxy.student import Student
 from grader.timing.interval import Interval, bootstrap
 from grader.timing.projection import Prover, Reader
@@ -197,9 +198,10 @@ def choose_calls(seconds: float, slots: int) -> int:
 class Contest:
     """The course of one race: baseline alone, blocks of A-B-B-A, baseline alone."""
 
-    def __init__(self, race: Race, prover: Prover, calls: int) -> None:
+    def __init__(self, race: Race, prover: Prover, calls: int, spent: Spent) -> None:
         self.race = race
         self.prover = prover
+        self._spent = spent
         self.calls = calls
         self._solo: list[list[Sample]] = []
         self._blocks: list[tuple[list[Sample], list[Sample]]] = []
@@ -227,7 +229,7 @@ class Contest:
         student.run(self.prover, 1, seconds=COMPILE_SECONDS)
         self.prover.judge_whole(student.slots[:1])
         student.run(self.prover, FACTOR * self.calls)
-        student.watch(self.prover, self.calls)
+        self._look(student)
 
     def block(self, student: Lane, baseline: Lane) -> None:
         """Time A-B-B-A once."""
@@ -254,9 +256,13 @@ class Contest:
         draw = random.SystemRandom()
         while len(self._blocks) < MOST_BLOCKS:
             if draw.random() < WATCHED_SHARE:
-                student.watch(self.prover, self.calls)
+                self._look(student)
             self.block(student, baseline)
             enough = len(self._blocks) >= FEWEST_BLOCKS
             if enough and self.timing().ratio.settles(ratios):
                 break
-        student.watch(self.prover, self.calls)
+        self._look(student)
+
+    def _look(self, student: Lane) -> None:
+        with self._spent.on(LOOKING):
+            student.watch(self.prover, self.calls)

@@ -111,12 +111,19 @@ def test_what_the_tests_of_each_task_called_is_told_last(right: Heard) -> None:
 
 
 def test_what_was_measured_is_told_and_in_no_report(right: Heard) -> None:
-    event, measured = right.events[-2]
+    measured = dict(right.events)["measured"]
 
-    assert event == "measured"
     assert {"suite", "test", "closest"} == {key for item in measured for key in item}
     assert all(0 <= item["closest"]["error"] <= item["closest"]["limit"] for item in measured)
     assert "closest" not in str(right.report.to_json())
+
+
+def test_what_the_seconds_went_to_is_told_and_in_no_report(right: Heard) -> None:
+    spent = dict(right.events)["spent"]
+
+    assert 0 < sum(spent.values()) < right.report.provenance["seconds"]
+    assert "first calls" in spent
+    assert "first calls" not in str(right.report.to_json())
 
 
 def test_tasks_come_in_the_labs_order_with_gates_first(right: Heard) -> None:

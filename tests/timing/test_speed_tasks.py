@@ -31,9 +31,11 @@ from grader.sandbox import gpu
 from grader.errors import CannotGrade, Mismatch, NotGraded
 from grader.labs.lab import load_lab
 from grader.proxy.calls import Calls
+from grader.proxy.spent import Spent
 from grader.judge.session import run_pytest
 
 class Student:
+    spent_ = Spent()
     def softmax(self, x): return torch.{formula}
     def begin_(self, *args): pass
     def inspect_(self): pass

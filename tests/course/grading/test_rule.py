@@ -156,7 +156,7 @@ def value(term: Term, due: int, code: str, since: int) -> float:
     days = max(0, math.ceil((since - due) / 24))
     if days > term.late_days:
         return 0.0
-    return WORK[code] * (1 - term.per_day * days)
+    return WORK[code] * max(0, 1 - term.per_day * days)
 
 
 # -- the same by the program ---------------------------------------------------------------------
@@ -259,16 +259,23 @@ def grade(course: Course, store: Store) -> None:
         spool.close()
 
 
-def term(*commits: Commit, commands: str, rule: MarkRule = MarkRule.BEST) -> Term:
-    """A deadline at hour 24, two late days, and commands after them."""
+def term(
+    *commits: Commit,
+    commands: str,
+    rule: MarkRule = MarkRule.BEST,
+    late_days: int = 2,
+    per_day: float = 0.1,
+) -> Term:
+    """A deadline at hour 24, and commands from hour 80 on."""
     line = tuple(Command(80.5 + 2 * place, name) for place, name in enumerate(commands.split()))
-    return Term(24, 2, 0.1, rule, commits, line)
+    return Term(24, late_days, per_day, rule, commits, line)
 
 
 @example(term(Commit(1, "right"), Commit(30), commands="collect late grade"))
 @example(term(Commit(1, "right"), Commit(30, "broken"), commands="collect late grade"))
 @example(term(Commit(1, "right"), Commit(30, "broken"), commands="late"))
 @example(term(Commit(1, "broken"), Commit(30, "right"), Commit(60), commands="collect late"))
+@example(term(Commit(75, "right"), commands="late", late_days=3, per_day=0.5))
 @example(term(Commit(1, "right"), Commit(30), commands="late", rule=MarkRule.LAST))
 @example(
     term(

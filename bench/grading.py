@@ -1,0 +1,82 @@
+"""What the seconds of a grading go to: ``lab bench grading``."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from grader.judge.grade import grade
+from grader.labs.lab import Lab
+from grader.labs.results import Report
+from grader.proxy.spent import WAITING
+
+OUTSIDE = "files, start of the session, report"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where a grading's seconds went.
+
+    ``kinds`` are what the session spent them on (``proxy/spent``), and what lies outside of it:
+    together the whole time. ``tasks`` are those of its tests; ``blocks`` the most of one race.
+    """
+
+    report: Report
+    kinds: dict[str, float]
+    tasks: dict[str, float]
+    tests: dict[str, int]
+
+    @property
+    def seconds(self) -> float:
+        """All of them, less the waiting for others who had the GPU."""
+        return sum(self.kinds.values()) - self.kinds.get(WAITING, 0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the account for a program; seconds."""
+        provenance = self.report.provenance
+        return {
+            "lab": self.report.lab,
+            "device": provenance.get("device", ""),
+            "points": self.report.score,
+            "seconds": round(self.seconds, 2),
+            "kinds": self.kinds,
+            "tasks": self.tasks,
+            "tests": self.tests,
+        }
+
+
+def account(lab: Lab, source: Path | None, device: str, sandbox: str = "auto") -> Account:
+    """Grade a submission once, by all its tests, and return what the time went to."""
+    spent: dict[str, float] = {}
+
+    def hear(event: str, data: Any) -> None:
+        if event == "spent":  # once for each session: one that died is repeated
+            for what, seconds in data.items():
+                spent[what] = spent.get(what, 0.0) + seconds
+
+    report = grade(lab, source, device=device, sandbox=sandbox, on_event=hear)
+    outside = report.provenance["seconds"] - sum(spent.values())
+    tests = Counter(test.task for test in report.tests)
+    tasks = {
+        task: round(sum(test.seconds for test in report.tests if test.task == task), 3)
+        for task in tests
+    }
+    return Account(report, {OUTSIDE: round(max(0.0, outside), 3), **spent}, tasks, dict(tests))
+
+
+def render(found: Account) -> list[Table]:
+    """Return two tables: what the seconds went to, and the tasks that they went to."""
+    kinds = Table(title=f"lab {found.report.lab}: {found.seconds:.1f} s", title_justify="left")
+    for name in ("went to", "seconds", "share"):
+        kinds.add_column(name, justify="left" if name == "went to" else "right")
+    for what, seconds in sorted(found.kinds.items(), key=lambda item: -item[1]):
+        share = "" if what == WAITING else f"{seconds / max(found.seconds, 1e-9):.0%}"
+        kinds.add_row(what, f"{seconds:.2f}", share)
+    tasks = Table()
+    for name in ("task", "tests", "seconds"):
+        tasks.add_column(name, justify="left" if name == "task" else "right")
+    for task, seconds in sorted(found.tasks.items(), key=lambda item: -item[1]):
+        tasks.add_row(task, str(found.tests[task]), f"{seconds:.2f}")
+    return [kinds, tasks]
