@@ -1,4 +1,4 @@
-"""``lab bench``: your kernels, what the judge and a grading cost, our kernels, what ranks move."""
+"""``lab bench``: kernels of a submission, what the judge and a grading cost, and more of ours."""
 
 import sys
 from pathlib import Path

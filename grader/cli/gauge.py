@@ -156,7 +156,9 @@ def _timed(lab: Lab, wish: Wish) -> int:
     else:
         console = make_console(sys.stdout)
         console.print(render_races(report, cases))
-        console.print(render_tuned(heard.tuned))
+        if heard.tuned:
+            console.print()
+            console.print(render_tuned(heard.tuned))
     drawn = speed_figures(cases)
     for number, figure in enumerate(drawn):
         svg = wish.svg and wish.svg.with_stem(f"{wish.svg.stem}{f'-{number + 1}' * bool(number)}")

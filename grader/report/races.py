@@ -10,12 +10,21 @@ from rich.text import Text
 
 from grader.labs.results import Report, Verdict
 from grader.report.measured import SpeedCase, speed_cases
-from grader.report.speed import HEAD, RATIO_MEANS, gpu_line, row, speed_notes, suspicions
+from grader.report.speed import (
+    HEAD,
+    RATIO_MEANS,
+    SHORT_HEAD,
+    gpu_line,
+    row,
+    short_row,
+    speed_notes,
+    suspicions,
+)
 from grader.report.web import escaped, table
 from grader.text import visible_line
 
 STEPS = "steps to reach"
-SHOWN = ("case", "ratio to the baseline", "rate", "of roofline", STEPS)
+SHOWN = (*SHORT_HEAD[:4], STEPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +63,11 @@ def chosen(report: Report, functions: Sequence[str]) -> tuple[SpeedCase, ...]:
 
 def render_races(report: Report, cases: Sequence[SpeedCase]) -> Group:
     """Return the table for a terminal, then the GPU, remarks and what was not timed."""
-    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    shown = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for title in SHOWN:
         shown.add_column(title, justify="left" if title in ("case", STEPS) else "right")
     for case in cases:
-        cells = [*row(case)[: len(SHOWN) - 1], steps(case)]
+        cells = [*short_row(case)[:4], steps(case)]
         shown.add_row(*(Text(visible_line(cell)) for cell in cells))
     parts: list[RenderableType] = [shown] if cases else []
     return Group(*parts, *(Padding(Text(line), (1, 0, 0, 0)) for line in _below(report, cases)))
@@ -77,7 +86,9 @@ def _below(report: Report, cases: Sequence[SpeedCase]) -> Iterator[str]:
 
 def races_table(cases: Sequence[SpeedCase]) -> str:
     """Return the table as HTML, with all that is known of each case."""
-    return table((*HEAD, STEPS), ((*row(case), steps(case)) for case in cases))
+    head = (*HEAD[:2], STEPS, *HEAD[2:])
+    rows = ((case, row(case)) for case in cases)
+    return table(head, ((*cells[:2], steps(case), *cells[2:]) for case, cells in rows))
 
 
 def races_below(report: Report, cases: Sequence[SpeedCase]) -> list[str]:

@@ -64,9 +64,9 @@ class Gauged:
         return self.metered.operations / asked if asked else 0.0
 
     @property
-    def again(self) -> float:
-        """How many times as many bytes are asked for as have to move."""
-        return self.metered.requested / self.metered.least if self.metered.least else 1.0
+    def often(self) -> str:
+        """How many times as many bytes are asked for as must move, in words."""
+        return often(self.metered.requested, self.metered.least)
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it, with the times of each card in seconds."""
@@ -144,14 +144,15 @@ def tensor_rows(made: Metered) -> Iterable[tuple[str, ...]]:
         asked = tensor.loaded + tensor.stored + 2 * tensor.atomic
         moved = (tensor.loaded, tensor.stored, tensor.atomic, least)
         name = visible_line(tensor.name, 24)
-        yield (name, *(amount(n, "B") if n else "-" for n in moved), _ratio(asked, least))
+        yield (name, *(amount(n, "B") if n else "-" for n in moved), often(asked, least))
     if len(made.tensors) > 1:
         moved = (made.loaded, made.stored, made.atomic, made.least)
-        ratio = _ratio(made.requested, made.least)
+        ratio = often(made.requested, made.least)
         yield ("all", *(amount(n, "B") if n else "-" for n in moved), ratio)
 
 
-def _ratio(asked: int, least: int) -> str:
+def often(asked: int, least: int) -> str:
+    """Say how many times as many bytes are asked for as must move."""
     if not least:
         return "-"
     return "once" if asked < ONCE * least else f"{significant(asked / least)} times"

@@ -14,7 +14,6 @@ from grader.labs.cards import ROOFS, STEPS, Roof
 from grader.report.chart import Scale
 from grader.report.quantities import amount
 from grader.report.rooflines import Gauged, computed, largest
-from grader.report.speed import significant
 from grader.text import visible_line
 
 WIDTH = 800
@@ -84,8 +83,8 @@ def alternative(shown: Sequence[Gauged], title: str) -> str:
         told = "; ".join(f"{bound} on {', '.join(names)}" for bound, names in bounds.items())
         name = visible_line(one.metered.kernel, 60)
         parts.append(
-            f"{number}, {name}: {computed(one)}; it asks for {significant(one.again)} times the"
-            f" bytes that must move; bound by {told}."
+            f"{number}, {name}: {computed(one)}; bytes asked for, over those that must move:"
+            f" {one.often}; bound by {told}."
         )
     return " ".join(parts)
 
@@ -181,7 +180,7 @@ def _rows(shown: Sequence[Gauged], x: Scale) -> Iterable[str]:
     for row, one in enumerate(shown):
         y = top + row * ROW
         name = f"{row + 1} {visible_line(one.metered.kernel, 22)}"
-        yield _text(KEY, y + 4, f"{name}: {significant(one.again)} times", "")
+        yield _text(KEY, y + 4, f"{name}: {one.often}", "")
         if not one.intensity:
             yield _text(LEFT, y + 4, "no FLOPs", "soft")
             continue

@@ -130,7 +130,7 @@ def test_the_alternative_text_says_what_the_picture_shows() -> None:
     assert title is not None
     assert title.startswith("Lab 06, beside the roofs of A100, H100, H200, RTX 4090, MI300X.")
     assert "1, _softmax: 2 MFLOP (fp32)" in title
-    assert "1.5 times the bytes that must move" in title
+    assert "bytes asked for, over those that must move: 1.5 times;" in title
     assert "bound by memory on A100, H100, H200, RTX 4090, MI300X" in title
 
 

@@ -1,17 +1,14 @@
 """The sizes that students time are those that are graded, and each is a speed test alone."""
 
-import importlib.util
 import json
-import warnings
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from stand_ins.programs import Programs
+from stand_ins.suites import module_of
 
 from grader import ROOT
 from grader.judge.plugin import suite_files
@@ -47,17 +44,6 @@ lab = dataclasses.replace(load_lab(Path({lab!r})), name="66_without_suite")
 run_pytest(lab, Student(), device="cpu", seed=1, suite="speed", closed={{}}, emit=emit,
            stopwatch=Stopwatch(), tasks=frozenset({{"speed"}}))
 """
-
-
-def module_of(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"of_{file.parent.name}_{file.stem}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)  # the judge's own
-        spec.loader.exec_module(module)
-    return module
 
 
 def public(lab: Lab) -> list[Race]:

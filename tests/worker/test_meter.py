@@ -275,6 +275,7 @@ def test_functions_of_libdevice_and_running_sums_count(student: Student) -> None
 
     assert got.special == {"sqrt": 32, "tanh": 32, "rsqrt": 32}
     assert got.flops == {"fp32": 2 * 32 + 32 + 31}
+    student.inspect_()  # what the meter puts into the interpreter is taken for nobody's tampering
 
 
 def test_lanes_outside_of_all_tensors_are_requested_and_said_to_be_of_none(

@@ -27,7 +27,7 @@ TARGETS = (
 NOTEBOOKS = "docs/notebooks.md"
 KERNEL_PAGES = tuple(
     f"docs/{name}.md"
-    for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "bench")
+    for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "roofline")
 )
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
