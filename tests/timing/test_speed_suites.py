@@ -23,8 +23,10 @@ from grader.sandbox import gpu
 from grader.judge.session import run_pytest
 from grader.labs.lab import load_lab
 from grader.proxy.calls import Calls
+from grader.proxy.spent import Spent
 
 class Student:
+    spent_ = Spent()
     def begin_(self, *args): pass
     def inspect_(self): pass
     def printed_(self): return ""
