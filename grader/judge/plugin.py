@@ -245,13 +245,11 @@ class JudgePlugin:
         return done
 
     def pytest_sessionfinish(self) -> None:
-        """Tell what tests measured, what names those of each task called, where seconds went.
+        """Tell what tests measured, and which public names those of each task called.
 
-        None of it is in a report: how close an answer was to a limit is for the proof of a suite,
-        and what the seconds were spent on for ``lab bench grading``.
+        Neither is in a report: how close an answer was to a limit is for the proof of a suite.
         """
         self._emit("measured", self._measured)
-        self._emit("spent", self._student.spent_.seconds())
         self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
 
     def _keep_closest(self, expected: Expected, measured: Sequence[Measured]) -> None:

@@ -121,6 +121,7 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
             fatal=config["fatal"],
             recording=recording,
         )
+        emit("spent", student.spent_.seconds())
         if meters:
             tell_metered(recording.launches if recording else [], emit)
             tell_tuned(student, emit)
