@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -50,6 +51,7 @@ class Compiler:
         self._talk: Conversation | None = None
         self._made: dict[tuple[str, str], Compiled] = {}
         self._works: set[str] = set()  # targets for which kernels can be compiled here
+        self._late: set[tuple[str, int, str]] = set()  # kernels by line and target, out of time
 
     def compile(self, launch: dict[str, Any], target: str) -> Compiled:
         """Return what came of a launch; whatever the submission does, that is an answer.
@@ -66,20 +68,25 @@ class Compiler:
     ) -> Iterable[Compiled]:
         """Yield what no compiler takes of a test's launches, or no card has room for.
 
-        What the file alone does not make is let pass. Raises JudgeError where it is this machine
-        that cannot compile.
+        What the file alone does not make is let pass, and what takes a compiler long, which says
+        nothing of whether a GPU would take it. Raises JudgeError where it is this machine that
+        cannot compile.
         """
         kinds = {specialisation(launch): launch for launch in launches}
         taken = dict.fromkeys((launch["kernel"], launch["line"]) for launch in launches)
         for kernel in taken:
             of_it = [one for one in kinds.values() if (one["kernel"], one["line"]) == kernel]
-            for launch in of_it[:MOST]:
-                for made in [self.compile(launch, target) for target in targets]:
-                    if made.error and not made.missing:
-                        self._assert_works(made.target)
-                        yield made
-                    elif made.excess:
-                        yield dataclasses.replace(made, error=made.excess)
+            for launch, target in itertools.product(of_it[:MOST], targets):
+                if (*kernel, target) in self._late:
+                    continue  # one that takes long does so in its other launches too
+                made = self.compile(launch, target)
+                if made.missing or (*kernel, target) in self._late:
+                    continue
+                if made.error:
+                    self._assert_works(made.target)
+                    yield made
+                elif made.excess:
+                    yield dataclasses.replace(made, error=made.excess)
 
     def _compile(self, launch: dict[str, Any], target: str) -> Compiled:
         request = {"op": "compile", "launch": launch, "target": target}
@@ -97,6 +104,7 @@ class Compiler:
                 if PACE.now() >= self._grading:
                     raise
                 fault = StudentTimeout(f"to compile it takes more than {SECONDS:g} s")
+                self._late.add((kernel, launch["line"], target))
                 break
             except SubmissionFault as other:
                 fault = other

@@ -88,6 +88,15 @@ def test_kernel_that_the_file_alone_does_not_make_is_let_pass(student: Student) 
         student.add_one_late(torch.ones(3))
 
 
+def test_kernel_that_takes_the_compiler_long_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fresh_student("cpu", SOURCE) as student:
+        student.double(torch.ones(3))  # the submission is loaded
+        monkeypatch.setattr(compiler, "SECONDS", 0.01)
+        for _ in range(2):
+            with student.compilable_kernels("sm_90"):
+                student.add_one(torch.ones(3))
+
+
 def test_in_recorded_launches_nothing_is_compiled(student: Student) -> None:
     with student.recorded() as recorded, student.compilable_kernels("sm_90"):
         student.add_one(torch.ones(3))
