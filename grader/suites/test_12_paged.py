@@ -899,7 +899,7 @@ def test_the_result_comes_from_a_kernel(student, draw):
     case = make(draw, [9, 21, 6], 4)
     call = functools.partial(student.paged_attention, *case.arguments)
     assert_from_kernels(student, call, [case.want()], "the result")
-    lengths = [draw.integer(5, 40) for _ in range(3)]
+    lengths = [draw.integer(60, 100) for _ in range(2)]
     assert_kernels_alone(student, draw, lengths, draw.integer(2, 9), draw.integer(8, 40), 2)
 
 
@@ -907,10 +907,10 @@ def test_the_result_comes_from_a_kernel(student, draw):
 @pytest.mark.parametrize(
     ("lengths", "P", "D", "H", "dtype"),
     [
-        *[([1, 1], 4, 16, 2, torch.float32), ([60], 1, 64, 1, torch.bfloat16)],
-        *[([20, 0], 16, 5, 4, torch.float32), ([12, 3], 4, 256, 1, torch.float16)],
+        *[([90], 1, 64, 1, torch.bfloat16), ([70, 0], 16, 5, 4, torch.float32)],
+        *[([66, 50], 4, 256, 1, torch.float16), ([61, 99, 80], 128, 16, 2, torch.float32)],
     ],
-    ids=["one token", "one row", "narrow", "wide"],
+    ids=["one row", "narrow", "wide", "one block"],
 )
 def test_no_case_is_left_to_torch(student, draw, lengths, P, D, H, dtype):
     """A kernel of yours does the work for every size and dtype."""
@@ -926,7 +926,10 @@ def assert_kernels_alone(
     H: int,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Fail where the result is computed elsewhere; tables and lengths are there to be seen."""
+    """Fail where the result is computed elsewhere; tables and lengths are there to be seen.
+
+    Let rows be long: torch may join the parts of keys that were dealt to several programs.
+    """
     first = make(draw, lengths, P, D, H, 1, dtype, spare=0, empty=0.5)
 
     def fresh() -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,11 @@
+"""Scores are not scaled.
+
+Fails: torch
+"""
+
+LINES = {
+    "paged_attention_torch": r"""
+-         grouped = q[row].float().reshape(groups, heads // groups, -1) * q.shape[-1] ** -0.5
++         grouped = q[row].float().reshape(groups, heads // groups, -1)
+""",
+}
