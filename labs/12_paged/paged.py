@@ -10,7 +10,7 @@ interprets your kernels (TRITON_INTERPRET=1, which the grader sets).
 
 from torch import Tensor
 
-# --- Tasks 1 and 2: blocks, sharing ----------------------------------------------------------
+# --- Task 1: blocks (and task 2, sharing) ----------------------------------------------------
 
 
 class BlockManager:
