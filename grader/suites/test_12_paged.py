@@ -1300,9 +1300,14 @@ def test_preempted_in_any_trace(student, draw):
 
 @task("scheduler", contract=20)
 def test_nobody_is_admitted_where_somebody_had_to_go(student, draw):
-    """A step that preempts admits nobody, though the next one in line would fit."""
-    # The large one gives three blocks back; one is taken, and a short request waits in line.
-    batch = served(student, draw, Setting(5, 2, 2, 10), (4, 6), (5, 4), (1, 1), (1, 2))
+    """A step that preempts admits nobody, though the first in line would fit."""
+    # Two that say the same in blocks of their own. The second, sent back, could share all that the
+    # first has by then, so that one block would do, of the two that are free.
+    batch = Batch(student, Setting(7, 2, 4, 14, share=True), draw.integer(1, 60_000), 10**9)
+    twins = asked(draw, 3, 8)
+    for name in (4, 1):
+        batch.add(name, twins)
+    batch.finish()
     check(batch.preemptions > 0, "the trace was meant to preempt")
     for _ in range(2):
         sizes = [(draw.integer(1, 6), draw.integer(1, 7)) for _ in range(8)]
@@ -1362,6 +1367,12 @@ def test_shared_tokens_are_not_computed(student, draw):
     batch.finish()
     check(batch.shared > 0, "the trace was meant to share")
 
+    # Blocks with the same sum, and with the same tokens, are not the same.
+    batch = Batch(student, Setting(40, 2, 9, 60, share=True), draw.integer(1, 60_000), 10**9)
+    for name, (a, b) in enumerate([(1, 4), (4, 1), (2, 3), (0, 5), (1, 4)]):
+        batch.add(name, ([a, b, *stem[:3]], 3))
+    batch.finish()
+
 
 @task("scheduler", contract=22)
 def test_shared_tokens_do_not_count_against_max_tokens(student, draw):
@@ -1413,10 +1424,14 @@ def test_requests_end_at_an_eos(student, draw):
 @task("scheduler", contract=23)
 def test_any_of_several_eos_ids_ends(student, draw):
     """eos_ids belong to their request: any of them ends it, none ends another, none may be."""
-    batch = Batch(student, ROOMY, draw.integer(1, 60_000), 6)
-    ids = [[3, EOS], [EOS, 0, 5], [], [1, 2, 4, 6], [77], [7]]
-    for name, eos_ids in enumerate(ids):
-        batch.add(name, asked(draw, draw.integer(1, 9), 14), eos_ids)
+    seed = draw.integer(1, 60_000)
+    batch = Batch(student, ROOMY, seed, 10**9)
+    for name in range(8):
+        request = asked(draw, draw.integer(1, 9), 9)
+        # What it would say as its fourth token is an EOS of its own, in any place of the list.
+        stop = alone(request, seed, (), 10**9)[3]
+        ids = [[77, stop], [stop, 78], [], [79, 80, stop, 81]][name % 4]
+        batch.add(name, request, ids)
     batch.finish()
 
 

@@ -613,14 +613,16 @@ def test_several_go(student):
 
 @task("scheduler", contract=20)
 def test_no_newcomer_after_a_preemption(student):
-    """A short request would fit where a long one has just left: it waits for the next step."""
-    batch = scheduler(student, 4, 2, 4, 8)
-    batch.add(0, [1, 2], 4, [])
-    batch.add(1, [3, 4, 5, 6, 7], 2, [])
-    assert_step(batch, [[0, 0, 2], [1, 0, 5]], [8, 9], [])
-    batch.add(2, [5], 1, [])
-    assert_step(batch, [[0, 2, 3]], [8], [], [1])
-    assert_line(batch, [1, 2], [0])
+    """Who was sent back would fit at once, as it shares more by now: it waits for the next step."""
+    batch = scheduler(student, 7, 2, 4, 14, True)
+    for request in (0, 1):  # twins, which say the same
+        batch.add(request, [1, 2, 3], 8, [])
+    assert_step(batch, [[0, 0, 3], [1, 2, 3]], [4, 4], [])
+    for n in range(4, 9):
+        assert_step(batch, [[0, n - 1, n], [1, n - 1, n]], [n + 1, n + 1], [])
+    assert_step(batch, [[0, 8, 9]], [10], [], [1])
+    assert_line(batch, [1], [0])
+    assert_step(batch, [[0, 9, 10], [1, 8, 9]], [11, 10], [])
 
 
 @task("scheduler", contract=21)

@@ -1,5 +1,6 @@
 """Where the first in line does not fit the others are tried.
 
+From: paged.py
 Fails: scheduler
 """
 
