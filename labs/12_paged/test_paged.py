@@ -616,7 +616,7 @@ def test_no_newcomer_after_a_preemption(student):
     """Who was sent back would fit at once, as it shares more by now: it waits for the next step."""
     batch = scheduler(student, 7, 2, 4, 14, True)
     for request in (0, 1):  # twins, which say the same
-        batch.add(request, [1, 2, 3], 8, [])
+        batch.add(request, [1, 2, 3], 9, [])
     assert_step(batch, [[0, 0, 3], [1, 2, 3]], [4, 4], [])
     for n in range(4, 9):
         assert_step(batch, [[0, n - 1, n], [1, n - 1, n]], [n + 1, n + 1], [])
