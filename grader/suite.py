@@ -11,6 +11,7 @@ from grader.proxy.compare import (
     assert_equal,
     assert_new,
     assert_unmodified,
+    assert_written,
     check,
     check_within,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "assert_kernels_alone_compute",
     "assert_new",
     "assert_unmodified",
+    "assert_written",
     "check",
     "check_within",
     "describe",

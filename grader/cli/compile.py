@@ -21,7 +21,7 @@ def compile_lab(
 
     lab = find_lab(lab_text, find_root())
     if "triton" not in lab.imports:
-        raise UsageError(f"lab {lab.name} has no kernels", "labs 6, 7 and 9 have")
+        raise UsageError(f"lab {lab.name} has no kernels", "labs 6, 7, 9 and 12 have")
     for task in tasks:
         lab.task(task)
     made: list[Made] = []
