@@ -574,20 +574,23 @@ def test_slot_is_used_again(student, draw):
 
 @task("prefill", contract=8)
 @pytest.mark.parametrize(
-    ("length", "slot", "naming"),
-    [(0, 1, "tokens"), (10, 1, "tokens"), (30, 0, "tokens"), (3, 5, "slot"), (3, -1, "slot"), (9, 6, "slot")],
-    ids=str,
+    ("naming", "cases"),
+    [
+        ("tokens", [(0, 1), (10, 1), (30, 0), (13, 4)]),
+        ("slot", [(3, SLOTS), (3, -1), (9, SLOTS + 1), (4, 1000)]),
+    ],
+    ids=["tokens", "slot"],
 )
-def test_prefill_refuses(student, draw, length, slot, naming):
+def test_prefill_refuses(student, draw, naming, cases):
     """What does not fit is a ValueError that names it, and the cache keeps every bit."""
-    here = bench(student, draw)
+    here = bench(student, draw, num_layers=1)
     here.fill(draw)
     _, prefill = prefilled(here, [9, 4])
-    read_prompt(here, draw, prefill, 3, 2)
     before = here.snapshot()
 
-    with student.raises(ValueError, naming=naming):
-        prefill(draw.tokens(VOCAB, length), slot)
+    for length, slot in cases:
+        with student.raises(ValueError, naming=naming):
+            prefill(draw.tokens(VOCAB, length), slot)
 
     here.assert_kept(before)
     read_prompt(here, draw, prefill, 9, 4)
@@ -624,27 +627,25 @@ def test_generated_tokens(student, draw, length, count, max_len):
 
 
 @task("prefill", contract=9)
-@pytest.mark.parametrize("kind", [list, tuple])
-def test_generate_ends_at_an_eos(student, draw, kind):
+def test_generate_ends_at_an_eos(student, draw):
     """Any of eos_ids ends the text, the first new token too, and is not returned."""
-    model = small(student, draw)
+    model = small(student, draw, num_layers=1)
     prompt = draw.tokens(VOCAB, 4)
-    tokens, _ = continued(student, model, prompt, 12, [], 20, [6])
+    tokens, _ = continued(student, model, prompt, 9, [], 20, [6])
     assert_greedy(model, prompt, tokens)
-    for place in (0, 3, len(tokens) - 1):
-        first = tokens.index(tokens[place])
-        others = [token for token in range(VOCAB) if token not in tokens][:2]
+    others = [token for token in range(VOCAB) if token not in tokens]
+    for kind, place in ((list, 0), (tuple, 4)):
         eos = kind([others[0], tokens[place], others[1]])
 
-        got, _ = continued(student, model, prompt, 12, eos, 20, [6])
+        got, _ = continued(student, model, prompt, 9, eos, 20, [6])
 
-        assert_equal(got, tokens[:first], "the tokens before an EOS")
+        assert_equal(got, tokens[: tokens.index(tokens[place])], "the tokens before an EOS")
 
 
 @task("prefill", contract=9)
 def test_generate_of_no_tokens_and_of_too_many(student, draw):
     """max_new_tokens = 0 gives []; a text above max_len is a ValueError that names max_len."""
-    model = small(student, draw)
+    model = small(student, draw, num_layers=1)
     prompt = draw.tokens(VOCAB, 5)
 
     assert_equal(continued(student, model, prompt, 0, [], 9, [6])[0], [], "the new tokens")

@@ -84,8 +84,8 @@ class Referee:
     ) -> list[Any]:
         storages = [self._memory(size, held, fake) for size, held in graph["storages"]]
         named = {name: view(storages, *form) for name, *form in graph["named"]}
-        for name, value in values.items():
-            named[name].copy_(value)
+        for name in named.keys() & values.keys():
+            named[name].copy_(values[name])
         made: list[Any] = []
         total = 0
         for (name, args, kwargs), operator in zip(graph["nodes"], operators, strict=True):
