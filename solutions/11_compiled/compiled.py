@@ -3,8 +3,6 @@
 Letters: B sequences, T new tokens, G key/value heads, D head width, L layers, V vocabulary.
 """
 
-import itertools
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
