@@ -25,9 +25,10 @@ MAX_NODES = 5_000
 class Reads(TorchDispatchMode):
     """Notes which operators tell Python what is in a tensor; torch's compiler works on below it."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_graph: Callable[[], bool]) -> None:
         super().__init__()
         self.seen: dict[str, None] = {}
+        self._in_graph = in_graph
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -35,7 +36,9 @@ class Reads(TorchDispatchMode):
         return True
 
     def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.data_dependent_output in func.tags:
+        # A number of the program that the compiler takes for variable enters as a tensor.
+        number = self._in_graph() and isinstance(args[0], Tensor) and is_number(args[0])
+        if torch.Tag.data_dependent_output in func.tags and not number:
             self.seen.setdefault(str(func)[:60])
         return func(*args, **(kwargs or {}))
 
@@ -55,6 +58,7 @@ class Backend:
         self.runs = 0
         self._named: dict[str, Tensor] = {}
         self._told: list[dict[str, Any]] | None = None  # of the graphs that ran, while it matters
+        self._depth = 0  # of graphs that run
 
     def __call__(self, module: Callable[..., Any], _examples: Any, **_options: Any) -> Any:
         self.calls += 1
@@ -67,7 +71,11 @@ class Backend:
                 if form not in told:
                     told[form] = self._tell(module, inputs)
                 self._told.append(told[form])
-            return module(*inputs)
+            self._depth += 1
+            try:
+                return module(*inputs)
+            finally:
+                self._depth -= 1
 
         return run
 
@@ -97,7 +105,7 @@ class Backend:
 
     def reads(self, function: Callable[..., Any], *args: Any) -> list[str]:
         """Call a function, and return by what it has read values of tensors."""
-        reads, before = Reads(), sys.getprofile()
+        reads, before = Reads(lambda: self._depth > 0), sys.getprofile()
         sys.setprofile(reads.profile)
         try:
             with reads:
@@ -131,12 +139,21 @@ class Telling:
     def of(self, module: Callable[..., Any]) -> dict[str, Any]:
         """Trace a module on copies of the inputs."""
         traced: Any = importlib.import_module("torch.fx.experimental.proxy_tensor")
+        fixed = [self._is_fixed(x) for x in self._inputs]
         views = [self._view(x) if isinstance(x, Tensor) else [x] for x in self._inputs]
-        graph = traced.make_fx(module)(*self._copies()).graph
+        copies = self._copies()
+
+        def run(*some: Any) -> Any:
+            rest = iter(some)
+            pairs = zip(copies, fixed, strict=True)
+            return module(*(copy if known else next(rest) for copy, known in pairs))
+
+        free = [copy for copy, known in zip(copies, fixed, strict=True) if not known]
+        graph = traced.make_fx(run)(*free).graph
         if len(graph.nodes) > MAX_NODES:
             raise ValueError(f"it has {len(graph.nodes)} nodes; {MAX_NODES:,} are allowed")
         owner, numbers, nodes, out = graph.owning_module, dict[Any, int](), list[Any](), None
-        waiting = iter(views)
+        waiting = (each for each, known in zip(views, fixed, strict=True) if not known)
         for node in graph.nodes:
             numbers[node] = len(numbers)
             if node.op == "placeholder":
@@ -151,9 +168,13 @@ class Telling:
         contents = self._contents()
         return {"named": self._named, "storages": contents, "nodes": nodes, "output": out}
 
+    def _is_fixed(self, x: Any) -> bool:
+        """Tell whether an input is a number of the program, which a graph may ask for its value."""
+        return isinstance(x, Tensor) and is_number(x) and id_of(x) not in self._places
+
     def _view(self, tensor: Tensor) -> list[Any]:
         """Return which memory a tensor lies in, and how."""
-        key = tensor.untyped_storage()._cdata
+        key = id_of(tensor)
         if key not in self._places:
             self._places[key] = len(self._storages)
             self._storages.append(tensor)
@@ -188,6 +209,16 @@ class Telling:
             raw = torch.empty(0, dtype=torch.uint8, device=storage.device)
             found.append([storage.nbytes(), raw.set_(storage).clone()])  # pyright: ignore
         return found
+
+
+def id_of(tensor: Tensor) -> int:
+    """Return what tells the memory of a tensor from any other."""
+    return tensor.untyped_storage()._cdata
+
+
+def is_number(tensor: Tensor) -> bool:
+    """Tell whether a tensor is how the compiler hands a float of the program to a graph."""
+    return tensor.dtype == torch.float64 and tensor.dim() == 0 and tensor.device.type == "cpu"
 
 
 def name_of(target: Any) -> str:

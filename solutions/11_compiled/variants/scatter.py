@@ -1,4 +1,4 @@
-"""scatter_ into all memory as one axis, gather out of it; the step is compiled with variable sizes."""
+"""scatter_ into all memory as one axis, gather out of it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -79,7 +79,7 @@ def decode_step(
 def compile_step(model: Llama, cache: StaticCache, backend: Any) -> Step:
     """Return ``decode_step`` as one graph for each batch size at most."""
 
-    @torch.compile(backend=backend, dynamic=True)
+    @torch.compile(backend=backend, fullgraph=True)
     def step(tokens: Tensor, positions: Tensor, slots: Tensor) -> Tensor:
         return decode_step(model, cache, tokens, positions, slots)
 
