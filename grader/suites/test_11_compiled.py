@@ -159,16 +159,16 @@ class Bench:
                     what = f"{part}[{layer}] of slot {slot} at position {position}"
                     close(now[slot, :, position], want[slot, :, position], what)
                 same = (now == then).all(dim=3).all(dim=1) | ~kept
-                check(bool(same.all()), f"{part}[{layer}] has changed where no token of this step is")
+                check(
+                    bool(same.all()), f"{part}[{layer}] has changed where no token of this step is"
+                )
 
     def fill(self, draw: Any, value: float = 0.0, scale: float = 1.0) -> None:
         """Let the cache's own update fill every slot, scratch too, on both sides."""
         everywhere = torch.arange(self.max_len).repeat(self.slots + 1, 1)
         slots = torch.arange(self.slots + 1)
         for index in range(self.model.fields["num_layers"]):
-            k, v = (
-                draw.normal(*self.ours.keys[index].shape, scale=scale) + value for _ in PARTS
-            )
+            k, v = (draw.normal(*self.ours.keys[index].shape, scale=scale) + value for _ in PARTS)
             self.layer(index, everywhere, slots).update(k, v)
             self.ours.keys[index].copy_(k)
             self.ours.values[index].copy_(v)
@@ -334,11 +334,15 @@ def play(here: Bench, draw: Any, step: Callable[..., Any], counts: Sequence[int]
 
 
 def eager(here: Bench) -> Callable[[Sequence[Row]], Any]:
-    return lambda rows: here.student.decode_step(here.model.inside, here.cache, *columns(rows).values())
+    return lambda rows: here.student.decode_step(
+        here.model.inside, here.cache, *columns(rows).values()
+    )
 
 
 @task("step", contract=3, gate=True)
-@pytest.mark.parametrize("changes", [{}, {"num_kv_heads": 1}, {"tie_word_embeddings": True}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"num_kv_heads": 1}, {"tie_word_embeddings": True}], ids=str
+)
 def test_steps_give_the_logits_of_full_recompute(student, draw, changes):
     """Rows of any slots, each at its own position, say what their whole text says."""
     here = bench(student, draw, **changes)
@@ -474,7 +478,9 @@ def logits_of(results: object, want: Tensor) -> Tensor:
     fitting = [x for x in items if isinstance(x, Tensor) and x.numel() == want.numel()]
     if len(fitting) != 1:
         shapes = [[*x.shape] for x in items if isinstance(x, Tensor)]
-        raise Mismatch(f"the graph gives tensors of shapes {shapes[:4]}, expected logits {[*want.shape]}")
+        raise Mismatch(
+            f"the graph gives tensors of shapes {shapes[:4]}, expected logits {[*want.shape]}"
+        )
     return fitting[0].reshape(want.shape)
 
 
@@ -610,7 +616,9 @@ def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float 
 
 
 @task("prefill", contract=9)
-@pytest.mark.parametrize(("length", "count", "max_len"), [(5, 9, 14), (1, 12, 40), (8, 6, 15), (3, 1, 9)])
+@pytest.mark.parametrize(
+    ("length", "count", "max_len"), [(5, 9, 14), (1, 12, 40), (8, 6, 15), (3, 1, 9)]
+)
 def test_generated_tokens(student, draw, length, count, max_len):
     """generate gives the greedy tokens, by one graph for the prompt and one for decoding."""
     model = small(student, draw)
@@ -621,7 +629,9 @@ def test_generated_tokens(student, draw, length, count, max_len):
     check(len(got) == count, f"{len(got)} new tokens came back, expected {count}")
     assert_greedy(model, prompt, got)
     calls, runs = backend.calls, backend.runs
-    check(1 <= calls <= 2, f"backend was called {calls} times, expected once for each of two graphs")
+    check(
+        1 <= calls <= 2, f"backend was called {calls} times, expected once for each of two graphs"
+    )
     text = f"graphs were called {runs} times for {count} tokens"
     check(count <= runs <= count + 1, f"{text}, expected {count}, or one more")
 
@@ -859,7 +869,9 @@ def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
         run.step(here.rows_anywhere(draw, count))
         after = run.replays()
         before += [0] * (len(after) - len(before))
-        replayed = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+        replayed = [
+            i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]
+        ]
         text = f"in a step of {count} rows {sum(after) - sum(before)} replays happened"
         check(sum(after) - sum(before) == 1, f"{text}, expected 1")
         check(

@@ -45,7 +45,8 @@ OPERATORS = frozenset(
     sum swapaxes swapdims t t_copy take take_along_dim tan tanh tensor_split tile to topk transpose
     transpose_copy tril triu true_divide trunc type_as unbind unbind_copy unflatten unfold
     unsqueeze unsqueeze_copy var var_mean view view_as view_copy where xlogy zero zeros zeros_like
-    view_as_complex view_as_real _conj conj real imag complex _foreach_add _foreach_copy _foreach_mul
+    view_as_complex view_as_real _conj conj real imag complex _foreach_add
+    _foreach_copy _foreach_mul
     resolve_conj resolve_neg
     """.split()
 )

@@ -106,9 +106,7 @@ def compile_step(model: Llama, cache: StaticCache, backend: Any) -> Step:
 class Prefill:
     """Reads prompts, padded to a few lengths so that there are as few graphs."""
 
-    def __init__(
-        self, model: Llama, cache: StaticCache, sizes: list[int], backend: Any
-    ) -> None:
+    def __init__(self, model: Llama, cache: StaticCache, sizes: list[int], backend: Any) -> None:
         self._model = model
         self._cache = cache
         self._sizes = sizes

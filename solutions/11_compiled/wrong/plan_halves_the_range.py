@@ -3,6 +3,7 @@
 Fails: buckets
 """
 
+
 def plan_sizes(histogram: dict[str, int], count: int) -> list[int]:
     if count < 1:
         raise ValueError(f"count {count} is less than 1")
