@@ -1,5 +1,6 @@
 """The sizes are the largest and those that most steps have.
 
+From: compiled.py
 Fails: buckets
 """
 

@@ -1,5 +1,6 @@
 """Each further size is the best beside those that were chosen before.
 
+From: compiled.py
 Fails: buckets
 """
 

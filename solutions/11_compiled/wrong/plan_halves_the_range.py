@@ -1,5 +1,6 @@
 """The sizes are powers of two below the largest.
 
+From: compiled.py
 Fails: buckets
 """
 
