@@ -119,7 +119,9 @@ class _Noting(TorchDispatchMode):
         self._own.update(_memory(x) for x in fresh)
         self.made += fresh
         if fresh or writes:  # a view needs no replay: it is where it was
-            self._calls.append((func, args, kwargs, kept))
+            # What changes a tensor's shape in place, as unsqueeze_ does, is not to change these.
+            noted = tree_map_only(Tensor, Tensor.detach, (args, kwargs, kept))
+            self._calls.append((func, *noted))
 
 
 class _Refusing(TorchFunctionMode):
@@ -157,4 +159,4 @@ def _tensors(value: Any) -> list[Tensor]:
 
 def _memory(tensor: Tensor) -> int:
     """Return what tells the memory of a tensor, and of all its views, from any other."""
-    return tensor.untyped_storage()._cdata
+    return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]

@@ -187,12 +187,12 @@ class Telling:
         found: list[Any] = []
         for x in self._inputs:
             if isinstance(x, Tensor):
-                storage = x.untyped_storage()
-                if storage._cdata not in copies:
-                    copies[storage._cdata] = storage.clone()
+                place = id_of(x)
+                if place not in copies:
+                    copies[place] = x.untyped_storage().clone()
                 base = torch.empty(0, dtype=x.dtype, device=x.device)
                 form = x.storage_offset(), x.shape, x.stride()
-                found.append(base.set_(copies[storage._cdata], *form))  # pyright: ignore
+                found.append(base.set_(copies[place], *form))  # pyright: ignore
             else:
                 found.append(x)
         return found
@@ -213,7 +213,7 @@ class Telling:
 
 def id_of(tensor: Tensor) -> int:
     """Return what tells the memory of a tensor from any other."""
-    return tensor.untyped_storage()._cdata
+    return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
 
 
 def is_number(tensor: Tensor) -> bool:
