@@ -7,6 +7,7 @@ Python show what a replay does.
 """
 
 import json
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from grader.suite import (
     Backend,
     Mismatch,
     Proxy,
+    Race,
     assert_close,
     assert_equal,
     check,
@@ -962,3 +964,48 @@ def test_runner_refuses(student, draw, device, lists, naming):
 
     here.assert_kept(before)
     run.right_step(here.rows_anywhere(draw, 3))
+
+
+# --- speed -----------------------------------------------------------------------------------
+
+LAYERS, WIDTH = 22, 2048  # 1.1 billion weights
+SECRET = secrets.randbits(60)  # of the weights of this grading
+
+
+def step_race(batch: int) -> Race:
+    """Race a step of a batch against the given Llama in a CUDA graph; tokens are fresh each time.
+
+    ``labs/timed.py`` makes model, cache and runner once; each step reads all weights.
+    """
+
+    def inputs(generator: torch.Generator) -> tuple[Tensor, ...]:
+        vocab = 125 * WIDTH // 8
+        return (torch.randint(vocab, (batch,), generator=generator, device=generator.device),)
+
+    layer = (2 + 2 / 8 + 3 * 11 / 4) * WIDTH**2
+    weights = round(LAYERS * layer + 125 * WIDTH**2 / 8)
+    return Race(
+        function="timed_step",
+        case=f"a batch of {batch}",
+        inputs=inputs,
+        options={"seed": SECRET, "layers": LAYERS, "width": WIDTH},
+        compare="backward",  # roundings of 22 layers in bfloat16 add up as those of two passes
+        bytes=2 * weights,
+        flops=2 * batch * weights,
+        size=batch,
+        axis="rows",
+    )
+
+
+@task("speed", gate=True, needs=("graphs",))
+@pytest.mark.parametrize("batch", [1, 8])
+def test_timed_steps_are_right(stopwatch, batch):
+    """Steps are right at the size that is timed."""
+    stopwatch.verify(step_race(batch))
+
+
+@task("speed", tiers="step", needs=("graphs",))
+@pytest.mark.parametrize("batch", [1, 8])
+def test_step_speed(stopwatch, tier, batch):
+    """A step keeps up with the given Llama in a CUDA graph."""
+    stopwatch.reach(tier, step_race(batch))
