@@ -732,12 +732,15 @@ def test_plans_have_the_fewest_padded_rows(student, draw):
 
 
 @task("buckets", contract=11)
-@pytest.mark.parametrize("count", [1, 2, 3, 9])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 9])
 def test_plan_where_greed_fails(student, count):
     """The best three sizes need not hold the best two, nor the most frequent ones."""
     assert_plan(student, {"1": 10, "5": 9, "6": 9, "10": 10}, count)
     assert_plan(student, {"2": 100, "3": 1, "4": 100, "9": 60, "10": 1, "30": 2}, count)
     assert_plan(student, {"100": 1, "9": 5, "10": 5, "11": 5}, count)
+    assert_plan(student, {str(rows): 1 for rows in range(1, 10)}, count)
+    assert_plan(student, {"5": 7, "6": 1, "7": 1, "10": 1, "15": 2}, count)
+    assert_plan(student, {"1": 30, "3": 1, "6": 1, "10": 2, "12": 2, "15": 7}, count)
 
 
 @task("buckets", contract=11)

@@ -358,6 +358,8 @@ def test_plans_of_few_and_of_no_steps(student):
     """{} gives [], one kind of step its own size, and count 0 a ValueError."""
     assert_equal(student.plan_sizes({}, 2), [], "the sizes for no steps")
     assert_equal(student.plan_sizes({"7": 3}, 1), [7], "the sizes")
+    alike = {str(rows): 1 for rows in range(1, 7)}
+    assert_equal(student.plan_sizes(alike, 3), [2, 4, 6], "the sizes for 1 to 6 rows")
     with student.raises(ValueError, naming="count"):
         student.plan_sizes({"7": 3}, 0)
 
