@@ -1,6 +1,6 @@
 """A size that is exactly n is passed over, but for the largest.
 
-Fails: prefill, buckets, graphs
+Fails: buckets, graphs
 """
 
 LINES = {

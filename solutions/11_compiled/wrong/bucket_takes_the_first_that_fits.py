@@ -1,6 +1,6 @@
 """The first size in the list that fits is taken for the smallest.
 
-Fails: prefill, buckets, graphs
+Fails: buckets, graphs
 """
 
 LINES = {
