@@ -262,6 +262,7 @@ def worker_setting(
         },
         output=limits.output_kb << 10,
         triton="triton" in lab.imports,
+        preload=lab.preload,
         ranks=limits.ranks,
         divided=are_divided(level, device),
     )

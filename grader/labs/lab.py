@@ -103,6 +103,7 @@ class Lab:
     limits: Limits
     rules: tuple[Rule, ...]
     tasks: tuple[Task, ...]
+    preload: tuple[str, ...] = ()  # modules that a worker imports before it is ready
 
     @property
     def code_name(self) -> str:
@@ -234,6 +235,7 @@ def load_lab(folder: Path) -> Lab:
         given=top.texts("given", ()),
         checkpoints=top.texts("checkpoints", ()),
         imports=top.texts("imports", ()),
+        preload=top.texts("preload", ()),
         limits=_limits(limits),
         rules=tuple(_rule(table) for table in top.tables("rules", ())),
         tasks=tuple(_task(table) for table in top.tables("tasks")),

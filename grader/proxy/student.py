@@ -18,6 +18,7 @@ from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
 from grader.proxy.compiler import Compiler
 from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.graphs import Backend, Graph, Referee
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
@@ -66,6 +67,7 @@ class Student(Instruments):
             *(setting, self._clock, source, self._file, pool.take, self._asked, self._calls)
         )
         self._load_fault: SubmissionFault | None = None
+        self._referee = Referee(setting.device, pool.take)
         self._killers: list[threading.Thread] = []
         self._compiler: Compiler | None = None  # once a test has asked for it
 
@@ -158,7 +160,7 @@ class Student(Instruments):
 
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
-        kills = self._groups.retire()
+        kills = [*self._groups.retire(), *self._referee.retire()]
         if self._talk is not None and self._worker is not None:
             self._talk.over = True
             kills.append(self._worker.kill)
@@ -229,6 +231,42 @@ class Student(Instruments):
         All go forward before the first goes back. Returns a list of what ``gradients`` returns.
         """
         return self._conversation().call(["gradients_together", name], cases, {})
+
+    def together_of(self, owner: Proxy, method: str, *cases: tuple[Any, ...]) -> Any:
+        """Do what ``together`` does for a method of an object."""
+        return self._conversation().call(["together", owner.number_, method], cases, {})
+
+    def backend(self) -> Backend:
+        """Return a new backend for ``torch.compile`` that counts, and can tell its graphs.
+
+        What was compiled before is forgotten, so that torch's limits and guesses begin anew.
+        """
+        value = self._conversation().request({"op": "backend"})
+        return Backend(expect(value, Proxy, "a backend"))
+
+    def run_elsewhere(
+        self, graph: Graph, values: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:  # its results, and named tensors afterwards
+        """Run a graph in a worker that never meets the submission, on values by their names.
+
+        Raises Mismatch where that is not possible, and says why.
+        """
+        started = PACE.now()
+        self._referee.begin()
+        self._clock.test += PACE.now() - started
+        return self._referee.run(graph, values, self._clock)
+
+    def assign(self, owner: Proxy, name: str, value: Any) -> None:
+        """Set an attribute of an object in the worker."""
+        header = {"op": "set", "object": owner.number_, "name": name}
+        self._conversation().request(header, value)
+
+    def places(self, owner: Proxy, name: str) -> list[int]:
+        """Return where the memory of each tensor begins in a list that an object has."""
+        value = self._conversation().request(
+            {"op": "places", "object": owner.number_, "name": name}
+        )
+        return expect(value, list[int], f"where {name} lie")
 
     def given(self, module: str) -> _Given:
         """Return a given module as it is inside the worker."""
