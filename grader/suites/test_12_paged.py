@@ -214,17 +214,22 @@ def test_sequences_have_the_blocks_that_they_need(student, draw, size):
         if not n:
             continue
         manager = expect(student.BlockManager(7 * size + 9, size), Proxy, "BlockManager(...)")
-        check(manager.admit(3, drawn_text(draw, n, 90)) == 0, "admit gives no 0 without sharing")
+        shared = expect(manager.admit(3, drawn_text(draw, n, 90)), int, "admit")
+        check(shared == 0, f"admit shares {shared} tokens, expected 0 without share")
         table: list[int] = []
         for count in range(n, n + 2 * size + 2):
-            now, length = numbers(manager.table(3), "the table"), manager.length(3)
+            now = numbers(manager.table(3), "the table")
+            length = expect(manager.length(3), int, "length")
             check(length == count, f"length is {length}, expected {count}")
             check_tables({3: now}, {3: count}, size, 7 * size + 9)
             say = f"append changed a table from {table} to {now}, where tokens lie already"
             check(now[: len(table)] == table, say)
             table = now
             copies = manager.append(3, draw.integer(0, 90))
-            check(copies == [], f"append gives {_said(copies)}, expected []")
+            check(
+                type(copies) in (list, tuple) and not copies,
+                f"append gives {_said(copies)}, expected []",
+            )
 
 
 def _said(value: Any) -> str:
