@@ -105,7 +105,8 @@ def grade(
     sandbox: SandboxChoice = Sandbox.AUTO,
     suite: Annotated[Suite, typer.Option(help="public: only the tests you can read")] = Suite.ALL,
     task: Annotated[
-        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+        list[str] | None,
+        typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
     ] = None,
     json: Annotated[str | None, typer.Option(metavar=File, help="- prints it alone")] = None,
     html: Annotated[str | None, typer.Option(metavar=File)] = None,
@@ -211,7 +212,8 @@ def compile_kernels(
     lab: LabArgument,
     source: Source = None,
     task: Annotated[
-        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+        list[str] | None,
+        typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
     ] = None,
     sandbox: SandboxChoice = Sandbox.AUTO,
     json: Annotated[bool, typer.Option("--json", help="print each result as JSON")] = False,
@@ -225,7 +227,9 @@ def compile_kernels(
 @app.command()
 def trace(
     lab: LabArgument,
-    task: Annotated[str | None, typer.Option(metavar="TASK", help="such as forward")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TASK", help="such as forward")
+    ] = None,
     source: Source = None,
     script: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")

@@ -50,7 +50,8 @@ def bench_submission(
         Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
     ] = None,
     task: Annotated[
-        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+        list[str] | None,
+        typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
     ] = None,
     device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="cpu: only count")] = "auto",
     sandbox: Annotated[str, typer.Option(metavar="auto|required|none")] = "auto",

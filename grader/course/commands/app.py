@@ -134,6 +134,16 @@ def grade_all(
     sandbox: Annotated[
         Isolation, typer.Option(help="none: run the code of a class with your rights")
     ] = Isolation.REQUIRED,
+    beside: Annotated[
+        int | None,
+        typer.Option(
+            "--per-gpu",
+            metavar="N",
+            min=1,
+            max=64,
+            help="gradings on a GPU at a time; timing is alone",
+        ),
+    ] = None,
     course: ClassFile = COURSE_FILE,
 ) -> None:
     """Grade what was collected; a kill at any moment costs only what --resume makes again."""
@@ -150,6 +160,7 @@ def grade_all(
         retries=retries,
         seed=seed,
         sandbox=sandbox,
+        beside=beside,
     )
     raise typer.Exit(classes.grade_all(order))
 

@@ -18,7 +18,7 @@ from grader.course.grading.batch import Batch, Plan, Waiting, only_one, plan, ru
 from grader.course.grading.collect import Collected, collect_class
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.fetch import Bounds
-from grader.course.grading.leases import visible_gpus
+from grader.course.grading.leases import beside, visible_gpus
 from grader.course.grading.ledger import Collection, Outcome
 from grader.course.grading.roster import read_roster
 from grader.errors import CannotGrade, UsageError
@@ -147,6 +147,7 @@ class GradeOrder:
     retries: int
     seed: int | None
     sandbox: str
+    beside: int | None  # gradings on a GPU at a time; None: what this machine has cores for
 
 
 def grade_all(order: GradeOrder) -> int:
@@ -155,16 +156,18 @@ def grade_all(order: GradeOrder) -> int:
     engine_name = order.engine or course.engine
     if engine_name == "local":
         choose_level(order.sandbox)  # what holds for each of them is told at once
+    device = _device(engine_name, order.device, lab)
     batch = Batch(
         course=course,
         lab=lab,
-        device=_device(engine_name, order.device, lab),
+        device=device,
         sandbox=order.sandbox,
         seed=order.seed,
         engine=engine_name,
         retries=order.retries,
         resume=order.resume,
         students=order.students,
+        beside=order.beside or _beside(engine_name, device),
     )
     with only_one(course, lab), Store.open(course.database, course.folder) as store:
         spool = spool_of(course, store)
@@ -187,6 +190,11 @@ def _device(engine: str, wanted: str, lab: Lab) -> str:
     from grader.course.grading import cluster
 
     return cluster.choose_device(wanted)
+
+
+def _beside(engine: str, device: str) -> int:
+    """Return how many gradings share a GPU; what nodes of a cluster have cores for is not known."""
+    return beside(len(visible_gpus())) if (engine, device) == ("local", "cuda") else 1
 
 
 class Tally:
@@ -247,9 +255,9 @@ def _engine(batch: Batch, order: GradeOrder, total: int) -> Engine:
     if batch.engine == "ray":
         from grader.course.grading.cluster import RayEngine
 
-        return RayEngine(batch.device)
+        return RayEngine(batch.device, batch.beside)
     gpus = visible_gpus() if batch.device == "cuda" else ()
-    return LocalEngine(min(order.jobs, total), gpus)
+    return LocalEngine(min(order.jobs, total), gpus, batch.beside)
 
 
 def _tell_graded(batch: Batch, todo: Plan, tally: Tally, seconds: float) -> None:

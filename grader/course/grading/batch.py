@@ -43,6 +43,7 @@ class Batch:
     retries: int = 2
     resume: bool = False
     students: tuple[str, ...] = ()  # none: all
+    beside: int = 1  # gradings on a GPU at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,7 @@ def _job(batch: Batch, frozen: Frozen, version: str) -> Job | None:
         device=batch.device,
         sandbox=batch.sandbox,
         seed=batch.seed,
+        beside=batch.beside,
     )
 
 

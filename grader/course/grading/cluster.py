@@ -26,12 +26,13 @@ _HINT = "bring it back and run this again with --resume"
 
 
 class RayEngine:
-    """A place for each CPU of a cluster, or for each of its GPUs."""
+    """A place for each CPU of a cluster, or ``beside`` for each of its GPUs."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, beside: int = 1) -> None:
         self._kind = "GPU" if device == "cuda" else "CPU"
+        self._each = beside if device == "cuda" else 1
         connect()
-        gpus = 1 if device == "cuda" else 0
+        gpus = 1 / beside if device == "cuda" else 0
         # A task's process may be gone with its node; then Ray starts it again elsewhere.
         remote: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=LOST_NODE_RETRIES)
         self._grade = remote(grade_job)
@@ -43,7 +44,7 @@ class RayEngine:
     @property
     def places(self) -> int:
         """How many gradings the nodes that are there now can run at a time."""
-        return int(ray.cluster_resources().get(self._kind, 0))
+        return int(ray.cluster_resources().get(self._kind, 0) * self._each)
 
     def submit(self, job: Job) -> None:
         """Take a job; it may have to wait."""

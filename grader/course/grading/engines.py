@@ -114,12 +114,11 @@ class Place:
 
 
 class LocalEngine:
-    """Processes of this machine: ``jobs`` of them, or one for each GPU."""
+    """Processes of this machine: ``jobs`` of them, or ``beside`` for each GPU, if that is less."""
 
-    def __init__(self, jobs: int, gpus: Sequence[str] = ()) -> None:
-        self._places = (
-            [Place(gpu) for gpu in gpus[:jobs]] if gpus else [Place() for _ in range(jobs)]
-        )
+    def __init__(self, jobs: int, gpus: Sequence[str] = (), beside: int = 1) -> None:
+        names = [*gpus] * beside if gpus else [""] * jobs
+        self._places = [Place(name) for name in names[:jobs]]
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
         self._ended: SimpleQueue[Done | BaseException | None] = SimpleQueue()
         self._closed = False
@@ -135,7 +134,7 @@ class LocalEngine:
     @property
     def places(self) -> int:
         """How many gradings run at a time: a GPU that was set aside counts no more."""
-        return len(self._places) - len(self._set_aside)
+        return sum(place.gpu not in self._set_aside for place in self._places)
 
     @property
     def set_aside(self) -> dict[str, str]:
@@ -168,6 +167,9 @@ class LocalEngine:
     def _work(self, place: Place) -> None:
         try:
             while (job := self._waiting.get()) is not None and not self._closed:
+                if place.gpu in self._set_aside:  # by a grading beside ours
+                    self._waiting.put(job)
+                    return
                 done = place.grade(job)
                 if done.sick:
                     # Before the job is given back: it may be repeated, but not here.

@@ -38,6 +38,7 @@ class Job:
     device: str  # "cpu" or "cuda"
     sandbox: str
     seed: int | None
+    beside: int = 1  # gradings that a GPU has at a time, this one among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,11 @@ class Done:
 
 
 def grade_job(job: Job) -> Done:
-    """Grade, on a GPU that is ours alone if one is asked for and that is looked at afterwards."""
+    """Grade, in a place on the GPU if one is asked for; the GPU is looked at afterwards."""
     started = time.monotonic()
     report: Report | None = None
     failure = sick = ""
-    with leased_gpu() if job.device == "cuda" else nullcontext():
+    with leased_gpu(job.beside) if job.device == "cuda" else nullcontext():
         try:
             report = _grade(job)
         except InferlabError as error:

@@ -1,16 +1,23 @@
-"""Which GPU a grading of a class runs on: one of them at a time for one grading.
+"""Which GPU a grading of a class runs on, and how many do at a time.
 
-The lease is a lock on a file: it ends with the process that holds it, however that ends, and all
-judges of one machine keep to it. Inside a grading ``sandbox/gpu`` keeps timing apart from the rest.
+Most of a grading on a GPU is work of the processor: kernels are compiled, and their results judged.
+So gradings share a GPU for that; ``sandbox/gpu`` lets each have it alone for all that is timed.
+
+A lease is a lock on a file: it ends with the process that holds it, however that ends, and all
+judges of one machine keep to it.
 """
 
 import fcntl
 import os
+import random
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from grader.sandbox import gpu
 from grader.sandbox.gpu import VISIBLE
+
+MOST_BESIDE = 4  # gradings on one GPU: by then they wait for each other's timing
+CORES_EACH = 4  # that one of them keeps busy: its judge, two workers, a compiler
 
 
 def visible_gpus() -> tuple[str, ...]:
@@ -24,12 +31,29 @@ def visible_gpus() -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
+def beside(gpus: int) -> int:
+    """Return how many gradings may share each of so many GPUs, by the cores of this machine."""
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(MOST_BESIDE, cores // (CORES_EACH * max(1, gpus))))
+
+
 @contextmanager
-def leased_gpu() -> Generator[None, None, None]:
-    """Wait for the GPU that this process sees, and keep it from other gradings meanwhile."""
-    handle = gpu.open_lock("lease")
+def leased_gpu(places: int = 1) -> Generator[None, None, None]:
+    """Wait for one of the places on the GPU that this process sees, and hold it meanwhile."""
+    handles = [gpu.open_lock(f"lease{place or ''}-") for place in range(places)]
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        if not any(_taken(handle) for handle in handles):
+            fcntl.flock(random.choice(handles), fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        for handle in handles:
+            os.close(handle)
+
+
+def _taken(handle: int) -> bool:
+    """Take a lock if nobody has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -134,6 +134,23 @@ def test_sick_gpu_is_set_aside_and_the_others_go_on() -> None:
 
 
 @pytest.mark.usefixtures("told")
+def test_gradings_beside_each_other_leave_a_sick_gpu_together() -> None:
+    engine = LocalEngine(8, gpus=["0"], beside=2)
+    told: list[str] = []
+    try:
+        assert engine.places == 2
+        for _ in range(4):
+            engine.submit(job("eve"))
+        with pytest.raises(CannotGrade, match="no GPU is left"):
+            told.extend(engine.wait().failure for _ in range(4))
+    finally:
+        engine.close()
+
+    assert 1 <= told.count("on 0") == len(told) <= 2  # one of its places, or both at once
+    assert (engine.places, engine.set_aside) == (0, {"0": "GPU is lost"})
+
+
+@pytest.mark.usefixtures("told")
 def test_no_gpu_left_is_one_line() -> None:
     engine = LocalEngine(1, gpus=["0"])
     try:

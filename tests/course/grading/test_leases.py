@@ -12,7 +12,7 @@ import pytest
 from test_engines import job
 
 from grader.course.grading.jobs import grade_job
-from grader.course.grading.leases import VISIBLE, leased_gpu, visible_gpus
+from grader.course.grading.leases import VISIBLE, beside, leased_gpu, visible_gpus
 from grader.errors import CannotGrade
 from grader.sandbox import gpu
 
@@ -117,6 +117,39 @@ def test_lease_of_one_gpu_ends_with_its_holder_and_is_not_that_of_another(
             second.kill()
     assert waits
     assert line == "held\n"
+
+
+@pytest.mark.usefixtures("locks")
+def test_gpu_has_as_many_places_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VISIBLE, "0")
+
+    with leased_gpu(2), leased_gpu(2):
+        third = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                HOLDER.format(project=str(HERE.parent)).replace("gpu()", "gpu(2)"),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert third.stdout is not None
+        waits = not select.select([third.stdout], [], [], 2.0)[0]
+    with third:
+        line = third.stdout.readline()
+        third.kill()
+
+    assert waits
+    assert line == "held\n"
+
+
+def test_places_on_a_gpu_are_as_many_as_cores_feed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+    for cores, gpus in ((1, 1), (4, 1), (8, 1), (16, 1), (64, 1), (64, 8), (16, 0)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: {*range(cores)})
+        found.append(beside(gpus))
+
+    assert found == [1, 1, 2, 4, 4, 2, 4]
 
 
 @pytest.mark.usefixtures("locks")
