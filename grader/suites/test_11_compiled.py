@@ -449,15 +449,12 @@ def drawn_slots(draw: Any, like: oracle.Slots) -> oracle.Slots:
 
 def assert_right_elsewhere(student: Any, here: Bench, graph: Any, rows: Sequence[Row]) -> None:
     """Fail unless a graph does to ``here.ours`` what a step does."""
-    values: dict[str, Tensor] = {
-        name if name.startswith("model.") else f"model.{name}": weight
-        for name, weight in here.model.weights.items()
-    }
-    values = {f"model.{name.removeprefix('model.')}": weight for name, weight in values.items()}
+    weights = here.model.weights.items()
+    held = {f"model.{name.removeprefix('model.')}": weight for name, weight in weights}
     for part in PARTS:
-        values |= {f"{part}.{i}": x.float() for i, x in enumerate(getattr(here.ours, part))}
+        held |= {f"{part}.{i}": x.float() for i, x in enumerate(getattr(here.ours, part))}
     before = {part: [x.float() for x in getattr(here.ours, part)] for part in PARTS}
-    results, after = student.run_elsewhere(graph, values | columns(rows))
+    results, after = student.run_elsewhere(graph, held | columns(rows))
     want = here.want(rows)
 
     elsewhere = "of the graph, run elsewhere on other inputs,"
