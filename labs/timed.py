@@ -55,7 +55,7 @@ def shapes_of(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
     return names | {"model.norm.weight": (embed,), "lm_head.weight": (config.vocab_size, embed)}
 
 
-@functools.lru_cache(maxsize=1)  # the weights of one size fill gigabytes
+@functools.lru_cache(1)  # the weights of one size fill gigabytes
 def _stepper(
     answer: Any, batch: int, device: torch.device, seed: int, layers: int, width: int
 ) -> Callable[[Tensor], Tensor]:
