@@ -159,10 +159,11 @@ class Referee:
 
 
 def _shape(told: Any) -> tuple[int, ...]:
-    items = cast(list[Any], told) if isinstance(told, list) else [None]
-    if not all(type(item) is int for item in items):
-        raise Mismatch(UNKNOWN)
-    return tuple(items)
+    match told:
+        case [*sizes] if all(type(size) is int for size in sizes):
+            return tuple(cast(list[int], sizes))
+        case _:
+            raise Mismatch(UNKNOWN)
 
 
 def _why(fault: SubmissionFault) -> str:
