@@ -1,6 +1,6 @@
 """A size that is exactly n is passed over, but for the largest.
 
-Fails: buckets, prefill, graphs
+Fails: buckets, graphs
 """
 
 LINES = {
