@@ -42,9 +42,9 @@ def shapes_of(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
     """Return the names and shapes of all weights, in the order in which they are drawn."""
     embed, inner = config.hidden_size, config.intermediate_size
     queries, keys = (n * config.head_dim for n in (config.num_heads, config.num_kv_heads))
+    heads = {"q": (queries, embed), "k": (keys, embed), "v": (keys, embed), "o": (embed, queries)}
     parts = {
-        **{"self_attn.q_proj": (queries, embed), "self_attn.k_proj": (keys, embed)},
-        **{"self_attn.v_proj": (keys, embed), "self_attn.o_proj": (embed, queries)},
+        **{f"self_attn.{name}_proj": shape for name, shape in heads.items()},
         **{"mlp.gate_proj": (inner, embed), "mlp.up_proj": (inner, embed)},
         **{"mlp.down_proj": (embed, inner), "input_layernorm": (embed,)},
         "post_attention_layernorm": (embed,),
@@ -55,7 +55,7 @@ def shapes_of(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
     return names | {"model.norm.weight": (embed,), "lm_head.weight": (config.vocab_size, embed)}
 
 
-@functools.lru_cache(maxsize=1)  # the weights of one size fill gigabytes
+@functools.lru_cache(1)  # the weights of one size fill gigabytes
 def _stepper(
     answer: Any, batch: int, device: torch.device, seed: int, layers: int, width: int
 ) -> Callable[[Tensor], Tensor]:

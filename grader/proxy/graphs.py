@@ -86,6 +86,15 @@ class Backend:
             case _:
                 raise Mismatch(UNKNOWN)
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the tensors that a graph was last run on: weights, cache and all."""
+        match self.argument.invoke_("shapes", (), {}):
+            case list(shapes):
+                return [_shape(told) for told in cast(list[Any], shapes)]
+            case _:
+                raise Mismatch(UNKNOWN)
+
     def name(self, model: Proxy, **sources: tuple[Proxy, str]) -> None:
         """Say what a graph may change, or take from outside: parameters, and lists of tensors.
 
@@ -147,6 +156,14 @@ class Referee:
         """Give the worker up; return what ends it."""
         worker, self._worker, self._talk = self._worker, None, None
         return [] if worker is None else [worker.kill]
+
+
+def _shape(told: Any) -> tuple[int, ...]:
+    match told:
+        case [*sizes] if all(type(size) is int for size in sizes):
+            return tuple(cast(list[int], sizes))
+        case _:
+            raise Mismatch(UNKNOWN)
 
 
 def _why(fault: SubmissionFault) -> str:

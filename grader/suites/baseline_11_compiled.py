@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from torch.nn import functional as F
 
 MAX_LEN, FIRST, BETWEEN, HEAD = 1024, 600, 40, 64
+Step = Callable[[Tensor], Tensor]  # int64 [B] -> [B, V]
 
 
 def timed_step(tokens: Tensor, *, seed: int, layers: int, width: int) -> Tensor:  # [B] -> [B, V]
@@ -23,24 +24,24 @@ class Model:
     """A Llama and its cache."""
 
     def __init__(self, batch: int, device: torch.device, seed: int, layers: int, width: int):
-        noise = torch.Generator(device).manual_seed(seed)
+        draws = torch.Generator(device).manual_seed(seed)
         heads, vocab, inner = width // HEAD, 125 * width // 8, 11 * width // 4
         self.groups = max(1, heads // 8)
         keys = self.groups * HEAD
-        self.embed = matrix(noise, vocab, width)
+        self.embed = matrix(draws, vocab, width)
         shapes = (width, width), (keys, width), (keys, width), (width, width)
         shapes = (*shapes, (inner, width), (inner, width), (width, inner))
         self.layers = [
-            ([matrix(noise, *shape) for shape in shapes], [norm(noise, width) for _ in range(2)])
+            ([matrix(draws, *shape) for shape in shapes], [norm(draws, width) for _ in range(2)])
             for _ in range(layers)
         ]
-        self.norm = norm(noise, width)
-        self.head = matrix(noise, vocab, width)
+        self.norm = norm(draws, width)
+        self.head = matrix(draws, vocab, width)
         size = batch + 1, self.groups, MAX_LEN, HEAD
         made = [torch.zeros(size, dtype=torch.bfloat16, device=device) for _ in range(2 * layers)]
         self.keys, self.values = made[:layers], made[layers:]
         for memory in made:
-            memory.normal_(generator=noise)
+            memory.normal_(0, 1, generator=draws)
         self.rows = torch.arange(batch, device=device)
         self.positions = FIRST + BETWEEN * self.rows
         self.seen = (torch.arange(MAX_LEN, device=device) <= self.positions[:, None])[:, None, None]
@@ -73,15 +74,15 @@ class Model:
         return F.linear(mixed.transpose(1, 2).flatten(2), weights[3])
 
 
-def matrix(noise: Generator, *shape: int) -> Tensor:
+def matrix(draws: Generator, *shape: int) -> Tensor:
     """Draw a weight of a product."""
-    made = torch.randn(shape, generator=noise, device=noise.device, dtype=torch.bfloat16)
+    made = torch.randn(shape, generator=draws, device=draws.device, dtype=torch.bfloat16)
     return made * shape[-1] ** -0.5
 
 
-def norm(noise: Generator, width: int) -> Tensor:
+def norm(draws: Generator, width: int) -> Tensor:
     """Draw the weight of a norm."""
-    made = torch.randn((width,), generator=noise, device=noise.device, dtype=torch.bfloat16)
+    made = torch.randn((width,), generator=draws, device=draws.device, dtype=torch.bfloat16)
     return 1 + made / 10
 
 
@@ -97,10 +98,8 @@ def turned(x: Tensor) -> Tensor:
     return torch.cat((-second, first), -1)
 
 
-@functools.lru_cache(maxsize=1)  # the weights of one size fill gigabytes
-def _stepper(
-    batch: int, device: torch.device, seed: int, layers: int, width: int
-) -> Callable[[Tensor], Tensor]:
+@functools.lru_cache(maxsize=1)  # one size at a time: gigabytes
+def _stepper(batch: int, device: torch.device, seed: int, layers: int, width: int) -> Step:
     with torch.no_grad():
         model = Model(batch, device, seed, layers, width)
     if device.type == "cpu":

@@ -10,6 +10,7 @@ import json
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -211,6 +212,16 @@ def on(student: Any, model: Small, slots: int, max_len: int, **options: Any) -> 
     return Bench(student, model, expect(cache, Proxy, "StaticCache(...)"), ours)
 
 
+def given_step(here: Bench, rows: Sequence[Row]) -> Tensor:  # [B, V]
+    """Let the given Llama take a step on the submission's cache, which is all that it needs."""
+    places = columns(rows)
+    positions = places["positions"].unsqueeze(1)
+    mask = torch.arange(here.max_len) <= positions[:, None, None]  # [B, 1, 1, max_len]
+    layers = here.cache.layers(positions, places["slots"])
+    out = here.model.inside(places["tokens"].unsqueeze(1), positions, mask, layers)
+    return expect(out, Tensor, "the logits", shape=(len(rows), 1, VOCAB))[:, 0]
+
+
 def close(got: object, want: Tensor, what: str) -> None:
     """Compare with float64; errors of the layers add up as those of a long sum do."""
     assert_close(got, want, "matmul", dtype=torch.float32, inner=1 << 14, what=what)
@@ -252,7 +263,7 @@ def test_memory_has_the_dtype_asked_for(student, draw, device, dtype):
 
 @task("cache", contract=1)
 def test_memory_never_moves(student, draw):
-    """Neither an update nor a step makes new memory for keys and values."""
+    """Neither an update nor a step of the model makes new memory for keys and values."""
     here = bench(student, draw)
     before = [student.places(here.cache, part) for part in PARTS]
     check(len({*before[0], *before[1]}) > 0, "keys and values have no memory")
@@ -264,7 +275,7 @@ def test_memory_never_moves(student, draw):
         for index in range(2):
             positions = places["positions"].unsqueeze(1)
             here.layer(index, positions, places["slots"]).update(k, v)
-        student.decode_step(here.model.inside, here.cache, **places)
+        given_step(here, rows)
         here.snapshot()  # its form
 
     after = [student.places(here.cache, part) for part in PARTS]
@@ -369,21 +380,33 @@ def compiled(here: Bench) -> tuple[Backend, Proxy]:
     return backend, expect(step, Proxy, "what compile_step returns")
 
 
-def watched(here: Bench, backend: Backend, step: Proxy, rows: Sequence[Row]) -> Any:
-    """Run a compiled step and compare its logits; one graph must have run."""
-    seen = backend.watch(step, **columns(rows))
-    got = expect(seen.result, Tensor, "the logits", shape=(len(rows), VOCAB))
+def assert_one_graph(here: Bench, rows: Sequence[Row], got: object, runs: int) -> None:
+    """Compare the logits of a compiled step, for which one graph must have run."""
+    got = expect(got, Tensor, "the logits", shape=(len(rows), VOCAB))
     close(got, here.want(rows), f"the logits of a step of {len(rows)} rows")
-    many = "no graph of the backend" if not seen.runs else f"{seen.runs} graphs of the backend"
-    check(seen.runs == 1, f"in a step of {len(rows)} rows {many} ran, expected one")
-    return seen
+    many = "no graph of the backend" if not runs else f"{runs} graphs of the backend"
+    check(runs == 1, f"in a step of {len(rows)} rows {many} ran, expected one")
+
+
+def run_step(here: Bench, backend: Backend, step: Proxy, rows: Sequence[Row]) -> None:
+    """Run a compiled step and look at what comes of it."""
+    before = backend.runs
+    got = step(*columns(rows).values())
+    assert_one_graph(here, rows, got, backend.runs - before)
+
+
+def graph_of(here: Bench, backend: Backend, step: Proxy, rows: Sequence[Row]) -> Any:
+    """Run a compiled step, and return its graph."""
+    seen = backend.watch(step, **columns(rows))
+    assert_one_graph(here, rows, seen.result, seen.runs)
+    return seen.graph
 
 
 @task("step", contract=4, gate=True)
-@pytest.mark.parametrize("count", [3, 1])
-def test_one_graph_for_all_steps(student, draw, count):
+@pytest.mark.parametrize(("count", "layers"), [(3, 2), (1, 1)])
+def test_one_graph_for_all_steps(student, draw, count, layers):
     """backend is called once for a batch size, and each step is one call of its graph."""
-    here = bench(student, draw)
+    here = bench(student, draw, num_layers=layers)
     here.fill(draw)
     backend, step = compiled(here)
 
@@ -392,7 +415,7 @@ def test_one_graph_for_all_steps(student, draw, count):
         if turn in (0, 9):  # the ends of a slot
             rows[0] = (rows[0][0], (MAX_LEN - 1) * (turn == 9), rows[0][2])
         before = here.snapshot()
-        watched(here, backend, step, rows)
+        run_step(here, backend, step, rows)
         here.assert_written(before, rows)
 
     calls = backend.calls
@@ -402,11 +425,11 @@ def test_one_graph_for_all_steps(student, draw, count):
 @task("step", contract=4)
 def test_no_value_is_read(student, draw):
     """A compiled step looks at no value of a tensor: that would wait for the device."""
-    here = bench(student, draw)
+    here = bench(student, draw, num_layers=1)
     here.fill(draw)
     backend, step = compiled(here)
     for _ in range(2):
-        watched(here, backend, step, here.rows_anywhere(draw, 3))
+        run_step(here, backend, step, here.rows_anywhere(draw, 3))
 
     read = backend.reads(step, *columns(here.rows_anywhere(draw, 3)).values())
 
@@ -414,29 +437,19 @@ def test_no_value_is_read(student, draw):
 
 
 @task("step", contract=5)
-@pytest.mark.parametrize("count", [3, 1, 5])
-def test_graph_is_right_elsewhere(student, draw, count):
-    """The graph of a step, run on another cache and on other inputs, gives their logits."""
-    here = bench(student, draw)
+@pytest.mark.parametrize(("counts", "layers"), [((3,), 2), ((1, 4), 1)], ids=str)
+def test_graph_is_right_elsewhere(student, draw, counts, layers):
+    """The graph of a step, run on another cache and on other inputs, gives their logits.
+
+    So does that of a batch size that comes later.
+    """
+    here = bench(student, draw, num_layers=layers)
     backend, step = compiled(here)
-    seen = watched(here, backend, step, here.rows_anywhere(draw, count))
-    graph = seen.graph
-
-    for _ in range(3):
-        other = Bench(student, here.model, here.cache, drawn_slots(draw, here.ours))
-        rows = other.rows_anywhere(draw, count)
-        assert_right_elsewhere(student, other, graph, rows)
-
-
-@task("step", contract=5)
-def test_graph_of_another_size_is_right_elsewhere(student, draw):
-    """So is a graph of a batch size that comes later."""
-    here = bench(student, draw)
-    backend, step = compiled(here)
-    for count in (2, 4):
-        seen = watched(here, backend, step, here.rows_anywhere(draw, count))
-        other = Bench(student, here.model, here.cache, drawn_slots(draw, here.ours))
-        assert_right_elsewhere(student, other, seen.graph, other.rows_anywhere(draw, count))
+    for count in counts:
+        graph = graph_of(here, backend, step, here.rows_anywhere(draw, count))
+        for _ in range(3):
+            other = Bench(student, here.model, here.cache, drawn_slots(draw, here.ours))
+            assert_right_elsewhere(student, other, graph, other.rows_anywhere(draw, count))
 
 
 def drawn_slots(draw: Any, like: oracle.Slots) -> oracle.Slots:
@@ -447,15 +460,12 @@ def drawn_slots(draw: Any, like: oracle.Slots) -> oracle.Slots:
 
 def assert_right_elsewhere(student: Any, here: Bench, graph: Any, rows: Sequence[Row]) -> None:
     """Fail unless a graph does to ``here.ours`` what a step does."""
-    values: dict[str, Tensor] = {
-        name if name.startswith("model.") else f"model.{name}": weight
-        for name, weight in here.model.weights.items()
-    }
-    values = {f"model.{name.removeprefix('model.')}": weight for name, weight in values.items()}
+    weights = here.model.weights.items()
+    held = {f"model.{name.removeprefix('model.')}": weight for name, weight in weights}
     for part in PARTS:
-        values |= {f"{part}.{i}": x.float() for i, x in enumerate(getattr(here.ours, part))}
+        held |= {f"{part}.{i}": x.float() for i, x in enumerate(getattr(here.ours, part))}
     before = {part: [x.float() for x in getattr(here.ours, part)] for part in PARTS}
-    results, after = student.run_elsewhere(graph, values | columns(rows))
+    results, after = student.run_elsewhere(graph, held | columns(rows))
     want = here.want(rows)
 
     elsewhere = "of the graph, run elsewhere on other inputs,"
@@ -487,15 +497,14 @@ def logits_of(results: object, want: Tensor) -> Tensor:
 
 
 @task("step", contract=6)
-@pytest.mark.parametrize("counts", [(3, 5, 3, 2, 4, 5, 1, 2), (1, 2, 1, 3, 4, 5, 3)], ids=str)
-def test_further_batch_sizes_cost_one_call(student, draw, counts):
+def test_further_batch_sizes_cost_one_call(student, draw):
     """A batch size that is new costs one call of backend at most, one that was there none."""
-    here = bench(student, draw)
+    here = bench(student, draw, num_layers=1)
     here.fill(draw)
     backend, step = compiled(here)
     calls, known = 0, set[int]()
-    for count in counts:
-        watched(here, backend, step, here.rows_anywhere(draw, count))
+    for count in (3, 5, 3, 2, 4, 5, 1, 2):
+        run_step(here, backend, step, here.rows_anywhere(draw, count))
         now, most = backend.calls, calls + (count not in known)
         kind = "an old" if count in known else "a new"
         text = f"{kind} batch size, {count}, cost {now - calls} calls of backend"
@@ -530,25 +539,28 @@ def test_prompts_of_any_length(student, draw):
     """Prefill gives the logits of the last token, and leaves all other slots alone."""
     here = bench(student, draw)
     here.fill(draw)
-    _, prefill = prefilled(here, [4, 12, 7])
+    _, prefill = prefilled(here, [5, 12])
 
-    for length in (3, 12, 1, 7, 9, 4, 5):
+    for length in (3, 12, 1, 7, 9, 5, 6):
         read_prompt(here, draw, prefill, length, draw.integer(0, SLOTS))
 
 
 @task("prefill", contract=7)
-@pytest.mark.parametrize("sizes", [[12], [12, 5], [3, 13, 8]], ids=str)
+@pytest.mark.parametrize("sizes", [[11], [7, 13, 2]], ids=str)
 def test_one_graph_for_each_bucket(student, draw, sizes):
     """backend is called once for a bucket at most, and each prompt is one call of a graph."""
-    here = bench(student, draw)
+    here = bench(student, draw, num_layers=1)
     backend, prefill = prefilled(here, sizes)
     used, runs = set[int](), 0
-    for length in draw.shuffled([1, 2, 3, 4, 5, 6, 8, 11, 12]):
-        used.add(min(size for size in sizes if size >= length))
+    for length in draw.shuffled([1, 2, 3, 4, 5, 6, 8, 10, 11]):
+        size = min(size for size in sizes if size >= length)
+        used.add(size)
         read_prompt(here, draw, prefill, length, draw.integer(0, SLOTS))
         runs += 1
         text = f"{backend.runs} calls of graphs for {runs} prompts"
         check(backend.runs == runs, f"{text}, expected {runs}")
+        padded = any(size in shape for shape in backend.shapes)
+        check(padded, f"no input of the graph for a prompt of {length} tokens has length {size}")
 
     text = f"backend was called {backend.calls} times for {len(used)} buckets"
     check(1 <= backend.calls <= len(used), f"{text}, expected one each")
@@ -559,25 +571,25 @@ def test_decoding_goes_on_after_a_prefill(student, draw):
     """The tokens that follow see the prompt, and nothing of its padding."""
     here = bench(student, draw)
     here.fill(draw, 1e4)
-    _, prefill = prefilled(here, [3, 8, 11])
+    _, prefill = prefilled(here, [3, 8])
     lengths = draw.shuffled([1, 3, 4, 7, 8])
     for slot, length in enumerate(lengths):
         read_prompt(here, draw, prefill, length, slot)
 
-    play(here, draw, eager(here), [5, 3, 5, 2, 5])
+    play(here, draw, partial(given_step, here), [5, 3, 5, 2, 5])
 
 
 @task("prefill", contract=7)
 def test_slot_is_used_again(student, draw):
     """A shorter prompt takes the place of a longer one."""
-    here = bench(student, draw)
+    here = bench(student, draw, num_layers=1)
     _, prefill = prefilled(here, [4, 12])
     for slot in range(SLOTS):
         read_prompt(here, draw, prefill, 11, slot)
     for slot in range(SLOTS):
         read_prompt(here, draw, prefill, 2 + slot % 3, slot)
 
-    play(here, draw, eager(here), [5, 5, 4])
+    play(here, draw, partial(given_step, here), [5, 5, 4])
 
 
 @task("prefill", contract=8)
@@ -619,11 +631,11 @@ def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float 
 
 @task("prefill", contract=9)
 @pytest.mark.parametrize(
-    ("length", "count", "max_len"), [(5, 9, 14), (1, 12, 40), (8, 6, 15), (3, 1, 9)]
+    ("length", "count", "max_len", "layers"), [(5, 9, 14, 2), (4, 12, 40, 1), (1, 1, 9, 1)]
 )
-def test_generated_tokens(student, draw, length, count, max_len):
+def test_generated_tokens(student, draw, length, count, max_len, layers):
     """generate gives the greedy tokens, by one graph for the prompt and one for decoding."""
-    model = small(student, draw)
+    model = small(student, draw, num_layers=layers)
     prompt = draw.tokens(VOCAB, length)
 
     got, backend = continued(student, model, prompt, count, [], max_len, [8, 4])
@@ -638,20 +650,31 @@ def test_generated_tokens(student, draw, length, count, max_len):
     check(count <= runs <= count + 1, f"{text}, expected {count}, or one more")
 
 
+def clear_text(draw: Any, model: Small, count: int) -> tuple[list[int], list[int]]:
+    """Draw a prompt whose greedy tokens leave no doubt; the last of them is there once."""
+    while True:
+        prompt, new = draw.tokens(VOCAB, 4), list[int]()
+        clear = True
+        for _ in range(count):
+            best = model.recompute(prompt + new).topk(2)
+            clear &= bool(best.values[0] - best.values[1] > 1e-2)
+            new.append(int(best.indices[0]))
+        if clear and new.index(new[-1]) == count - 1:
+            return prompt, new
+
+
 @task("prefill", contract=9)
 def test_generate_ends_at_an_eos(student, draw):
     """Any of eos_ids ends the text, the first new token too, and is not returned."""
     model = small(student, draw, num_layers=1)
-    prompt = draw.tokens(VOCAB, 4)
-    tokens, _ = continued(student, model, prompt, 9, [], 20, [6])
-    assert_greedy(model, prompt, tokens)
+    prompt, tokens = clear_text(draw, model, 5)
     others = [token for token in range(VOCAB) if token not in tokens]
     for kind, place in ((list, 0), (tuple, 4)):
         eos = kind([others[0], tokens[place], others[1]])
 
         got, _ = continued(student, model, prompt, 9, eos, 20, [6])
 
-        assert_equal(got, tokens[: tokens.index(tokens[place])], "the tokens before an EOS")
+        assert_equal(got, tokens[:place], "the tokens before an EOS")
 
 
 @task("prefill", contract=9)
@@ -661,7 +684,6 @@ def test_generate_of_no_tokens_and_of_too_many(student, draw):
     prompt = draw.tokens(VOCAB, 5)
 
     assert_equal(continued(student, model, prompt, 0, [], 9, [6])[0], [], "the new tokens")
-    check(len(continued(student, model, prompt, 4, [], 9, [6])[0]) == 4, "expected 4 new tokens")
     for count, max_len in ((5, 9), (40, 9), (1, 5)):
         with student.raises(ValueError, naming="max_len"):
             continued(student, model, prompt, count, [], max_len, [5])

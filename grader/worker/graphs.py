@@ -49,13 +49,17 @@ class Reads(TorchDispatchMode):
 
 
 class Backend:
-    """Runs each graph as it is; ``calls`` and ``runs`` count what it was asked for."""
+    """Runs each graph as it is; ``calls`` and ``runs`` count what it was asked for.
+
+    ``last`` holds the shapes of the tensors that the last graph was run on.
+    """
 
     def __init__(self) -> None:
         # What was compiled for others counts towards torch's limits, and makes sizes dynamic.
         importlib.import_module("torch._dynamo").reset()
         self.calls = 0
         self.runs = 0
+        self.last: list[list[int]] = []
         self._named: dict[str, Tensor] = {}
         self._told: list[dict[str, Any]] | None = None  # of the graphs that ran, while it matters
         self._depth = 0  # of graphs that run
@@ -66,6 +70,7 @@ class Backend:
 
         def run(*inputs: Any) -> Any:
             self.runs += 1
+            self.last = [[*x.shape] for x in inputs if isinstance(x, Tensor)]
             if self._told is not None:
                 form = tuple(tuple(x.shape) if isinstance(x, Tensor) else x for x in inputs)
                 if form not in told:
@@ -117,6 +122,10 @@ class Backend:
     def counts(self) -> list[int]:
         """Return how often the backend was called, and how often a graph of it."""
         return [self.calls, self.runs]
+
+    def shapes(self) -> list[list[int]]:
+        """Return the shapes of the tensors that the last graph was run on, each once."""
+        return [[*shape] for shape in {tuple(shape): None for shape in self.last}]
 
     def _tell(self, module: Callable[..., Any], inputs: tuple[Any, ...]) -> dict[str, Any]:
         try:

@@ -39,7 +39,7 @@ def slots_of_a_batch(slots: int = 6, max_len: int = 14) -> Drawn:
                 linewidth=0.5,
             )
             if writes:
-                axes.text(place, -slot - 0.45, "new", ha="center", va="center", fontsize=7)
+                axes.text(place, -slot - 0.45, "new", ha="center", va="center", fontsize=8)
     for place in range(max_len):
         axes.bar(place, -0.9, 0.94, bottom=-slots, color="white", edgecolor=INK, linewidth=0.5)
     names = [f"slot {slot}" for slot in range(slots)] + ["scratch"]
@@ -68,7 +68,7 @@ def padding_by_sizes(largest: int = 32, mean: int = 10) -> Drawn:
     plans = {"one size": [largest], "powers of two": [*powers, largest]}
     plans["every fourth"] = [*range(4, largest, 4), largest]
     drawn, (above, below) = figure(rows=2, height=4.2, sharex=True)
-    above.bar(rows, steps, color=GREY, edgecolor=INK, linewidth=0.4)
+    above.bar(rows.numpy(), steps.numpy(), color=GREY, edgecolor=INK, linewidth=0.4)
     label(above, "", "steps", f"{int(steps.sum())} steps by their rows")
     said: list[str] = []
     for n, (name, sizes) in enumerate(plans.items()):
@@ -76,8 +76,8 @@ def padding_by_sizes(largest: int = 32, mean: int = 10) -> Drawn:
         padded = (size - rows) * steps
         share = padded.sum() / (size * steps).sum()
         below.bar(
-            rows + 0.28 * (n - 1),
-            size - rows,
+            (rows + 0.28 * (n - 1)).numpy(),
+            (size - rows).numpy(),
             0.28,
             color=COLORS_OF_SIZES[n],
             hatch=HATCHES[n],

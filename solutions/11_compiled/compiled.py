@@ -102,7 +102,8 @@ class Prefill:
             raise ValueError(f"tokens: {count} of them do not fit")
         if not 0 <= slot < self._cache.slots:
             raise ValueError(f"slot {slot} is none of {self._cache.slots}")
-        size, device = bucket(count, self._sizes), self._cache.keys[0].device
+        size = min(size for size in self._sizes if size >= count)
+        device = self._cache.keys[0].device
         # Padding writes behind the prompt, where each place is written again before it is read.
         padded = torch.tensor([tokens + [0] * (size - count)], device=device)
         positions = torch.arange(size, device=device).unsqueeze(0)

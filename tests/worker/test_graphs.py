@@ -55,6 +55,19 @@ def test_graph_works_on_other_memory(dynamic):
     assert torch.equal(memory[4], weight * 1.5)  # the call itself was made, once
 
 
+def test_shapes_are_those_of_the_last_run():
+    weight = torch.ones(3)
+    backend = Backend()
+    doubled = torch.compile(lambda x: x * weight, backend=backend)
+
+    shapes: list[list[list[int]]] = [backend.shapes()]
+    for rows in (4, 5, 2):
+        doubled(torch.ones(rows, 3))
+        shapes.append(sorted(backend.shapes()))
+
+    assert shapes == [[], [[3], [4, 3]], [[3], [5, 3]], [[2, 3], [3]]]
+
+
 def test_views_of_one_memory_stay_views():
     weight, block = torch.ones(3), torch.zeros(2, 4, 3)
     first, second = block

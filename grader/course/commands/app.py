@@ -14,7 +14,7 @@ from grader.errors import UsageError
 
 CORES = len(os.sched_getaffinity(0))
 COURSE_FILE = Path("course.toml")
-NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 11_prefix_cache")]
+NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 16_prefix_cache")]
 LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
 WrongName = Annotated[str, typer.Argument(metavar="NAME", help="a file of its wrong/ folder")]
 Labs = Annotated[list[str], typer.Argument(metavar="LAB…", help="1-3, 4,5 or names of folders")]

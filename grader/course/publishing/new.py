@@ -70,7 +70,7 @@ def write_lab(root: Path, name: str) -> list[Path]:
 def _checked(root: Path, name: str) -> tuple[int, str]:
     match = _NAME.fullmatch(name)
     if match is None:
-        hint = "two digits, an underscore and a topic in lower case: 11_prefix_cache"
+        hint = "two digits, an underscore and a topic in lower case: 16_prefix_cache"
         raise UsageError(f"{name!r} is no name of a lab", hint)
     number, topic = int(match[1]), match[2]
     if number == 0:

@@ -72,7 +72,7 @@ def _forward(
 
 def _attention(
     part: Any, x: Tensor, cos: Tensor, sin: Tensor, rows: _Rows, hidden: Tensor
-) -> Tensor:  # [B, T, E] -> [B, T, E]
+) -> Tensor:  # x: [B, T, E], as the result
     batch, new = x.shape[:2]
     projected = part.q_proj(x), part.k_proj(x), part.v_proj(x)
     q, k, v = (y.view(batch, new, -1, part.head_dim).transpose(1, 2) for y in projected)

@@ -1,6 +1,6 @@
 """Each update makes new memory and hands it to the cache.
 
-Fails: cache, step, prefill, graphs
+Fails: cache, step, graphs
 """
 
 LINES = {

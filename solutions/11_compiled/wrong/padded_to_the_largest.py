@@ -5,7 +5,7 @@ Fails: prefill
 
 LINES = {
     "Prefill.__call__": r"""
--         size, device = bucket(count, self._sizes), self._cache.keys[0].device
-+         size, device = self._sizes[-1], self._cache.keys[0].device
+-         size = min(size for size in self._sizes if size >= count)
++         size = self._sizes[-1]
 """,
 }
