@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures
+.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -93,6 +93,9 @@ check-time: $(NOTEBOOK_READY) ## time %check in a notebook beside make grade: no
 exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
 
+sanitizer: $(READY) ## prove the sanitizer on right kernels, answers and wrong ones: [ARGS="--beside PYTHON"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_sanitizer.py $(ARGS)
+
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
 
@@ -108,8 +111,8 @@ load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARG
 crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_crowd.py $(ARGS)
 
-bench: $(READY) ## measure the judge itself
-	@$(RUN) -m grader bench
+bench: $(READY) ## time your kernels on a GPU, or count what they move and compute: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py] [DEVICE=cpu|cuda] [ARGS="--html page.html"] (without LAB: the judge itself)
+	@$(if $(LAB),$(RUN) -m grader bench lab "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(TASK),--task "$$TASK") $(if $(FILE),--file "$$FILE") $(if $(DEVICE),--device "$$DEVICE") $(ARGS) || $(SHOWN),$(RUN) -m grader bench)
 
 bench-grading: need-lab $(READY) ## tell what the seconds of a grading go to: LAB=6 [FROM=path] [DEVICE=cuda] [ARGS=--json]
 	@$(RUN) -m grader bench grading "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(ARGS)

@@ -304,6 +304,10 @@ class DirectStudent:
         """Let kernels run as they are: the solutions are known to be sound."""
         return contextlib.nullcontext()
 
+    def compilable_kernels(self, *targets: str) -> contextlib.AbstractContextManager[None]:
+        """Let kernels run as they are: the solutions are known to compile."""
+        return contextlib.nullcontext()
+
     def silenced(self) -> contextlib.AbstractContextManager[Count]:
         """Let no Triton kernel run."""
         return self._counted("silenced")

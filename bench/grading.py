@@ -20,7 +20,7 @@ class Account:
     """Where a grading's seconds went.
 
     ``kinds`` are what the session spent them on (``proxy/spent``), and what lies outside of it:
-    together the whole time. ``tasks`` are those of its tests; ``blocks`` the most of one race.
+    together the whole time. ``tasks`` are the seconds of each task's tests, ``tests`` their number.
     """
 
     report: Report
@@ -47,7 +47,7 @@ class Account:
         }
 
 
-def account(lab: Lab, source: Path | None, device: str, sandbox: str = "auto") -> Account:
+def account(lab: Lab, source: Path | None, device: str) -> Account:
     """Grade a submission once, by all its tests, and return what the time went to."""
     spent: dict[str, float] = {}
 
@@ -56,7 +56,7 @@ def account(lab: Lab, source: Path | None, device: str, sandbox: str = "auto") -
             for what, seconds in data.items():
                 spent[what] = spent.get(what, 0.0) + seconds
 
-    report = grade(lab, source, device=device, sandbox=sandbox, on_event=hear)
+    report = grade(lab, source, device=device, on_event=hear)
     outside = report.provenance["seconds"] - sum(spent.values())
     tests = Counter(test.task for test in report.tests)
     tasks = {

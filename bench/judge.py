@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from bench.account import seconds_of
+from grader.errors import UsageError
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.proxy.conversation import Clock, Conversation
 from grader.sandbox.level import are_divided, choose_level
@@ -45,6 +46,9 @@ class Row:
 def run_bench() -> Iterator[Row]:
     """Yield each measurement as it is made: the median, and the range over the rounds."""
     labs = [lab for lab in all_labs(find_root()) if lab.solutions.is_dir()]
+    if not labs:
+        hint = "the full repository has it; make bench LAB=6 is about kernels of yours"
+        raise UsageError("this tree has no answers to measure the judge with", hint)
     level, _ = choose_level("auto")
     with tempfile.TemporaryDirectory() as folder, staged(labs[0], {}, level) as stage:
         (stage / "submission").mkdir(mode=0o755)

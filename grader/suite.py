@@ -11,9 +11,11 @@ from grader.proxy.compare import (
     assert_equal,
     assert_new,
     assert_unmodified,
+    assert_written,
     check,
     check_within,
 )
+from grader.proxy.graphs import Backend, Graph
 from grader.proxy.group import Group, GroupProxy, PerRank
 from grader.proxy.kinds import describe, expect
 from grader.proxy.student import Folder
@@ -22,7 +24,9 @@ from grader.timing.race import Race
 from grader.timing.silence import assert_from_kernels, assert_kernels_alone_compute
 
 __all__ = [
+    "Backend",
     "Folder",
+    "Graph",
     "Group",
     "GroupProxy",
     "Mismatch",
@@ -37,6 +41,7 @@ __all__ = [
     "assert_kernels_alone_compute",
     "assert_new",
     "assert_unmodified",
+    "assert_written",
     "check",
     "check_within",
     "describe",

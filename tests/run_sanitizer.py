@@ -1,80 +1,52 @@
 """Print what the sanitizer finds in each kernel of tests/kernels, and what it costs.
 
-``run_sanitizer.py [right|wrong] [--json]``: the kernel, what is expected and what was found,
-seconds of the plain launch and with the sanitizer, and how many times as long. Exit code 1 where
-something is missed or found too much. With ``--json`` right kernels run in three
-orders, and a line for each run says what came of it.
+``run_sanitizer.py [right|answers|wrong]… [--json] [--beside PYTHON]``: the kernel, what is expected
+and what was found, seconds of the plain launch and with the sanitizer, and how many times as long.
+Then a table by kind; with ``--beside``, a Python that has triton-viz, the sanitizer of triton-viz
+stands in it too. Exit code 1 where ours misses something or finds too much. With ``--json`` right
+kernels run in three orders, and a line for each run says what came of it.
 """
 
-import contextlib
-import importlib.util
+import argparse
 import json
 import os
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
 import torch
-from stand_ins.kernel_cases import Case, Place, cases
-from triton.runtime.errors import InterpreterError
+from stand_ins.beside import Heard, hear
+from stand_ins.kernel_cases import ORDERS, Case, Place, cases
+from stand_ins.kernel_runs import found, judged, seconds, wrong
 
 from grader.worker import interpreter
-from grader.worker.sanitizer import sanitized
 
-SAFE = {"write-write", "read-write", "masked", "too large"}  # others may end the process, or never
-ORDERS = ("", "reversed", "shuffled")
+FOLDERS = ("right", "answers", "wrong")
 
 
-def loaded(case: Case) -> Callable[[], Any]:
-    """Return a case as a function; its file is loaded once."""
-    name = f"kernels_{case.file.parent.name}_{case.file.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, case.file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return getattr(sys.modules[name], case.function)
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Whether a case is as expected, and its seconds; None where it may not run plainly."""
+
+    right: bool
+    plain: float | None
+    under: float
 
 
-def found(case: Case, order: str) -> tuple[frozenset[Place], Any]:
-    """Run a case under the sanitizer; return where it found what, and what the case returned."""
-    waits = any(kind == "waits" for kind, _ in case.expected)  # ended by an exception
-    torch.manual_seed(5)
-    result = None
-    with sanitized(order, seed=3) as reading:
-        with contextlib.suppress(InterpreterError) if waits else contextlib.nullcontext():
-            result = loaded(case)()
-    return frozenset((item["kind"], item["line"]) for item in reading["findings"]), result
-
-
-def seconds(call: Callable[[], Any]) -> float:
-    """Return the processor time of a call, the least of two."""
-    taken: list[float] = []
-    for _ in range(2):
-        start = time.process_time()
-        call()
-        taken.append(time.process_time() - start)
-    return min(taken)
-
-
-def row(case: Case) -> tuple[bool, float, float]:
-    """Print the row of a case; return whether it is as expected, and its seconds."""
-    places, _ = found(case, case.order)
+def row(case: Case) -> Row:
+    """Print the row of a case."""
+    places = judged(case)
+    plain, under = seconds(case)
     right = places == case.expected
-    under = seconds(lambda: found(case, case.order))
-    safe = {kind for kind, _ in case.expected} <= SAFE
-    plain = seconds(loaded(case)) if safe else 0.0
-    costs = (
-        f"{plain:7.3f} {under:7.3f} {under / plain:5.2f}" if safe else f"      - {under:7.3f}     -"
-    )
     texts = [_listed(case.expected), "as expected" if right else _listed(places)]
-    print(f"{case.name:46} {texts[0]:45} {texts[1]:12} {costs}", flush=True)
-    return right, plain, under if safe else 0.0
+    costs = f"      - {under:7.3f}     -"
+    if plain is not None:
+        costs = f"{plain:7.3f} {under:7.3f} {under / plain:5.2f}"
+    print(f"{case.name:54} {texts[0]:45} {texts[1]:12} {costs}", flush=True)
+    return Row(right, plain, under)
 
 
 def _listed(places: frozenset[Place]) -> str:
@@ -84,38 +56,94 @@ def _listed(places: frozenset[Place]) -> str:
 
 def as_json(case: Case) -> None:
     """Print what came of a case in each order that is asked for."""
-    for order in ORDERS if case.file.parent.name == "right" else (case.order,):
-        places, result = found(case, order)
-        wrong = ""
-        if not case.expected:
-            try:
-                torch.testing.assert_close(*result, check_dtype=False, rtol=1e-3, atol=1e-4)
-            except AssertionError as error:
-                wrong = str(error)
+    right = case.file.parent.name != "wrong"
+    for order in ORDERS if right else (case.order,):
+        if right:
+            places, result = found(case, order)
+            off = wrong(*result)
+        else:
+            places, off = judged(case), ""
         print(
-            json.dumps({"name": case.name, "order": order, "found": sorted(places), "wrong": wrong})
+            json.dumps({"name": case.name, "order": order, "found": sorted(places), "wrong": off})
         )
+
+
+def by_folder(folder: str) -> dict[Case, Row]:
+    """Print the rows of a folder and a line for all."""
+    rows = {case: row(case) for case in cases(folder)}
+    both = [(one.plain, one.under) for one in rows.values() if one.plain is not None]
+    plain, under = (sum(column) for column in zip(*both, strict=True))
+    dear = sum(two > 2 * one for one, two in both)
+    print(
+        f"{folder}: {sum(one.right for one in rows.values())} of {len(rows)} as expected; "
+        f"{plain:.2f} s plain, {under:.2f} s with the sanitizer where both ran, "
+        f"{under / plain:.2f} times; {dear} of {len(both)} take more than twice as long\n"
+    )
+    return rows
+
+
+def by_kind(ours: dict[Case, Row], theirs: dict[str, Heard]) -> None:
+    """Print how many kernels each sanitizer gets right, by what is wrong with them.
+
+    Theirs has found a wrong kernel if it raised any alarm: it is asked for no kinds. "wrongly" are
+    wrong kernels that it let pass, and right ones that it did not.
+    """
+    groups = Counter[tuple[str, str]]()
+    for case, one in ours.items():
+        for kind in {kind for kind, _ in case.expected} or {f"{case.file.parent.name}, silent"}:
+            groups[kind, "kernels"] += 1
+            groups[kind, "ours"] += one.right
+            if heard := theirs.get(case.name):
+                groups[kind, _verdict(case, heard)] += 1
+    columns = ["kernels", "ours", *(("theirs", "gave up", "wrongly") if theirs else ())]
+    print(f"{'':20} " + " ".join(f"{column:>8}" for column in columns))
+    for kind in sorted({kind for kind, _ in groups}):
+        print(f"{kind:20} " + " ".join(f"{groups[kind, column]:8}" for column in columns))
+
+
+def _verdict(case: Case, heard: Heard) -> str:
+    if heard.alarm:
+        return "theirs" if case.expected else "wrongly"
+    if heard.says:
+        return "gave up"
+    return "wrongly" if case.expected else "theirs"
+
+
+def beside(ours: dict[Case, Row], theirs: dict[str, Heard]) -> None:
+    """Print where theirs alarms wrongly, and the seconds of both."""
+    pairs = [(case, one, theirs[case.name]) for case, one in ours.items() if case.name in theirs]
+    false = [case.name for case, _, heard in pairs if heard.alarm and not case.expected]
+    ended = [(one, heard) for _, one, heard in pairs if not heard.says]
+    print(f"\ntheirs raises {len(false)} false alarms: {', '.join(false) or 'none'}")
+    seconds_of_ours = sum(one.under for one, _ in ended)
+    seconds_of_theirs = sum(heard.seconds for _, heard in ended)
+    print(
+        f"where theirs came to an end, {len(ended)} kernels: "
+        f"{seconds_of_ours:.2f} s ours, {seconds_of_theirs:.2f} s theirs"
+    )
 
 
 def main(words: list[str]) -> int:
-    """Print a table of each folder."""
+    """Print a table of each folder, then one by kind."""
+    parser = argparse.ArgumentParser(description="what the sanitizer finds in tests/kernels")
+    parser.add_argument("folders", nargs="*", choices=[[], *FOLDERS], metavar="FOLDER")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--beside", type=Path, metavar="PYTHON", help="one that has triton-viz")
+    wanted = parser.parse_args(words)
+    folders = wanted.folders or FOLDERS
     interpreter.prepare("cpu")
     torch.set_num_threads(1)
-    every = True
-    for folder in [word for word in words if word != "--json"] or ["right", "wrong"]:
-        if "--json" in words:
+    if wanted.json:
+        for folder in folders:
             for case in cases(folder):
                 as_json(case)
-            continue
-        rows = [row(case) for case in cases(folder)]
-        plain, under = sum(r[1] for r in rows), sum(r[2] for r in rows)
-        right = sum(r[0] for r in rows)
-        every &= right == len(rows)
-        print(
-            f"{folder}: {right} of {len(rows)} as expected; where both ran, {plain:.2f} s plain, "
-            f"{under:.2f} s with the sanitizer, {under / plain:.2f} times\n"
-        )
-    return 0 if every else 1
+        return 0
+    ours = {case: one for folder in folders for case, one in by_folder(folder).items()}
+    theirs = hear(wanted.beside, folders) if wanted.beside is not None else {}
+    by_kind(ours, theirs)
+    if theirs:
+        beside(ours, theirs)
+    return 0 if all(one.right for one in ours.values()) else 1
 
 
 if __name__ == "__main__":

@@ -110,9 +110,12 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.compiler", {"assembly"}),
         ("worker.assembly", set()),
         ("worker.recorder", set()),
+        ("worker.meter", {"addresses", "passed", "recorder", "work"}),
+        ("worker.work", set()),
+        ("worker.tuned", {"meter"}),
         ("worker.nursery", {"boot", "landmarks", "walls"}),
         ("worker.walls", set()),
-        ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory"}),
+        ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory", "tuned"}),
         ("worker.rank", {"collectives", "faults", "channel", "serve"}),
         ("worker.collectives", {"counters", "channel"}),
         ("worker.harness", {"ring", "memory"}),
@@ -120,7 +123,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.probes",
             {"box", "counters", "decoys", "delegation", "guard", "sanitizer"}
-            | {"recorder", "torch_alone"},
+            | {"meter", "recorder", "torch_alone"},
         ),
         ("worker.decoys", {"box", "counters", "digging", "followed", "loads", "shadow", "swaps"}),
         ("worker.loads", {"bf16", "box", "digging", "interpreter", "operations", "shadow"}),

@@ -1,4 +1,4 @@
-"""``lab bench``: what the judge and a grading cost, our kernels beside others, what ranks move."""
+"""``lab bench``: kernels of a submission, what the judge and a grading cost, and more of ours."""
 
 import sys
 from pathlib import Path
@@ -10,12 +10,13 @@ from bench.grading import account, render
 from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
 from grader.cli import commands
+from grader.cli.gauge import Wish, bench_lab
 from grader.files import json_bytes
 from grader.labs.lab import find_lab, find_root
 from grader.report.terminal import make_console
 
 app = typer.Typer(
-    help="Measure the judge itself, a grading, our kernels, or collectives.",
+    help="Measure your kernels, the judge itself, a grading, our kernels, or collectives.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -29,9 +30,39 @@ def register(lab: typer.Typer) -> None:
 
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
-    """Measure the judge itself, a grading, our kernels, or collectives."""
+    """Measure your kernels, the judge itself, a grading, our kernels, or collectives."""
     if context.invoked_subcommand is None:
         raise typer.Exit(commands.bench())
+
+
+@app.command("lab")
+def bench_submission(
+    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 7 or 9")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="PATH",
+            help="a lab folder, a tree of labs, one Python file or notebook; default labs/",
+        ),
+    ] = None,
+    script: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="only this one; may be repeated")
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="cpu: only count")] = "auto",
+    sandbox: Annotated[str, typer.Option(metavar="auto|required|none")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="the roofline, or speeds, as a picture")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="picture and tables")] = None,
+) -> None:
+    """Time your kernels on a GPU; without one, count what they move and compute."""
+    wish = Wish(lab, source, script, tuple(task or ()), device, sandbox, json, svg, html)
+    raise typer.Exit(bench_lab(wish))
 
 
 @app.command()
@@ -44,14 +75,14 @@ def judge() -> None:
 def grading(
     lab: Annotated[str, typer.Argument(metavar="LAB")],
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="PATH", help="else the model answer")
+        Path | None, typer.Option("--from", metavar="PATH", help="default: labs/")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     json: Annotated[bool, typer.Option("--json", help="every number, for a program")] = False,
 ) -> None:
     """Grade an answer once and tell what the seconds went to: workers, calls, races, the judge."""
     chosen = find_lab(lab, find_root())
-    found = account(chosen, source or chosen.solutions, device)
+    found = account(chosen, source, device)
     if json:
         print(json_bytes(found.to_json()).decode())
         return

@@ -198,7 +198,7 @@ def _said(done: "subprocess.CompletedProcess[bytes]") -> str:
 
 def _triton() -> Check:
     if sys.platform != "linux":
-        return Check("Triton", False, "runs on Linux only", "use Linux for labs 06, 07, 09", False)
+        return Check("Triton", False, "runs on Linux only", "use Linux for kernels", False)
     return _probe("Triton", TRITON, SETUP)
 
 

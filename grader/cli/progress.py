@@ -18,8 +18,9 @@ from grader.text import visible_line
 class GradingProgress:
     """A context manager; ``on_event`` is what ``grade`` calls with each event."""
 
-    def __init__(self, title: str, stream: TextIO) -> None:
-        self._title = title
+    def __init__(self, title: str, stream: TextIO, line: str = "") -> None:
+        """``line`` is what a log says; by default that ``title`` is being graded."""
+        self._line = line or f"grading {title} …"
         self._console = make_console(stream)
         self._live = self._console.is_terminal and not self._console.is_dumb_terminal
         self._progress = Progress(
@@ -39,7 +40,7 @@ class GradingProgress:
         if self._live:
             self._progress.start()
         else:
-            self._console.print(f"grading {self._title} …")
+            self._console.print(self._line)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -52,7 +53,10 @@ class GradingProgress:
         return self._progress.tasks[0]
 
     def on_event(self, kind: str, payload: Any) -> None:
-        """Take what ``grade`` tells: "manifest", then "begin" and "test" for each test."""
+        """Take what ``grade`` tells: "manifest", then "begin" and "test" for each test.
+
+        Where kernels are compiled, "compiling" and "compiled" follow.
+        """
         match kind, payload:
             case "manifest", list():
                 self._progress.update(self._bar, total=len(cast(list[Expected], payload)))
@@ -60,6 +64,12 @@ class GradingProgress:
                 self._progress.update(self._bar, description=visible_line(payload.task, 40))
             case "test", TestResult():
                 self._count(payload)
+            case "compiling", int():
+                self._progress.update(
+                    self._bar, description="compiling", completed=0, total=payload, lost=""
+                )
+            case "compiled", _:
+                self._progress.advance(self._bar)
             case _:
                 pass
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.labs.lab import find_lab, find_root
+from grader.labs.lab import Lab, find_lab, find_root
 
 ALONE = "grader.worker.alone"
 
@@ -19,14 +19,11 @@ def run_script(
 
     In the interpreter, ``sanitize`` tells at the end which mistakes its kernels made.
     """
-    root = find_root()
-    lab = find_lab(lab_text, root)
+    lab = find_lab(lab_text, find_root())
     if not file.is_file():
         raise UsageError(f"{file} is no file", "give a script: make python LAB=6 FILE=mine.py")
     device = _device(device)
-    environment = dict(os.environ)
-    folders = [str(root), str(lab.folder), environment.get("PYTHONPATH", "")]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    environment = environment_of(lab)
     command = [sys.executable, str(file), *arguments]
     if "triton" in lab.imports:
         command = [sys.executable, "-m", ALONE, device, str(file), *arguments]
@@ -37,6 +34,14 @@ def run_script(
                 command.insert(3, "--sanitize")
             print("kernels run in Triton's interpreter, as the judge has it", file=sys.stderr)
     return subprocess.run(command, env=environment, check=False).returncode
+
+
+def environment_of(lab: Lab) -> dict[str, str]:
+    """Return our environment, in which a script can import from the tree and the lab's folder."""
+    environment = dict(os.environ)
+    folders = [str(lab.root), str(lab.folder), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    return environment
 
 
 def _device(wanted: str) -> str:

@@ -47,6 +47,7 @@ def grade(
     until_lost: bool = False,
     tasks: Collection[str] = (),
     compiles: bool = False,
+    meters: bool = False,
     start: Starter = start_anew,
     read: Reader = read_code,
     on_event: OnEvent | None = None,
@@ -57,12 +58,14 @@ def grade(
     ``until_lost`` leaves out the rest of a task that has lost a point or is sure to: to know which
     tasks are lost, not how many points. With ``tasks`` only the tests of these run; others are not
     graded. ``compiles`` lets the kernels that the tests launch be compiled afterwards: of each
-    ("compiled", dict[str, Any]) is heard. ``start`` starts the session and ``read`` reads the code:
-    for files of ours there are quicker ways. ``on_event`` hears ("manifest", list[Expected]),
-    ("begin", Expected), ("test", TestResult), and three that no report holds: ("measured",
-    list[dict[str, Any]]), of each test that compared numbers the comparison that came closest to
-    its limit; ("spent", dict[str, float]), what the session's seconds went to (``proxy/spent``);
-    and, last, ("asked", dict[str, list[str]]), the public names that the tests of each task called.
+    ("compiled", dict[str, Any]) is heard. ``meters`` lets ("metered", dict[str, Any]) be heard, of
+    each launch on a CPU, and ("tuned", dict[str, Any]), of each kernel with an autotuner. ``start``
+    starts the session and ``read`` reads the code: for files of ours there are quicker ways.
+    ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult), and
+    three that no report holds: ("measured", list[dict[str, Any]]), of each test that compared
+    numbers the comparison that came closest to its limit; ("asked", dict[str, list[str]]), the
+    public names that the tests of each task called; and ("spent", dict[str, float]), what the
+    session's seconds went to (``proxy/spent``).
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)
@@ -91,6 +94,7 @@ def grade(
                 until_lost=until_lost,
                 tasks=sorted(tasks),
                 compiles=compiles,
+                meters=meters,
                 closed=closed,
             )
             died = _run_session(session, config, lab, progress, hear)
@@ -258,6 +262,7 @@ def worker_setting(
         },
         output=limits.output_kb << 10,
         triton="triton" in lab.imports,
+        preload=lab.preload,
         ranks=limits.ranks,
         divided=are_divided(level, device),
     )

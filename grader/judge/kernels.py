@@ -1,109 +1,128 @@
-"""``make compile``: record what the public tests launch, then compile it for GPUs.
+"""``make compile``: what the public tests launch, compiled for GPUs.
 
-Each specialisation is compiled for ``FIRST``. Of each kernel the one whose launch had the largest
-tensors is compiled for the other targets too.
+Of each kernel the launch with the largest tensors is compiled for all targets, and others for
+``FIRST``, at least one for each set of options as long as there is time. Several workers compile.
 """
 
-from collections.abc import Callable, Iterator
+import itertools
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
-import pytest
-
+from grader.errors import StudentTimeout
+from grader.judge.launches import described
 from grader.labs.cards import CARDS
 from grader.labs.compiled import Compiled
 from grader.proxy.compiler import Compiler
+from grader.proxy.launches import num_bytes, options, specialisation
 from grader.proxy.student import Student
+from grader.sandbox.pace import PACE
 
 FIRST = "sm_90"
 MOST_SPECIALISATIONS = 24  # of one kernel
+MOST_WORKERS = 4
+SECONDS = 45.0  # after so long nothing is begun but the launches that are shown
 
 
-class LaunchPlugin:
-    """Records the launches of every test that asks for the submission."""
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A launch to compile for a target; ``shown`` are those that a table is about."""
 
-    def __init__(self, student: Student) -> None:
-        self._student = student
-        self.launches: list[dict[str, Any]] = []
+    launch: dict[str, Any]
+    target: str
+    shown: bool
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
-        """Record around the body of a test, whatever becomes of it."""
-        if "student" not in pyfuncitem.fixturenames:
-            return (yield)
-        recorded = None
-        try:
-            with self._student.recorded() as recorded:
-                return (yield)
-        finally:
-            if recorded is not None:
-                self.launches += [new for new in recorded.launches if new not in self.launches]
+    @property
+    def batch(self) -> str:
+        """What one worker does in turn: it knows again what it has compiled."""
+        return f"{self.target} {options(self.launch)}"
 
 
 def compile_all(
-    launches: list[dict[str, Any]], compiler: Compiler, emit: Callable[[str, Any], None]
+    launches: list[dict[str, Any]], student: Student, emit: Callable[[str, Any], None]
 ) -> None:
-    """Compile what was recorded, kernel by kernel, and emit ("compiled", …) for each result."""
-    for kernel in dict.fromkeys((launch["line"], launch["kernel"]) for launch in launches):
-        of_it = [one for one in launches if (one["line"], one["kernel"]) == kernel]
-        for launch, made in _of_kernel(of_it, compiler):
-            emit("compiled", {"launch": described(launch), "of": len(of_it), **made.to_json()})
+    """Compile what was recorded, and emit ("compiled", …) for each result, kernel by kernel."""
+    launches = [*{json.dumps(one): one for one in launches}.values()]
+    counts = dict.fromkeys((launch["line"], launch["kernel"]) for launch in launches)
+    kernels = [[one for one in launches if (one["line"], one["kernel"]) == k] for k in counts]
+    plan = [(len(of_it), jobs_of(of_it)) for of_it in kernels]
+    emit("compiling", sum(len(jobs) for _, jobs in plan))
+    with Workers(student) as workers:
+        made = workers.begin([job for _, jobs in plan for job in jobs])
+        for count, jobs in plan:
+            known: set[str] = set()
+            for job, found in zip(jobs, itertools.islice(made, len(jobs)), strict=True):
+                if found is not None and (job.shown or found.variant not in known):
+                    known.add(found.variant or specialisation(job.launch))
+                    told = {"launch": described(job.launch), "of": count, **found.to_json()}
+                    emit("compiled", told)
 
 
-def _of_kernel(
-    launches: list[dict[str, Any]], compiler: Compiler
-) -> Iterator[tuple[dict[str, Any], Compiled]]:
+def jobs_of(launches: Sequence[dict[str, Any]]) -> list[Job]:
+    """Return what to compile of one kernel's launches, the largest first, for all targets."""
     kinds: dict[str, dict[str, Any]] = {}
-    for launch in sorted(launches, key=_elements, reverse=True):
+    for launch in sorted(launches, key=num_bytes, reverse=True):
         kinds.setdefault(specialisation(launch), launch)
-    shown = False  # one for each target
-    for launch in [*kinds.values()][:MOST_SPECIALISATIONS]:
-        made = compiler.compile(launch, FIRST)
-        yield launch, made
-        if not shown:
-            yield from ((launch, compiler.compile(launch, name)) for name in CARDS if name != FIRST)
-        shown = True
+    # Each set of options has its turn, then each its second launch, and so on.
+    turns: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+    ranked = sorted(kinds.values(), key=lambda launch: next(turns[options(launch)]))
+    largest, *rest = ranked[:MOST_SPECIALISATIONS]
+    targets = sorted(CARDS, key=lambda target: target != FIRST)
+    shown = [Job(largest, target, True) for target in targets]
+    return [*shown, *(Job(launch, FIRST, False) for launch in rest)]
 
 
-def specialisation(launch: dict[str, Any]) -> str:
-    """Return what tells launches apart that Triton compiles each by itself.
+class Workers:
+    """Compilers that work at one time, each through a batch."""
 
-    By name a number may be a ``tl.constexpr`` or an option: each value counts. By place it counts
-    as Triton takes it, unless it could be one, too: 1, a multiple of 16, small or neither.
-    """
-    return str((launch["kernel"], [_kind(a) for a in launch["args"]], launch["kwargs"]))
+    def __init__(self, student: Student) -> None:
+        cores = len(os.sched_getaffinity(0))
+        self._compilers = [student.compiler_() for _ in range(min(MOST_WORKERS, cores))]
+        self._idle: SimpleQueue[Compiler] = SimpleQueue()
+        for compiler in self._compilers:
+            self._idle.put(compiler)
+        self._threads = ThreadPoolExecutor(len(self._compilers))
+        self._end = PACE.now() + SECONDS
 
+    def __enter__(self) -> "Workers":
+        return self
 
-def _kind(value: Any) -> Any:
-    match value:
-        case ["tensor", dtype, _, offset, *_]:
-            return [dtype, offset == 0]
-        case ["float", _]:
-            return "float"
-        case ["tuple", list(items)]:
-            return [_kind(item) for item in items]  # pyright: ignore[reportUnknownVariableType]
-        case ["value", int(number)] if number > 1 and type(number) is int:
-            return [number % 16 == 0, number >= 1 << 31, number if number in POWERS else 0]
-        case _:
-            return value
+    def __exit__(self, *exception: object) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        for compiler in self._compilers:
+            compiler.close()
 
+    def begin(self, jobs: list[Job]) -> Iterator[Compiled | None]:
+        """Return what comes of each, in order; None for what there was no time for."""
+        batches: dict[str, list[Job]] = {}
+        for job in sorted(jobs, key=lambda job: not job.shown):
+            batches.setdefault(job.batch, []).append(job)
+        futures: dict[int, Future[Compiled | None]] = {id(job): Future() for job in jobs}
+        for batch in batches.values():
+            self._threads.submit(self._work, batch, futures)
+        return (futures[id(job)].result() for job in jobs)
 
-POWERS = frozenset(1 << exponent for exponent in range(17))  # what blocks are
+    def _work(self, batch: list[Job], futures: dict[int, Future[Compiled | None]]) -> None:
+        compiler = self._idle.get()
+        try:
+            for job in batch:
+                try:
+                    futures[id(job)].set_result(self._made(compiler, job))
+                except BaseException as error:  # this machine's: whoever waits raises it
+                    futures[id(job)].set_exception(error)
+        finally:
+            self._idle.put(compiler)
 
-
-def _elements(launch: dict[str, Any]) -> int:
-    return sum(_size(value) for value in [*launch["args"], *launch["kwargs"].values()])
-
-
-def _size(value: Any) -> int:
-    match value:
-        case ["tensor", _, _, _, int(size)]:
-            return size
-        case _:
-            return 0
-
-
-def described(launch: dict[str, Any]) -> str:
-    """Return a launch in words: shapes of its tensors, and what was passed by name."""
-    tensors = [f"{v[1]}{v[2]}" for v in launch["args"] if v[:1] == ["tensor"]]
-    named = [f"{name}={value[-1]}" for name, value in launch["kwargs"].items() if len(value) == 2]
-    return ", ".join([*dict.fromkeys(tensors), *named])[:300]
+    def _made(self, compiler: Compiler, job: Job) -> Compiled | None:
+        if not job.shown and PACE.now() > self._end:
+            return None
+        try:
+            return compiler.compile(job.launch, job.target)
+        except StudentTimeout as late:
+            name, line = job.launch["kernel"], job.launch["line"]
+            return Compiled(name, line, job.target, error=str(late))

@@ -245,13 +245,11 @@ class JudgePlugin:
         return done
 
     def pytest_sessionfinish(self) -> None:
-        """Tell what tests measured, what names those of each task called, where seconds went.
+        """Tell what tests measured, and which public names those of each task called.
 
-        None of it is in a report: how close an answer was to a limit is for the proof of a suite,
-        and what the seconds were spent on for ``lab bench grading``.
+        Neither is in a report: how close an answer was to a limit is for the proof of a suite.
         """
         self._emit("measured", self._measured)
-        self._emit("spent", self._student.spent_.seconds())
         self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
 
     def _keep_closest(self, expected: Expected, measured: Sequence[Measured]) -> None:
@@ -383,6 +381,12 @@ def needs_of(item: pytest.Item) -> tuple[str, ...]:
 
 
 def suite_files(lab: Lab, suite: str) -> list[Path]:
-    """Return the files of a suite, "all" or "public"; a student's tree has no hidden one."""
-    files = [lab.public_suite, *([lab.hidden_suite] if suite == "all" else [])]
+    """Return the files of a suite, "all", "public" or "speed"; no student's tree has a hidden one.
+
+    What is timed stands in the hidden one: where that is missing, it is the sizes for students.
+    """
+    if suite == "speed":
+        files = [lab.hidden_suite if lab.hidden_suite.is_file() else lab.speed_suite]
+    else:
+        files = [lab.public_suite, *([lab.hidden_suite] if suite == "all" else [])]
     return [file for file in files if file.is_file()]

@@ -93,7 +93,8 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
 
     import torch
 
-    from grader.judge.kernels import LaunchPlugin, compile_all
+    from grader.judge.kernels import compile_all
+    from grader.judge.launches import LaunchPlugin, tell_metered, tell_tuned
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
@@ -101,7 +102,10 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
     student = Student(lab, setting, pool, config["source"])
     timed = setting.device != "cpu" and lab.baseline.is_file()
     stopwatch = Stopwatch(lab, student, setting, emit) if timed else None
-    recording = LaunchPlugin(student) if config["compiles"] else None
+    compiles, meters = config["compiles"], config["meters"]
+    recording = LaunchPlugin(student.recorded) if compiles else None
+    if meters and setting.device == "cpu":
+        recording = LaunchPlugin(student.metered)
     try:
         code = run_pytest(
             lab,
@@ -117,13 +121,13 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
             fatal=config["fatal"],
             recording=recording,
         )
-        if recording is not None:
+        emit("spent", student.spent_.seconds())
+        if meters:
+            tell_metered(recording.launches if recording else [], emit)
+            tell_tuned(student, emit)
+        if compiles and recording is not None:
             student.close_()
-            compiler = student.compiler_()
-            try:
-                compile_all(recording.launches, compiler, emit)
-            finally:
-                compiler.close()
+            compile_all(recording.launches, student, emit)
         return code
     finally:
         if stopwatch is not None:

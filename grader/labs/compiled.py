@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
+from grader.labs.cards import CARDS
+
 FIGURES = ("registers", "spills", "shared", "warps", "stages")
 MOST = 1 << 31
+ROOM = {card.name: card.block_shared for card in CARDS.values()}
 MATRIX = ("mma.sync", "wgmma.mma_async", "tcgen05.mma", "mfma")
 
 
@@ -13,6 +16,7 @@ MATRIX = ("mma.sync", "wgmma.mma_async", "tcgen05.mma", "mfma")
 class Compiled:
     """A kernel for a target. ``error`` says why there is none; figures are then 0.
 
+    ``missing`` says that nothing was compiled, since the file alone does not make the kernel.
     ``spills`` are bytes of a thread, ``shared`` bytes of a block, ``loads`` the number of global
     load instructions by the bytes that one of them brings to a thread, ``bulk`` whether there are
     copies by TMA, ``matrix`` what multiplies on tensor cores. ``variant`` tells specialisations
@@ -33,6 +37,7 @@ class Compiled:
     bulk: bool = False
     dot: bool = False
     matrix: tuple[str, ...] = ()
+    missing: bool = False
 
     @classmethod
     def of(cls, kernel: str, target: str, told: object) -> "Compiled":
@@ -42,17 +47,28 @@ class Compiled:
         facts = cast(Mapping[str, Any], told)
         line = _whole(facts.get("line"))
         if "error" in facts:
-            return cls(kernel, line, target, error=str(facts["error"])[:200])
+            missing = facts.get("missing") is True
+            return cls(kernel, line, target, error=str(facts["error"])[:200], missing=missing)
         loads = cast(dict[str, Any], facts.get("loads") or {})
         matrix = cast(list[Any], facts.get("matrix") or [])
+        registers, spills, shared, warps, stages = (_whole(facts.get(name)) for name in FIGURES)
         return cls(
             *(kernel, line, target, "", str(facts.get("key", ""))[:64]),
-            **{name: _whole(facts.get(name)) for name in FIGURES},
+            *(registers, spills, shared, warps, stages),
             loads={_whole(int(size)): _whole(count) for size, count in sorted(loads.items())},
             bulk=facts.get("bulk") is True,
             dot=facts.get("dot") is True,
             matrix=tuple(name for name in MATRIX if name in matrix),
         )
+
+    @property
+    def excess(self) -> str:
+        """Say what of it no card has room for, or return an empty string."""
+        name, most = max(ROOM.items(), key=lambda item: item[1])
+        if self.shared <= most:
+            return ""
+        needs = f"a block needs {self.shared >> 10} KiB of shared memory"
+        return f"{needs}; the most that a card has is {most >> 10} KiB ({name})"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""

@@ -103,6 +103,7 @@ class Lab:
     limits: Limits
     rules: tuple[Rule, ...]
     tasks: tuple[Task, ...]
+    preload: tuple[str, ...] = ()  # modules that a worker imports before it is ready
 
     @property
     def code_name(self) -> str:
@@ -135,9 +136,19 @@ class Lab:
         return self.root / "grader" / "suites" / f"test_{self.name}.py"
 
     @property
+    def speed_suite(self) -> Path:
+        """The sizes that are timed, for students: tests of speed alone; not every lab has them."""
+        return self.root / "labs" / "speed" / f"{self.topic}.py"
+
+    @property
     def baseline(self) -> Path:
-        """What speed is compared with, under the names of the submission; not every lab has one."""
-        return self.hidden_suite.with_name(f"baseline_{self.name}.py")
+        """What speed is compared with, under the names of the submission; not every lab has one.
+
+        It lies beside the hidden suite where students may not see it.
+        """
+        public = self.speed_suite.with_name(f"baseline_{self.topic}.py")
+        hidden = self.hidden_suite.with_name(f"baseline_{self.name}.py")
+        return public if public.is_file() else hidden
 
     @property
     def solutions(self) -> Path:
@@ -224,6 +235,7 @@ def load_lab(folder: Path) -> Lab:
         given=top.texts("given", ()),
         checkpoints=top.texts("checkpoints", ()),
         imports=top.texts("imports", ()),
+        preload=top.texts("preload", ()),
         limits=_limits(limits),
         rules=tuple(_rule(table) for table in top.tables("rules", ())),
         tasks=tuple(_task(table) for table in top.tables("tasks")),

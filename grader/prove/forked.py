@@ -94,7 +94,7 @@ class Quick:
         self._nurseries: dict[Lab, Nursery] = {}
         prepared: dict[Any, Nursery] = {}
         for lab in labs:
-            key = lab.given, "triton" in lab.imports, lab.limits.ranks
+            key = lab.given, lab.preload, "triton" in lab.imports, lab.limits.ranks
             self._nurseries[lab] = prepared[key] = prepared.get(key) or Nursery(lab)
         self._server = ForkServer("grader.prove.forked", *(str(lab.folder) for lab in labs))
 

@@ -271,6 +271,31 @@ def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
     check(_is_as_sent(watched), f"{what} was modified{beside}")
 
 
+def assert_written(watched: Watched, want: Tensor, what: str = "an argument") -> None:
+    """Fail unless a tensor that was to be written in place holds ``want``, and what lies beside it.
+
+    ``want`` is a view of a storage like the one that was sent, of which every byte is compared.
+    """
+    right = content(want)
+    # What the worker says, and where its memory is mapped what we have read there.
+    for held in (watched.after, right if watched.seen is None else watched.seen):
+        if not _difference(held, right, "it"):
+            continue
+        if not isinstance(held, Tensor) or held.numel() != right.numel():
+            raise Mismatch(f"{what} lies in other memory than before the call")
+        check(False, f"{what} is not what it should be after the call{_first_odd(held, want)}")
+
+
+def _first_odd(held: Tensor, want: Tensor) -> str:
+    """Say which place of a view is the first to differ, if it is not beside the view."""
+    flat = held.contiguous().view(want.dtype)
+    got = flat.as_strided(want.shape, want.stride(), want.storage_offset())
+    odd = ((got != want) & ~(got.isnan() & want.isnan())).nonzero().tolist()
+    if not odd:
+        return ": memory beside it was written"
+    return f": {len(odd)} numbers differ, the first at {odd[0]}"
+
+
 def _is_as_sent(watched: Watched) -> bool:
     """Tell whether an argument is what it was, by what we see of it and by what the worker says.
 

@@ -3,7 +3,7 @@
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
+from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.proxy.conversation import Conversation
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
-from grader.proxy.readings import Count, Left, Operators, Recorded, Shadow
+from grader.proxy.readings import Count, Left, Meter, Operators, Recorded, Shadow
+from grader.proxy.refused import told as told_refused
 from grader.proxy.shown import plain
 from grader.proxy.values import Hidden
 from grader.sandbox.process import Setting
@@ -28,10 +30,17 @@ class Instruments(ABC):
     _lab: Lab
     _setting: Setting
     _replaced = False  # whether a probe stands in the interpreter's place
+    _records = False  # whether launches are being noted
 
     @abstractmethod
     def _lines(self) -> list[str]:
         """Return the lines of the submission."""
+
+    @abstractmethod
+    def _refused(
+        self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
+    ) -> list[Compiled]:
+        """Return what no compiler takes of launches, or no card has room for."""
 
     @abstractmethod
     def _conversation(self) -> Conversation:
@@ -85,16 +94,33 @@ class Instruments(ABC):
 
         Raises NotGraded on a GPU.
         """
+        recorded = Recorded()
+        with self._launched("recorder", recorded):
+            yield recorded
+
+    @contextmanager
+    def metered(self) -> Generator[Meter, None, None]:
+        """Count what the Triton kernels that the calls inside launch move and compute.
+
+        Launches beside ``decoys`` or ``sanitized`` are left out. Raises NotGraded on a GPU.
+        """
+        meter = Meter()
+        with self._launched("meter", meter):
+            yield meter
+
+    @contextmanager
+    def _launched(self, probe: str, into: Recorded | Meter) -> Generator[None, None, None]:
         if not self._on_cpu:
             raise NotGraded("launches are recorded in the interpreter only")
-        recorded = Recorded()
         reading: list[Any] = []
+        self._records = True
         try:
-            with self._conversation().probe("recorder", {}) as reading:
-                yield recorded
+            with self._conversation().probe(probe, {}) as reading:
+                yield
         finally:  # what was launched before a fault counts
+            self._records = False
             if reading:
-                recorded.take(reading)
+                into.take(reading)
 
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""
@@ -212,6 +238,23 @@ class Instruments(ABC):
         found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
         if found:
             raise Mismatch(told(found, self._lines()))
+
+    @contextmanager
+    def compilable_kernels(self, *targets: str) -> Generator[None, None, None]:
+        """Fail if no GPU would take a kernel that the calls inside launch, as they launch it.
+
+        Each is compiled for ``targets``, names of ``labs.cards``. On a GPU the calls run as they
+        are: there what does not compile does not run. So they do inside of ``recorded``, whose
+        launches ``make compile`` compiles afterwards.
+        """
+        if not self._on_cpu or self._records:
+            yield
+            return
+        with self.recorded() as recorded:
+            yield
+        refused = self._refused(recorded.launches, targets)
+        if refused:
+            raise Mismatch(told_refused(refused, self._lines()))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

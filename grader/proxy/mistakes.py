@@ -58,10 +58,14 @@ def _mistake(item: Any) -> Mistake:
 def told(found: Sequence[Mistake], lines: Sequence[str]) -> str:
     """Return a message that shows the first mistakes, each at its line of the submission."""
     shown = [INTRODUCTION]
+    before: int | None = None
     for mistake in found[:SHOWN]:
-        source = "".join(lines[mistake.line - 1 : mistake.line]).strip()[:200]
-        shown.append(f"  line {mistake.line}: {source}".rstrip(": "))
-        shown.append(f"    {mistake.text}")
+        if mistake.line != before:
+            known = 0 < mistake.line <= len(lines)
+            source = lines[mistake.line - 1].strip()[:200] if known else ""
+            shown.append(f"  line {mistake.line}: {source}".rstrip(": "))
+            before = mistake.line
+        shown.append(f"    {mistake.kind}: {mistake.text}")
     if len(found) > SHOWN:
         shown.append(f"  and {len(found) - SHOWN} more like these")
     return "\n".join(shown)

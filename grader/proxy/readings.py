@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from grader.errors import Mismatch
+from grader.labs.metered import Metered
 from grader.wire.channel import MAX_COLLECTIVES, MAX_OPERATORS
 
 UNCOUNTED = "the cost could not be counted"
@@ -81,13 +82,38 @@ class Recorded:
     def take(self, reading: list[Any]) -> None:
         """Take what the conversation's ``probe`` has left, or raise Mismatch.
 
-        What an argument is said to be is not looked at: it goes to a process as confined.
+        An argument is a list of plain values that begins with its kind. What that is is not looked
+        at: it goes to a process as confined.
         """
         match reading:
             case [list(launches)]:
                 self.launches = [_launch(item) for item in cast(list[Any], launches)[:MAX_LAUNCHES]]
             case _:
                 raise Mismatch(UNCOUNTED)
+
+
+@dataclass(slots=True)
+class Meter:
+    """What launches of Triton kernels moved and computed, as ``worker/meter`` tells it.
+
+    Each with the launch, as ``Recorded`` has it.
+    """
+
+    launches: list[tuple[dict[str, Any], Metered]] = field(
+        default_factory=list[tuple[dict[str, Any], Metered]]
+    )
+
+    def take(self, reading: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+        match reading:
+            case [list(launches)]:
+                told = [(_launch(item), item) for item in cast(list[Any], launches)[:MAX_LAUNCHES]]
+            case _:
+                raise Mismatch(UNCOUNTED)
+        try:
+            self.launches = [(launch, Metered.of(item)) for launch, item in told]
+        except ValueError:
+            raise Mismatch(UNCOUNTED) from None
 
 
 @dataclass(slots=True)
@@ -134,10 +160,27 @@ class Sent:
 
 def _launch(item: Any) -> dict[str, Any]:
     match item:
-        case {"kernel": str(kernel), "line": int(line), "args": list(), "kwargs": dict()}:
-            return {**cast(dict[str, Any], item), "kernel": kernel[:60], "line": line}
+        case {"kernel": str(kernel), "line": int(line), "args": list(args), "kwargs": dict(named)}:
+            every = [*cast(list[Any], args), *cast(dict[str, Any], named).values()]
+            if all(_is_argument(value) for value in every):
+                return {"kernel": kernel[:60], "line": line, "args": args, "kwargs": named}
         case _:
-            raise Mismatch(UNCOUNTED)
+            pass
+    raise Mismatch(UNCOUNTED)
+
+
+def _is_argument(value: Any) -> bool:
+    match value:
+        case [str(), *rest]:
+            return _is_plain(rest)
+        case _:
+            return False
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is list:
+        return all(map(_is_plain, cast(list[Any], value)))
+    return value is None or type(value) in (bool, int, str)
 
 
 def _collective(item: Any) -> tuple[str, int]:

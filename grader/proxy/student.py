@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.errors import SubmissionFault
+from grader.errors import Mismatch, SubmissionFault
+from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
+from grader.labs.metered import Tuned
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
 from grader.proxy.compiler import Compiler
 from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.graphs import Backend, Graph, Referee
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Lent, Refusal
-from grader.proxy.spent import STARTING, Spent
+from grader.proxy.spent import COMPILING, STARTING, Spent
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
@@ -33,6 +36,7 @@ from grader.wire.ring import Layout
 
 __all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
+MOST_TUNED = 20  # kernels
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
 
@@ -63,7 +67,9 @@ class Student(Instruments):
             *(setting, self._clock, source, self._file, pool.take, self._asked, self._calls)
         )
         self._load_fault: SubmissionFault | None = None
+        self._referee = Referee(setting.device, pool.take)
         self._killers: list[threading.Thread] = []
+        self._compiler: Compiler | None = None  # once a test has asked for it
 
     def _lines(self) -> list[str]:
         return self._source.splitlines()
@@ -105,7 +111,30 @@ class Student(Instruments):
 
     def compiler_(self) -> Compiler:
         """Return what compiles the kernels of the submission, in a worker of its own."""
-        return Compiler(self._setting, self._source, self._file)
+        return Compiler(self._setting, self._source, self._file, self._clock.grading)
+
+    def _refused(
+        self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
+    ) -> list[Compiled]:
+        compiler = self._compiler = self._compiler or self.compiler_()
+        started = PACE.now()
+        try:
+            with self.spent_.on(COMPILING):
+                return [*compiler.refused(launches, targets)]
+        finally:
+            # A kernel has a limit of its own, and how fast this machine compiles is ours.
+            self._clock.test += PACE.now() - started
+
+    def tuned_(self) -> list[Tuned]:
+        """Return the kernels that are left to Triton's autotuner; none of what is not of our form.
+
+        Raises SubmissionFault where the submission cannot be loaded.
+        """
+        told = self._conversation().request({"op": "tuned"})
+        try:
+            return [Tuned.of(item) for item in expect(told, list, "the tuned kernels")[:MOST_TUNED]]
+        except (ValueError, Mismatch):
+            return []
 
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""
@@ -131,7 +160,7 @@ class Student(Instruments):
 
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
-        kills = self._groups.retire()
+        kills = [*self._groups.retire(), *self._referee.retire()]
         if self._talk is not None and self._worker is not None:
             self._talk.over = True
             kills.append(self._worker.kill)
@@ -144,6 +173,9 @@ class Student(Instruments):
     def close_(self) -> None:
         """Give the worker up and wait until every one that was used is gone."""
         self.retire_()
+        if self._compiler is not None:
+            self._compiler.close()
+            self._compiler = None
         for killer in self._killers:
             killer.join()
 
@@ -199,6 +231,42 @@ class Student(Instruments):
         All go forward before the first goes back. Returns a list of what ``gradients`` returns.
         """
         return self._conversation().call(["gradients_together", name], cases, {})
+
+    def together_of(self, owner: Proxy, method: str, *cases: tuple[Any, ...]) -> Any:
+        """Do what ``together`` does for a method of an object."""
+        return self._conversation().call(["together", owner.number_, method], cases, {})
+
+    def backend(self) -> Backend:
+        """Return a new backend for ``torch.compile`` that counts, and can tell its graphs.
+
+        What was compiled before is forgotten, so that torch's limits and guesses begin anew.
+        """
+        value = self._conversation().request({"op": "backend"})
+        return Backend(expect(value, Proxy, "a backend"))
+
+    def run_elsewhere(
+        self, graph: Graph, values: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:  # its results, and named tensors afterwards
+        """Run a graph in a worker that never meets the submission, on values by their names.
+
+        Raises Mismatch where that is not possible, and says why.
+        """
+        started = PACE.now()
+        self._referee.begin()
+        self._clock.test += PACE.now() - started
+        return self._referee.run(graph, values, self._clock)
+
+    def assign(self, owner: Proxy, name: str, value: Any) -> None:
+        """Set an attribute of an object in the worker."""
+        header = {"op": "set", "object": owner.number_, "name": name}
+        self._conversation().request(header, value)
+
+    def places(self, owner: Proxy, name: str) -> list[int]:
+        """Return where the memory of each tensor begins in a list that an object has."""
+        value = self._conversation().request(
+            {"op": "places", "object": owner.number_, "name": name}
+        )
+        return expect(value, list[int], f"where {name} lie")
 
     def given(self, module: str) -> _Given:
         """Return a given module as it is inside the worker."""

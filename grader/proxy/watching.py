@@ -20,6 +20,7 @@ class Watched:
     value: Any
     after: Any = None  # the ``content`` of the worker's: of a tensor, every byte of its storage
     changed: bool = False  # a byte under one of its tensors, as we have seen it ourselves
+    seen: Tensor | None = None  # of a single tensor in mapped memory: its bytes as we saw them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +85,13 @@ class Watching:
         return (self._memory.fd,)
 
     def look(self) -> None:
-        """Note which arguments were changed."""
+        """Note which arguments were changed, and to what."""
         if self._memory:
             for item, placed in self._places:
-                item.changed |= not torch.equal(self._now(placed), placed.storage)
+                now, sent = self._now(placed), placed.storage
+                same = torch.equal(now, sent)
+                item.changed |= not same
+                item.seen = sent if same else now.clone()
 
     def _now(self, placed: Placed) -> Tensor:
         assert self._memory is not None

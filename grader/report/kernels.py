@@ -67,7 +67,8 @@ def _first_line(made: Sequence[Made], one: Made) -> int:
 def _of_kernel(name: str, line: int, made: list[Made]) -> Iterable[RenderableType]:
     kinds = len({one.launch for one in made})
     where = f", line {line}" if line else ""
-    ways = "one way" if made[0].launches == 1 else f"{made[0].launches} ways, {kinds} compiled"
+    done = "tried" if all(one.compiled.error for one in made) else "compiled"
+    ways = "one way" if made[0].launches == 1 else f"{made[0].launches} ways, {kinds} {done}"
     launches = f"launched in {ways}"
     yield Text.assemble((visible_line(name), "bold"), f"{where}: {launches}")
     yield Padding(Text(visible_line(made[0].launch, MOST_LAUNCH), style="dim"), (0, 0, 0, 2))

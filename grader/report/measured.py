@@ -32,6 +32,8 @@ class SpeedCase:
     bound: str
     suspicious: str  # why a person has to look; empty for most
     notes: tuple[str, ...]
+    function: str = ""
+    tiers: tuple[tuple[str, bool], ...] = ()  # ratios, and whether each was reached
 
     @property
     def name(self) -> str:
@@ -70,6 +72,8 @@ def _case(entry: Mapping[str, Any]) -> SpeedCase:
         bound=text("bound"),
         suspicious=text("suspicious"),
         notes=tuple(filter(None, map(text_of, listed(entry.get("notes"))))),
+        function=text("function"),
+        tiers=tuple((step, done is True) for step, done in table_of(entry.get("tiers")).items()),
     )
 
 

@@ -97,7 +97,7 @@ def render_terminal(report: Report, guide: Guide | None = None) -> Group:
     parts = summarize(report)
     blocks: list[RenderableType] = [_heading(report, guide), _task_table(parts), _score(report)]
     blocks += _contracts(report)
-    blocks += _speed(report)
+    blocks += speed_part(report)
     blocks += [_block(Text(visible_line(plot.summary), style="dim")) for plot in plots_of(report)]
     blocks += [_notice(notice) for notice in (*notices(report), *suspicions(report))]
     lost = [part for part in parts if part.lost]
@@ -156,7 +156,7 @@ def _contracts(report: Report) -> list[RenderableType]:
     return [_block(Text("\n".join(map(visible_line, lines)), style="dim"))] if lines else []
 
 
-def _speed(report: Report) -> list[RenderableType]:
+def speed_part(report: Report) -> list[RenderableType]:
     """The measured cases in a table, the GPU in a line; nothing where nothing was measured."""
     cases = speed_cases(report)
     table = Table.grid(padding=(0, 2))

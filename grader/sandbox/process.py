@@ -70,6 +70,7 @@ class Setting:
     output: int  # bytes kept
     threads: int = 1
     triton: bool = False  # the worker imports it before it is ready
+    preload: tuple[str, ...] = ()  # modules that it imports too
     ranks: int = 1  # of the largest group; above 1 the worker may have to fork
     cage: str = field(default_factory=limits.detect)
     compiles: bool = False  # the worker compiles kernels for GPUs, and interprets none
@@ -80,7 +81,8 @@ class Setting:
         """Rebuild a setting that crossed to another process of ours."""
         checkpoints = {name: Path(path) for name, path in data["checkpoints"].items()}
         changed = {"stage": Path(data["stage"]), "checkpoints": checkpoints}
-        fields: dict[str, Any] = {**data, **changed, "given": tuple(data["given"])}
+        names = {"given": tuple(data["given"]), "preload": tuple(data["preload"])}
+        fields: dict[str, Any] = {**data, **changed, **names}
         return cls(**fields)
 
     def seen(self, part: str) -> str:
@@ -178,6 +180,7 @@ def worker_config(setting: Setting) -> dict[str, Any]:
         "given": setting.given,
         "rlimits": SHARES | setting.rlimits,
         "triton": setting.triton,
+        "preload": [*setting.preload],
         "compiles": setting.compiles,
         "ranks": setting.ranks,
     }

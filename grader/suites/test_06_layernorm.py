@@ -27,6 +27,7 @@ from reference import layernorm as oracle
 
 FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
 EPS = 1e-5
+GPUS = "sm_80", "sm_90"
 Triple = tuple[Tensor, Tensor, Tensor]
 
 
@@ -416,6 +417,23 @@ def test_forward_takes_its_arguments_by_name(student, draw):
     assert_forward(got, x, weight, bias, 0.2)
 
 
+LAUNCHED = pytest.mark.parametrize(
+    ("dtype", "rows", "width"), [(FP16, 9, 700), (FP32, 1, 40_011)], ids=str
+)
+
+
+@task("forward", contract=16)
+@LAUNCHED
+def test_forward_kernels_compile(student, draw, dtype, rows, width):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
+
+    with student.compilable_kernels(*GPUS):
+        got = normalised(student, x, weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
 # --- the rules -------------------------------------------------------------------------------
 
 # What makes tensors or moves values, but computes none.
@@ -531,7 +549,7 @@ def test_statistics_come_from_kernels(student, draw):
     assert_forward_in_kernels(student, draw, *any_sizes(draw), "", "mean", "rstd")
 
 
-@task("backward", contract=27, gate=True)
+@task("backward", contract=28, gate=True)
 def test_dx_comes_from_a_kernel(student, draw):
     """dx is what a kernel wrote: where none runs, dx is not right."""
     case = backward_case(draw, 6, 700)
@@ -541,7 +559,7 @@ def test_dx_comes_from_a_kernel(student, draw):
     assert_backward_in_kernels(student, draw, *any_sizes(draw), "dx")
 
 
-@task("backward", contract=27)
+@task("backward", contract=28)
 def test_parameter_gradients_come_from_kernels(student, draw):
     """torch may sum what kernels wrote, not dy: where none runs, dweight and dbias are wrong."""
     case = backward_case(draw, 6, 700)
@@ -567,7 +585,7 @@ def test_forward_is_done_in_kernels(student, draw, rows, width, dtype):
     assert_forward_in_kernels(student, draw, rows, width, "y", "mean", "rstd", dtype=dtype)
 
 
-@task("backward", contract=27)
+@task("backward", contract=28)
 @pytest.mark.parametrize(("rows", "width", "dtype"), [SMALL, LONG], ids=str)
 def test_backward_is_done_in_kernels(student, draw, rows, width, dtype):
     """The work is done in your Triton kernels; torch may sum partial dweight and dbias."""
@@ -583,7 +601,7 @@ def test_backward_is_done_in_kernels(student, draw, rows, width, dtype):
     assert_backward_in_kernels(student, draw, rows, width, *names, dtype=dtype)
 
 
-@task("backward", contract=27)
+@task("backward", contract=28)
 def test_layer_norm_is_done_in_kernels(student, draw):
     """layer_norm launches your kernels, forward and on the way back."""
     x, (weight, bias) = rows_of(draw, 7, 1500), affine(draw, 1500)
@@ -643,7 +661,7 @@ def backward_case(
     return dy, x, draw.normal(width, dtype=weight_dtype or dtype), *statistics(x)
 
 
-@task("backward", contract=16, gate=True)
+@task("backward", contract=17, gate=True)
 @pytest.mark.parametrize(("rows", "width"), [(5, 64), (3, 256)])
 def test_gradients_of_a_few_rows(student, draw, rows, width):
     """dx, dweight and dbias are the gradients of sum(y * dy)."""
@@ -654,7 +672,7 @@ def test_gradients_of_a_few_rows(student, draw, rows, width):
     assert_backward(got, *case)
 
 
-@task("backward", contract=17)
+@task("backward", contract=18)
 @pytest.mark.parametrize("width", [1, 2, 3, 17, 100, 129, 1000, 5003])
 def test_gradients_of_any_width(student, draw, width):
     """N is any number from 1 on; the lanes of a block beyond the row do not count."""
@@ -665,7 +683,7 @@ def test_gradients_of_any_width(student, draw, width):
     assert_backward(got, *case)
 
 
-@task("backward", contract=18)
+@task("backward", contract=19)
 @pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
 def test_gradients_of_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
@@ -676,7 +694,7 @@ def test_gradients_of_long_rows(student, draw, device, width, dtype):
     assert_backward(got, *case)
 
 
-@task("backward", contract=19)
+@task("backward", contract=20)
 @pytest.mark.parametrize("rows", [1, 2, 63, "many"])
 def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     """dweight and dbias are sums over every row, however many programs hold them."""
@@ -688,7 +706,7 @@ def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     assert_backward(got, *case)
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_gradients_in_low_precision(student, draw, dtype):
     """dx, dweight and dbias have the dtypes of x and weight; the sums behind them are float32."""
@@ -699,7 +717,7 @@ def test_gradients_in_low_precision(student, draw, dtype):
     assert_backward(got, *case)
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 @pytest.mark.parametrize("weight_dtype", [None, FP32], ids=["narrow weight", "wide weight"])
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_gradients_are_computed_in_float32(student, draw, dtype, weight_dtype):
@@ -716,7 +734,7 @@ def test_gradients_are_computed_in_float32(student, draw, dtype, weight_dtype):
     assert_backward(got, *case)
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 def test_sums_over_many_rows_are_float32(student, draw, device):
     """Each row adds little to dweight and dbias: in bfloat16 that would be lost on the way."""
     rows = 4099 if device == "cuda" else 257
@@ -729,7 +747,7 @@ def test_sums_over_many_rows_are_float32(student, draw, device):
     assert_backward(got, *case)
 
 
-@task("backward", contract=21)
+@task("backward", contract=22)
 @pytest.mark.parametrize(
     ("dtype", "weight_dtype"),
     [(BF16, FP32), (FP32, BF16), (FP16, FP32)],
@@ -744,7 +762,7 @@ def test_parameter_gradients_have_the_dtype_of_weight(student, draw, dtype, weig
     assert_backward(got, *case)
 
 
-@task("backward", contract=22)
+@task("backward", contract=23)
 def test_gradients_where_the_mean_is_far_above_the_deviation(student, draw):
     """With a mean of 100 deviations x - mean is taken before anything is multiplied."""
     case = backward_case(draw, 37, 700, offset=100)
@@ -754,7 +772,7 @@ def test_gradients_where_the_mean_is_far_above_the_deviation(student, draw):
     assert_backward(got, *case)
 
 
-@task("backward", contract=22)
+@task("backward", contract=23)
 @pytest.mark.parametrize(("eps", "apart"), [(1e-3, 0.0), (0.5, 0.0), (EPS, 0.1)])
 def test_mean_and_rstd_are_taken_as_given(student, draw, eps, apart):
     """rstd holds the forward's eps, which backward cannot know; neither is computed again."""
@@ -767,7 +785,7 @@ def test_mean_and_rstd_are_taken_as_given(student, draw, eps, apart):
     assert_backward(got, *case)
 
 
-@task("backward", contract=23)
+@task("backward", contract=24)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_for_any_strides_of_x(student, draw, layout):
     """x may be any view, also where dy is not."""
@@ -779,7 +797,7 @@ def test_gradients_for_any_strides_of_x(student, draw, layout):
     assert_backward(got, *case)
 
 
-@task("backward", contract=23)
+@task("backward", contract=24)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_for_any_strides_of_dy(student, draw, layout):
     """dy may be any view, also where x is not."""
@@ -791,7 +809,7 @@ def test_gradients_for_any_strides_of_dy(student, draw, layout):
     assert_backward(got, *case)
 
 
-@task("backward", contract=23)
+@task("backward", contract=24)
 @pytest.mark.parametrize("expanded", [True, False], ids=["one number", "a column"])
 def test_gradients_for_a_weight_of_any_strides(student, draw, expanded):
     """weight may be a view: a column of something wider, or one number for all columns."""
@@ -804,7 +822,7 @@ def test_gradients_for_a_weight_of_any_strides(student, draw, expanded):
     assert_backward(got, *case)
 
 
-@task("backward", contract=24)
+@task("backward", contract=25)
 def test_gradients_for_an_expanded_x(student, draw):
     """x may hold one row several times; the rows of dx differ all the same."""
     x, dy, weight = rows_of(draw, 1, 45).expand(4, 45), draw.normal(4, 45), draw.normal(45)
@@ -815,7 +833,7 @@ def test_gradients_for_an_expanded_x(student, draw):
     assert_backward(got, *case)
 
 
-@task("backward", contract=24)
+@task("backward", contract=25)
 @pytest.mark.parametrize("of_one", [True, False], ids=["one number", "one row"])
 def test_gradients_for_an_expanded_dy(student, draw, of_one):
     """dy may be one number or one row, expanded: sum() hands such a gradient down."""
@@ -827,7 +845,7 @@ def test_gradients_for_an_expanded_dy(student, draw, of_one):
     assert_backward(got, *case)
 
 
-@task("backward", contract=25)
+@task("backward", contract=26)
 @pytest.mark.parametrize("shape", [(33,), (2, 3, 33), (2, 1, 4, 33)], ids=str)
 def test_gradients_with_leading_axes(student, draw, shape):
     """x and dy have any number of leading axes, and dx has x's shape."""
@@ -839,7 +857,7 @@ def test_gradients_with_leading_axes(student, draw, shape):
     assert_backward(got, *case)
 
 
-@task("backward", contract=25)
+@task("backward", contract=26)
 def test_leading_axes_that_differ_in_memory(student, draw):
     """dy and x are matched by their axes, whatever the order of these in memory."""
     dy, x, weight, _, _ = backward_case(draw, 20, 26)
@@ -851,7 +869,7 @@ def test_leading_axes_that_differ_in_memory(student, draw):
     assert_backward(got, *case)
 
 
-@task("backward", contract=26)
+@task("backward", contract=27)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole tensors", "slices"])
 def test_backward_leaves_its_arguments_alone(student, draw, whole):
     """No argument, and no memory beside it, is changed."""
@@ -865,7 +883,7 @@ def test_backward_leaves_its_arguments_alone(student, draw, whole):
         assert_unmodified(item, what)
 
 
-@task("backward", contract=19)
+@task("backward", contract=20)
 @pytest.mark.parametrize("shape", [(0, 12), (3, 0, 12)], ids=str)
 def test_backward_of_no_rows(student, draw, shape):
     """M = 0 gives an empty dx, and zeros for dweight and dbias in weight's dtype."""
@@ -878,7 +896,7 @@ def test_backward_of_no_rows(student, draw, shape):
     assert_equal(dbias, torch.zeros(12), "dbias")
 
 
-@task("backward", contract=30)
+@task("backward", contract=31)
 @ORDERS
 @pytest.mark.parametrize(("rows", "width"), [(150, 75), (3, 5003)])
 def test_backward_programs_share_sums_by_atomics(student, draw, rows, width, order):
@@ -891,7 +909,7 @@ def test_backward_programs_share_sums_by_atomics(student, draw, rows, width, ord
     assert_backward(got, *case)
 
 
-@task("backward", contract=26)
+@task("backward", contract=27)
 def test_backward_again_on_other_shapes(student, draw):
     """Each call starts from nothing: no sum of an earlier call is in dweight or dbias."""
     cases = [backward_case(draw, rows, 60 - rows % 7) for rows in (20, 20, 3, 41)]
@@ -902,7 +920,7 @@ def test_backward_again_on_other_shapes(student, draw):
         assert_backward(result, *case)
 
 
-@task("backward", contract=26)
+@task("backward", contract=27)
 def test_gradients_outlive_the_next_call(student, draw):
     """Each result is a tensor of its own: another call, of the same shape, leaves it as it is."""
     cases = [backward_case(draw, 5, 40) for _ in range(3)]
@@ -913,7 +931,7 @@ def test_gradients_outlive_the_next_call(student, draw):
         assert_backward(result, *case)
 
 
-@task("backward", contract=16)
+@task("backward", contract=17)
 def test_backward_takes_its_arguments_by_name(student, draw):
     """The arguments have the names of the stub."""
     case = backward_case(draw, 4, 20)
@@ -927,7 +945,7 @@ def test_backward_takes_its_arguments_by_name(student, draw):
 # --- layer_norm ------------------------------------------------------------------------------
 
 
-@task("backward", contract=28)
+@task("backward", contract=29)
 @pytest.mark.parametrize("options", [{}, {"eps": 0.3}], ids=["default eps", "another eps"])
 def test_layer_norm_gives_y(student, draw, options):
     """layer_norm returns y alone; its eps is 1e-5 unless another is passed."""
@@ -938,7 +956,7 @@ def test_layer_norm_gives_y(student, draw, options):
     assert_y(got, x, weight, bias, options.get("eps", 1e-5))
 
 
-@task("backward", contract=28)
+@task("backward", contract=29)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_layer_norm_gives_y_in_the_dtype_of_x(student, draw, dtype):
     """y of layer_norm has x's dtype, and nothing before y is rounded to it."""
@@ -951,7 +969,7 @@ def test_layer_norm_gives_y_in_the_dtype_of_x(student, draw, dtype):
     assert_close(got, want, "elementwise", like=x, inner=320, what=note)
 
 
-@task("backward", contract=29)
+@task("backward", contract=30)
 def test_two_layers_do_not_share_what_backward_needs(student, draw):
     """Two calls of one shape go forward, then both go back, as in a model of two layers."""
     layers = [(rows_of(draw, 6, 40), *affine(draw, 40)) for _ in range(2)]
@@ -978,7 +996,7 @@ def assert_gradients(
         assert_close(found[index], want[index], "backward", **note, what=f"the gradient of {what}")
 
 
-@task("backward", contract=29, gate=True)
+@task("backward", contract=30, gate=True)
 def test_autograd_goes_through_layer_norm(student, draw):
     """Gradients flow through layer_norm to x, weight and bias."""
     x, (weight, bias), dy = rows_of(draw, 9, 64), affine(draw, 64), draw.normal(9, 64)
@@ -988,7 +1006,7 @@ def test_autograd_goes_through_layer_norm(student, draw):
     assert_gradients(got, x, weight, bias, dy)
 
 
-@task("backward", contract=29)
+@task("backward", contract=30)
 @pytest.mark.parametrize("layout", ["swapped axes", "expanded dy", "another eps"])
 def test_autograd_with_views(student, draw, layout):
     """Gradients are right for views of x and dy, for leading axes and for any eps."""
@@ -1003,7 +1021,7 @@ def test_autograd_with_views(student, draw, layout):
     assert_gradients(got, x, weight, bias, dy, eps)
 
 
-@task("backward", contract=29)
+@task("backward", contract=30)
 def test_autograd_with_parameters_of_another_dtype(student, draw):
     """Each gradient has the dtype of what it is the gradient of."""
     x, (weight, bias), dy = rows_of(draw, 9, 80, BF16), affine(draw, 80), draw.normal(9, 80)
@@ -1012,6 +1030,18 @@ def test_autograd_with_parameters_of_another_dtype(student, draw):
     got = student.gradients("layer_norm", (x, weight, bias), dy)
 
     assert_gradients(got, x, weight, bias, dy)
+
+
+@task("backward", contract=32)
+@LAUNCHED
+def test_backward_kernels_compile(student, draw, dtype, rows, width):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    case = backward_case(draw, rows, width, dtype)
+
+    with student.compilable_kernels(*GPUS):
+        got = differentiated(student, *case)
+
+    assert_backward(got, *case)
 
 
 # --- speed -----------------------------------------------------------------------------------

@@ -903,6 +903,15 @@ def needs_gpu(device: str) -> None:
         raise NotGraded("too long for Triton's interpreter")
 
 
+@task("triton", contract=39)
+def test_kernel_compiles(student, draw):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    tensors = make(draw, 20, 37, 64, 2, 1, dtype=torch.float16)
+
+    with student.compilable_kernels("sm_90"):
+        assert_attends(student.flash_attention, tensors, False)
+
+
 # --- varlen ----------------------------------------------------------------------------------
 
 MIXED = ([5, 0, 70, 1, 33], [5, 9, 64, 1, 0])  # lengths of queries, of keys
@@ -932,7 +941,7 @@ def assert_packed_result(got: Any, qkv: Qkv, lengths: Any, causal: bool) -> None
     assert_close(got, want, "attention", like=qkv[0], inner=1024, trusted=trusted, what="o")
 
 
-@task("varlen", contract=39, gate=True)
+@task("varlen", contract=40, gate=True)
 @both
 @pytest.mark.parametrize("lengths", [([4, 9, 2], [4, 9, 2]), ([3, 17, 33], [5, 20, 34])], ids=str)
 def test_packed_sequences_attend_within_themselves(student, draw, lengths, causal):
@@ -947,21 +956,21 @@ DIFFERENT = pytest.mark.parametrize(
 )
 
 
-@task("varlen", contract=40)
+@task("varlen", contract=41)
 @DIFFERENT
 def test_queries_and_keys_differ_in_number(student, draw, lengths):
     """Short and long sequences lie side by side; each sees all of its own keys and no others."""
     assert_packed(student, pack(draw, lengths), lengths, False)
 
 
-@task("varlen", contract=41)
+@task("varlen", contract=42)
 @DIFFERENT
 def test_packed_causal_rows_end_at_their_own_key(student, draw, lengths):
     """A sequence's last query stands on its own last key, whatever the two lengths are."""
     assert_packed(student, pack(draw, lengths), lengths, True)
 
 
-@task("varlen", contract=51)
+@task("varlen", contract=52)
 @ORDERS
 @both
 def test_packed_programs_do_not_need_each_other(student, draw, causal, order):
@@ -973,7 +982,7 @@ def test_packed_programs_do_not_need_each_other(student, draw, causal, order):
         assert_packed(student, packed, lengths, causal)
 
 
-@task("varlen", contract=42)
+@task("varlen", contract=43)
 @both
 @pytest.mark.parametrize(
     "lengths",
@@ -992,7 +1001,7 @@ def test_lengths_of_zero(student, draw, lengths, causal):
     assert_packed(student, pack(draw, lengths), lengths, causal)
 
 
-@task("varlen", contract=43)
+@task("varlen", contract=44)
 @pytest.mark.parametrize(("D", "H", "G"), [(80, 4, 2), (5, 6, 2), (128, 3, 1), (256, 1, 1)])
 def test_packed_widths_and_heads(student, draw, D, H, G):
     """D and the grouping of heads are as free as in the dense kernel."""
@@ -1001,7 +1010,7 @@ def test_packed_widths_and_heads(student, draw, D, H, G):
     assert_packed(student, pack(draw, lengths, D, H, G), lengths, True)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_packed_low_precision(student, draw, dtype):
     """o has the dtype of q."""
@@ -1010,7 +1019,7 @@ def test_packed_low_precision(student, draw, dtype):
     assert_packed(student, pack(draw, lengths, 64, 2, 1, dtype=dtype), lengths, True)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_packed_sums_are_kept_in_float32(student, draw, dtype):
     """A thousand keys add up in float32; in less, the sum would stop growing."""
@@ -1019,7 +1028,7 @@ def test_packed_sums_are_kept_in_float32(student, draw, dtype):
     assert_packed(student, (q, k, v), ([3], [1001]), False)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_packed_scores_are_float32(student, draw, dtype):
     """A packed score may exceed 65504 before it is scaled, and has more than 8 bits."""
@@ -1029,7 +1038,7 @@ def test_packed_scores_are_float32(student, draw, dtype):
     assert_packed_roughly(student, qkv, ([2, 3], [7, 12]), False)
 
 
-@task("varlen", contract=46)
+@task("varlen", contract=47)
 @both
 def test_sequences_do_not_touch_each_other(student, draw, causal):
     """NaN in one sequence stays in it."""
@@ -1050,7 +1059,7 @@ def test_sequences_do_not_touch_each_other(student, draw, causal):
     assert_close(form[~rows], clean[~rows], "attention", like=q, inner=4096, what="o")
 
 
-@task("varlen", contract=45)
+@task("varlen", contract=46)
 @pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
 def test_packed_scores_of_any_level(student, draw, level):
     """A level that all scores share cancels, in each sequence."""
@@ -1061,7 +1070,7 @@ def test_packed_scores_of_any_level(student, draw, level):
     assert_packed_roughly(student, (q, k, v), MIXED, True)
 
 
-@task("varlen", contract=45)
+@task("varlen", contract=46)
 @pytest.mark.parametrize("step", [4.0, -4.0, 40.0, -40.0], ids=lambda x: f"step {x:g}")
 def test_packed_maximum_may_change_in_every_block(student, draw, step):
     """A new maximum shrinks what was summed up so far, in each sequence by itself."""
@@ -1094,7 +1103,7 @@ def slices(draw: Any, lengths: list[int]) -> Qkv:
     return q, k, v
 
 
-@task("varlen", contract=47)
+@task("varlen", contract=48)
 @both
 def test_slices_of_one_packed_projection(student, draw, causal):
     """q, k, v may be slices of one [total, H + 2 G, D] tensor."""
@@ -1103,7 +1112,7 @@ def test_slices_of_one_packed_projection(student, draw, causal):
     assert_packed(student, slices(draw, lengths), (lengths, lengths), causal)
 
 
-@task("varlen", contract=48)
+@task("varlen", contract=49)
 def test_packed_arguments_are_left_alone(student, draw):
     """No argument is modified, nor memory beside it; the result shares none with them."""
     lengths = [7, 0, 10, 1]
@@ -1118,7 +1127,7 @@ def test_packed_arguments_are_left_alone(student, draw):
         assert_new(argument, name)
 
 
-@task("varlen", contract=47)
+@task("varlen", contract=48)
 def test_packed_arguments_have_strides_of_their_own(student, draw):
     """k and v may be laid out differently, head by head or column by column."""
     lengths = [5, 0, 20, 1], [5, 9, 34, 1]
@@ -1130,7 +1139,7 @@ def test_packed_arguments_have_strides_of_their_own(student, draw):
     assert_packed(student, (q, k, v), lengths, True)
 
 
-@task("varlen", contract=49, gate=True)
+@task("varlen", contract=50, gate=True)
 @both
 def test_packed_work_is_done_in_a_triton_kernel(student, draw, causal):
     """flash_attention_varlen launches a kernel of yours; torch allocates, views and copies."""
@@ -1140,7 +1149,7 @@ def test_packed_work_is_done_in_a_triton_kernel(student, draw, causal):
     assert_own_kernel(student, lambda: student.flash_attention_varlen(*args, causal=causal))
 
 
-@task("varlen", contract=49)
+@task("varlen", contract=50)
 def test_single_queries_are_not_left_to_torch(student, draw):
     """A kernel of yours does the work also where each sequence has one query, as in decoding."""
     lengths = [1] * 3, [40, 7, 90]
@@ -1150,7 +1159,7 @@ def test_single_queries_are_not_left_to_torch(student, draw):
     assert_kernels_alone_attend_packed(student, draw, lengths, 5, 2, True)
 
 
-@task("varlen", contract=49, gate=True)
+@task("varlen", contract=50, gate=True)
 def test_the_packed_result_comes_from_a_kernel(student, draw):
     """o is what a kernel wrote: without it, o is wrong."""
     lengths = [5, 30, 7], [9, 20, 7]
@@ -1163,7 +1172,7 @@ def test_the_packed_result_comes_from_a_kernel(student, draw):
     assert_kernels_alone_attend_packed(student, draw, (near[0], near[1]), 16, 1, False)
 
 
-@task("varlen", contract=41)
+@task("varlen", contract=42)
 def test_packed_arguments_in_order_and_left_out(student, draw):
     """causal may be passed by position; without it nothing is hidden."""
     lengths = [4, 9, 2], [6, 3, 2]
@@ -1176,7 +1185,7 @@ def test_packed_arguments_in_order_and_left_out(student, draw):
     assert_packed_result(plain, qkv, lengths, False)
 
 
-@task("varlen", contract=48)
+@task("varlen", contract=49)
 def test_packed_results_outlive_the_next_call(student, draw):
     """A call leaves earlier results as they are, and remembers no lengths of an earlier one."""
     several = ([40, 50, 50], [6, 3, 2]), ([2, 3, 135], [1, 9, 1]), ([140, 0, 0], [7, 4, 0])
@@ -1189,7 +1198,7 @@ def test_packed_results_outlive_the_next_call(student, draw):
         assert_packed_result(o, qkv, lengths, False)
 
 
-@task("varlen", contract=50)
+@task("varlen", contract=51)
 def test_packed_sequences_make_no_matrix(student, draw):
     """No tensor has a sequence's T x S elements, and none is padded to the longest sequence."""
     lengths = [1] * 15 + [300], [1] * 15 + [300]
@@ -1201,6 +1210,16 @@ def test_packed_sequences_make_no_matrix(student, draw):
     assert_packed_result(got, qkv, lengths, True)
     limit = 300 * 300  # padding takes 16 x 300 x 32, more than that
     check(largest.elements < limit, too_large(largest.elements, 300, 300))
+
+
+@task("varlen", contract=53)
+def test_packed_kernel_compiles(student, draw):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    lengths = [9, 20, 0], [12, 37, 3]
+    qkv = pack(draw, lengths, 24, 2, 1)
+
+    with student.compilable_kernels("sm_80"):
+        assert_packed(student, qkv, lengths, False)
 
 
 # --- speed -----------------------------------------------------------------------------------

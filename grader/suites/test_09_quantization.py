@@ -1062,6 +1062,22 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
+@task("kernel", contract=38)
+@pytest.mark.parametrize(
+    ("dtype", "gpu", "rows", "width", "group"),
+    [(FP32, "sm_80", 5, 96, 6), (FP16, "sm_90", 1, 320, 32), (FP16, "sm_90", 5, 320, 32)],
+    ids=str,
+)
+def test_kernels_compile(student, draw, dtype, gpu, rows, width, group):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    x, weights = draw.normal(rows, width, dtype=dtype), packed_weights(draw, 24, width, group)
+
+    with student.compilable_kernels(gpu):
+        got = multiplied(student, x, weights)
+
+    assert_product(got, x, weights)
+
+
 # --- model -----------------------------------------------------------------------------------
 
 FIELDS: dict[str, Any] = {
@@ -1131,7 +1147,7 @@ def kind_at(model: Proxy, name: str) -> str:
     return expect(model.get_submodule(name), Proxy, name).kind_
 
 
-@task("model", contract=38, gate=True)
+@task("model", contract=39, gate=True)
 @LINEARS
 def test_linear_layers_are_replaced(student, draw, name):
     """Every nn.Linear but lm_head is quantized, and the new model computes with what is left."""
@@ -1148,7 +1164,7 @@ def test_linear_layers_are_replaced(student, draw, name):
     assert_logits(answers(new, tokens), left_of(weights, name), tokens)
 
 
-@task("model", contract=43)
+@task("model", contract=44)
 def test_float_model_stays_as_it_is(student, draw):
     """The model that is passed keeps its layers and its weights, and the new one is another."""
     weights, tokens = small_weights(draw, "Int8Linear"), draw.integers(0, 61, 2, 9)
@@ -1169,7 +1185,7 @@ def test_float_model_stays_as_it_is(student, draw):
     assert_logits(answers(model, tokens), weights, tokens)
 
 
-@task("model", contract=44)
+@task("model", contract=45)
 def test_new_model_stands_alone(student, draw):
     """The new model's layers do not look at the float weights again."""
     weights, tokens = small_weights(draw, "Int4Linear"), draw.integers(0, 61, 2, 9)
@@ -1182,7 +1198,7 @@ def test_new_model_stands_alone(student, draw):
     assert_logits(answers(new, tokens), left_of(weights, "Int4Linear"), tokens)
 
 
-@task("model", contract=39)
+@task("model", contract=40)
 @pytest.mark.parametrize(
     "skip", [(), ("q_proj", "down_proj"), ("lm_head", "v_proj"), ("mlp",)], ids=str
 )
@@ -1199,7 +1215,7 @@ def test_skip_names_the_last_part(student, draw, skip):
         check(kind == wanted, f"with skip={skip} {part} is of class {kind}, not {wanted}")
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 def test_subclasses_of_linear(student, draw):
     """A class derived from nn.Linear is an nn.Linear, unless its name is in skip."""
     modules = student.handle("nn", given="llama")
@@ -1217,7 +1233,7 @@ def test_subclasses_of_linear(student, draw):
     check(kind == "NonDynamicallyQuantizableLinear", f"lm_head is a {kind}, and should have stayed")
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 @LINEARS
 @pytest.mark.parametrize("skip", [("lm_head",), ()], ids=str)
 def test_a_lone_linear_is_a_model(student, draw, name, skip):
@@ -1233,7 +1249,7 @@ def test_a_lone_linear_is_a_model(student, draw, name, skip):
     check(model.kind_ == "Linear", f"the model that was passed has become a {model.kind_}")
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 def test_other_models_than_llama(student, draw):
     """Any model will do: names around or inside a skipped one, deep nesting, biases, any width."""
     modules = student.handle("nn", given="llama")
@@ -1260,7 +1276,7 @@ def test_other_models_than_llama(student, draw):
     assert_linear(got, x, left, bias, "what a nested layer returns")
 
 
-@task("model", contract=40)
+@task("model", contract=41)
 def test_dtypes_of_the_model_stay(student, draw):
     """Neither what is left of a bfloat16 model nor the model that was passed changes its dtype."""
     modules = student.handle("nn", given="llama")
@@ -1276,7 +1292,7 @@ def test_dtypes_of_the_model_stay(student, draw):
     assert_equal(kept, head, "the weight of lm_head in the new model")
 
 
-@task("model", contract=45)
+@task("model", contract=46)
 def test_what_from_float_refuses(student, draw):
     """No layer stays in float because from_float raises, and the model that was passed is whole."""
     modules = student.handle("nn", given="llama")
@@ -1292,7 +1308,7 @@ def test_what_from_float_refuses(student, draw):
         check(kind == "Linear", f"{part} of the model that was passed has become a {kind}")
 
 
-@task("model", contract=42)
+@task("model", contract=43)
 def test_a_layer_with_two_names(student, draw):
     """A layer that stands at two places of the model is quantized once, and replaced at both."""
     modules = student.handle("nn", given="llama")
@@ -1314,7 +1330,7 @@ def test_a_layer_with_two_names(student, draw):
     check(count == 1, f"from_float was called {count} times for a layer used twice, expected once")
 
 
-@task("model", contract=40)
+@task("model", contract=41)
 def test_tied_embedding_stays_in_float(student, draw):
     """With an empty skip a tied lm_head is quantized; the embedding, no nn.Linear, is not."""
     weights = small_weights(draw, "Int8Linear", tied=True)
@@ -1341,7 +1357,7 @@ class Recorder:
         return self._modules.Identity()
 
 
-@task("model", contract=41)
+@task("model", contract=42)
 def test_any_linear_class(student, draw):
     """quantize_model asks linear_cls.from_float, whatever it is, once for each layer."""
     weights = small_weights(draw, "Int8Linear")
@@ -1375,7 +1391,7 @@ def heldout_ids(folder: Path) -> list[int]:
     return tokenizer.encode(HELDOUT.read_text(encoding="utf-8")).ids
 
 
-@task("model", contract=46)
+@task("model", contract=47)
 @pytest.mark.parametrize(("name", "group"), [("Int8Linear", 0), ("Int4Linear", 64)], ids=str)
 def test_perplexity_of_the_target(student, draw, name, group):
     """The target checkpoint stays as good at held-out text as its bits allow."""
@@ -1494,7 +1510,7 @@ class Followed:
         check(length == self.length, what)
 
 
-@task("cache", contract=47, gate=True)
+@task("cache", contract=48, gate=True)
 def test_cache_returns_all_tokens_in_8_bits(student, draw):
     """update returns all tokens so far, each head of each quantized by a scale of its own."""
     followed = Followed(student, draw)
@@ -1504,7 +1520,7 @@ def test_cache_returns_all_tokens_in_8_bits(student, draw):
         followed.add(new)
 
 
-@task("cache", contract=48)
+@task("cache", contract=49)
 def test_older_tokens_stay_as_they_were(student, draw):
     """What came back for a token comes back for ever, bit by bit, however large later ones are."""
     followed = Followed(student, draw)
@@ -1517,7 +1533,7 @@ def test_older_tokens_stay_as_they_were(student, draw):
         followed.add(1)
 
 
-@task("cache", contract=49)
+@task("cache", contract=50)
 def test_cache_rewinds(student, draw):
     """rewind(n) drops the last n tokens, and what comes next takes their place."""
     followed = Followed(student, draw)
@@ -1535,7 +1551,7 @@ def test_cache_rewinds(student, draw):
     followed.add(2)
 
 
-@task("cache", contract=50)
+@task("cache", contract=51)
 @pytest.mark.parametrize("tokens", [0, 3])
 def test_cache_refuses_to_rewind_too_far(student, draw, tokens):
     """To drop more tokens than there are, or less than none, names n and changes nothing."""
@@ -1550,7 +1566,7 @@ def test_cache_refuses_to_rewind_too_far(student, draw, tokens):
     followed.add(2)
 
 
-@task("cache", contract=51)
+@task("cache", contract=52)
 @DTYPES
 def test_cache_returns_the_dtype_it_gets(student, draw, dtype):
     """Keys and values come back in the input's dtype; in between scales are float32."""
@@ -1566,7 +1582,7 @@ def test_cache_returns_the_dtype_it_gets(student, draw, dtype):
         followed.add(new, (k, v))
 
 
-@task("cache", contract=51)
+@task("cache", contract=52)
 @pytest.mark.parametrize("size", [1.0, 2.0**-12])
 def test_scales_of_the_cache_are_float32(student, draw, size):
     """Scales are float32 for float16 too, which would move codes and lose scales of 1e-6."""
@@ -1580,7 +1596,7 @@ def test_scales_of_the_cache_are_float32(student, draw, size):
     followed.add(60, (pair[0], pair[1]))
 
 
-@task("cache", contract=52)
+@task("cache", contract=53)
 @pytest.mark.parametrize(("batch", "heads", "width"), [(1, 1, 10), (4, 1, 16), (1, 5, 1)])
 def test_cache_of_any_shape(student, draw, batch, heads, width):
     """One sequence, one head, or one number a head: no axis is lost."""
@@ -1592,7 +1608,7 @@ def test_cache_of_any_shape(student, draw, batch, heads, width):
         followed.add(new, (k, v))
 
 
-@task("cache", contract=52)
+@task("cache", contract=53)
 def test_zero_vectors_in_the_cache(student, draw):
     """A head of a token that is all zeros comes back as zeros."""
     followed = Followed(student, draw)
@@ -1603,7 +1619,7 @@ def test_zero_vectors_in_the_cache(student, draw):
     followed.add(1)
 
 
-@task("cache", contract=53)
+@task("cache", contract=54)
 def test_each_cache_has_tokens_of_its_own(student, draw):
     """Caches that are filled in turn do not see each other's tokens."""
     caches = [Followed(student, draw) for _ in range(3)]
@@ -1616,7 +1632,7 @@ def test_each_cache_has_tokens_of_its_own(student, draw):
         followed.add(1, batch=index + 1)
 
 
-@task("cache", contract=53)
+@task("cache", contract=54)
 def test_cache_leaves_its_arguments_alone(student, draw):
     """update changes nothing in k and v."""
     followed = Followed(student, draw)
@@ -1627,7 +1643,7 @@ def test_cache_leaves_its_arguments_alone(student, draw):
         assert_unmodified(v, "v")
 
 
-@task("cache", contract=54)
+@task("cache", contract=55)
 def test_cache_holds_bytes_not_floats(student, draw):
     """The cache keeps a byte for each number and a scale for each head of a token, no floats."""
     length, width = 3000, 48

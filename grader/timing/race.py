@@ -14,6 +14,8 @@ from grader.labs.lab import Lab
 class Race:
     """What is timed: a public name of the submission, called alike on both sides.
 
+    A name of given code is called with the submission's module first, of the baseline's without.
+
     ``inputs`` makes the tensors of one call on the generator's device, fresh values each time: let
     them vary in scale and offset, so that what is right for tame values only loses. ``bytes`` and
     ``flops`` are the least that a call must move through the GPU's memory, and must compute.

@@ -66,6 +66,7 @@ def describe(race: Race, rung: Rung, outcome: Outcome, roofline: Roofline) -> di
         "ratio": round(ratio.median, 3),
         "low": round(ratio.low, 3),
         "high": round(ratio.high, 3),
+        "tiers": {f"{step:g}": ratio.reaches(step) for step in rung.ladder.ratios},
         "blocks": len(timing.student),
         "student_us": round(own * 1e6, 1),
         "baseline_us": round(base * 1e6, 1),

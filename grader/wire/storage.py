@@ -11,7 +11,9 @@ from torch import Tensor
 
 def as_bytes(tensor: Tensor) -> Tensor:
     """Return the elements of a CPU tensor, in order, as a flat uint8 tensor."""
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
+    flat = tensor.contiguous().reshape(-1)
+    # One element is contiguous whatever its stride is, but is viewed as bytes with 1 alone.
+    return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
 def whole_storage(tensor: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from grader.worker.findings import Finding, Findings
 from grader.worker.launched import Launched
-from grader.worker.limits import product_wraps, sum_wraps, too_large
+from grader.worker.limits import product_wraps, sum_wraps, too_large, too_wide
 from grader.worker.undefined import Undefined
 
 Method = Callable[..., Any]
@@ -73,7 +73,9 @@ class Arithmetic:
             left, right = vars(a)["data"], vars(b)["data"]
             # What tensor cores do not multiply need not lie in shared memory as a whole.
             exact = left.dtype.kind == "f" and left.itemsize > 2 and "IEEE" in str(rest[1]).upper()
-            if self._probe.launch is not None and not exact and (why := too_large(left, right)):
+            why = "" if exact else too_large(left, right)
+            why = why or too_wide(vars(rest[0])["data"].nbytes)
+            if self._probe.launch is not None and why:
                 self._probe.found.add(Finding("too large", self._probe.line(), why))
             return method(builder, a, b, *rest)
 

@@ -41,6 +41,8 @@ def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
         importlib.import_module("grader.worker.rank")
     sys.path.insert(0, config["given_path"])
     given = {name: importlib.import_module(f"labs.{name}") for name in config["given"]}
+    for name in config["preload"]:
+        importlib.import_module(name)
     device = torch.device(config["device"])
     if device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
         torch.zeros(1, device=device)

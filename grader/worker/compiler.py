@@ -75,7 +75,7 @@ class Address:
 class Compiler:
     """Finds the kernels of the submission, and compiles them."""
 
-    __slots__ = ("_driver", "_kernels", "_knobs")
+    __slots__ = ("_driver", "_facts", "_kernels", "_knobs")
 
     def __init__(self) -> None:
         os.environ.pop("TRITON_INTERPRET", None)
@@ -84,14 +84,19 @@ class Compiler:
         self._knobs: Any = importlib.import_module("triton").knobs
         self._driver.set_active(Pretended("sm_90"))
         self._kernels: list[Any] = []
+        self._facts: dict[str, dict[str, Any]] = {}  # by hash: what is compiled stays so
         jit: Any = importlib.import_module("triton.runtime.jit").JITFunction
-        made, kernels = jit.__init__, self._kernels
+        made, kernels, run = jit.__init__, self._kernels, jit.run
 
         def init(kernel: Any, *args: Any, **kwargs: Any) -> None:
             made(kernel, *args, **kwargs)
             kernels.append(kernel)
 
+        def compile_only(kernel: Any, *args: Any, warmup: bool, **kwargs: Any) -> Any:
+            return run(kernel, *args, warmup=True, **kwargs) if warmup else None
+
         jit.__init__ = init
+        jit.run = compile_only  # a file may launch a kernel as it is loaded
 
     def compile(self, launch: dict[str, Any], target: str) -> dict[str, Any]:
         """Return what came of one launch: figures of the kernel, or an error with its line."""
@@ -108,8 +113,11 @@ class Compiler:
                 compiled = kernel.run(*args, grid=(1, 1, 1), warmup=True, **kwargs)
         except Exception as error:  # the compiler's, of any kind
             return self._told(error, said[0], kernel)
-        facts = from_amdgcn(compiled) if target.startswith("gfx") else from_ptx(compiled, log)
-        return {"line": first_line(kernel), "key": str(compiled.hash), **facts}
+        key = str(compiled.hash)
+        if key not in self._facts:  # ptxas speaks the first time alone
+            amd = target.startswith("gfx")
+            self._facts[key] = from_amdgcn(compiled) if amd else from_ptx(compiled, log)
+        return {"line": first_line(kernel), "key": key, **self._facts[key]}
 
     def _find(self, name: str, line: int) -> Any:
         for kernel in self._kernels:
@@ -175,11 +183,15 @@ def first_line(kernel: Any) -> int:
 
 
 def short(reason: Any) -> str:
-    """Return the first line that a compiler says."""
+    """Return the first line that a compiler says; a long one ends with a sentence or a word."""
     text = str(reason).strip() or type(reason).__name__
     if found := QUOTED.match(text):
         text = found["text"]
-    return text.splitlines()[0][:MESSAGE]
+    line = text.splitlines()[0]
+    if len(line) <= MESSAGE:
+        return line
+    sentences, _, more = line[:MESSAGE].rpartition(". ")
+    return f"{sentences}." if sentences else f"{more[: MESSAGE - 2].rpartition(' ')[0]} …"
 
 
 @contextlib.contextmanager

@@ -77,10 +77,11 @@ def mend() -> None:
         sanitize_overflow=builder.options.debug,
         allowed_dot_input_precisions=PRECISIONS,
     )
+    interpreter.InterpreterBuilder.create_libdevice = _libdevice
     libdevice: Any = importlib.import_module("triton.language.extra.libdevice")
     for name, empty in [*vars(libdevice).items()]:
         if callable(empty):
-            setattr(libdevice, name, _of_numpy(name, interpreter.TensorHandle, tl))
+            setattr(libdevice, name, _of_numpy(name, interpreter, tl))
     # The interpreter gives the names of its module to the kernels.
     interpreter.min = _lanewise("min", "minimum", tl)
     interpreter.max = _lanewise("max", "maximum", tl)
@@ -219,8 +220,14 @@ def _for_python(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]
     return patch_tensor
 
 
-def _of_numpy(name: str, handle: Any, tl: Any) -> Callable[..., Any]:
+def _libdevice(_builder: Any, name: str, values: list[Any]) -> Any:
+    """Compute a function of libdevice; a method of the builder, as other operations are."""
+    return LIBDEVICE[name](*values)
+
+
+def _of_numpy(name: str, interpreter: Any, tl: Any) -> Callable[..., Any]:
     """Return a function of libdevice as numpy computes it, or one that says it cannot."""
+    handle, builder = interpreter.TensorHandle, interpreter.interpreter_builder
 
     def call(*args: Any) -> Any:
         blocks = [arg for arg in args if isinstance(arg, tl.tensor)]
@@ -232,7 +239,8 @@ def _of_numpy(name: str, handle: Any, tl: Any) -> Callable[..., Any]:
             )
         values = [arg.handle.data if isinstance(arg, tl.tensor) else arg for arg in args]
         kind = max((block.dtype for block in blocks), key=lambda dtype: dtype.primitive_bitwidth)
-        data = LIBDEVICE[name](*values).astype(f"float{kind.primitive_bitwidth}")
+        computed = builder.create_libdevice(name, values)
+        data = computed.astype(f"float{kind.primitive_bitwidth}")
         shape = np.broadcast_shapes(*(tuple(map(int, block.shape)) for block in blocks))
         return tl.tensor(handle(data, kind), tl.block_type(kind, [*shape]) if shape else kind)
 

@@ -43,6 +43,7 @@ class Launched:
         self.wrapped: int | None = None  # the line at which an offset of this program passed 2³¹
         self._atomic: tuple[bool, bool, bool] | None = None
         self._waited: tuple[int, int] = (0, 0)  # the line and the address of the last atomic
+        self._was: Any = None  # what lay there before it
         self._turns = 0
 
     def spread(self, grid: tuple[int, ...], order: str, draw: random.Random) -> None:
@@ -159,17 +160,16 @@ class Launched:
         if releases:
             signs[access.index] = self._order.release(np.zeros(1, np.int32))
 
-    def wait(self, lanes: Lanes, line: int, old: Any, now: Callable[[], Any]) -> None:
+    def wait(self, lanes: Lanes, line: int, old: Any) -> None:
         """Count the turns of a loop in which an atomic changes nothing; raise after too many.
 
         Programs before this one have ended and those after it have not begun: nobody else will
-        change what it waits for. ``now`` returns what lies there after the operation.
+        change what it waits for. ``old`` is what lay there before the operation.
         """
         key = line, int(lanes.given.flat[0])
-        if self._waited != key:
-            self._waited, self._turns = key, 0
-            return
-        self._turns = self._turns + 1 if np.array_equal(old, now()) else 0
+        again = self._waited == key and np.array_equal(old, self._was)
+        self._waited, self._was = key, old
+        self._turns = self._turns + 1 if again else 0
         if self._turns < PATIENCE:
             return
         region = self._passed.around(key[1])

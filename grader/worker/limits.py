@@ -1,10 +1,11 @@
-"""Numbers of a kernel that are too large: for an offset in int32, for a GPU's shared memory."""
+"""Numbers of a kernel that are too large: for int32, for a GPU's shared memory or registers."""
 
 from typing import Any
 
 import numpy as np
 
 SHARED = 232_448  # bytes of shared memory that a program may have on an H100, the most of any GPU
+REGISTERS = 1 << 18  # bytes of registers of an H100's multiprocessor, all that a program can have
 
 
 def product_wraps(left: Any, right: Any) -> bool:
@@ -29,6 +30,16 @@ def too_large(left: Any, right: Any) -> str:
     return (
         f"tl.dot of {forms[0]} and {forms[1]} needs {size >> 10} KiB of shared memory, and an H100 "
         f"has {SHARED >> 10} KiB for a program: take smaller blocks."
+    )
+
+
+def too_wide(size: int) -> str:
+    """Return why a GPU does not hold a block of ``size`` bytes, or an empty string."""
+    if size <= REGISTERS:
+        return ""
+    return (
+        f"A block of {size >> 10} KiB: an H100 has {REGISTERS >> 10} KiB of registers for a "
+        "program, and the compiler spills the rest to memory: take smaller blocks in a loop."
     )
 
 

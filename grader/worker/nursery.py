@@ -30,7 +30,14 @@ from grader.worker import boot, landmarks, walls
 
 MAX_REQUEST = 1 << 16
 FDS = 5  # of a request: the worker's socket, inbox, outbox, what it prints, who hears of it
-PREPARED = ("device", "threads", "given", "triton", "ranks")  # what all forks have in common
+PREPARED = (
+    "device",
+    "threads",
+    "given",
+    "preload",
+    "triton",
+    "ranks",
+)  # what all forks have in common
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Order:
 
     def release(self, over: Any) -> int:
         """Return a sign of what this program has done and seen, and of the signs it replaces."""
-        new = [sign for sign in np.unique(over).tolist() if sign and sign not in self._acquired]
+        new = [sign for sign in _distinct(over) if sign and sign not in self._acquired]
         if self._last_sign and not [sign for sign in new if sign != self._last_sign]:
             return self._last_sign
         if len(self._signs) * self._programs > MOST_SIGNS:
@@ -95,10 +95,15 @@ class Order:
 
     def acquire(self, signs: Any) -> None:
         """Let what came before these signs be ordered before what this program does from now."""
-        for sign in np.unique(signs).tolist():
+        for sign in _distinct(signs):
             if sign and sign not in self._acquired:
                 self._acquired.add(sign)
                 if self._seen is None:
                     self._seen = np.zeros(self._programs, np.int32)
                 np.maximum(self._seen, self._signs[sign], out=self._seen)
                 self._last_sign = 0
+
+
+def _distinct(signs: Any) -> list[int]:
+    """Return each sign once; most atomics are of one element, and need no sort."""
+    return signs.tolist() if signs.size == 1 else np.unique(signs).tolist()

@@ -18,6 +18,7 @@ from grader.worker.counters import Flops, Largest, Launches, Memory, Operators, 
 from grader.worker.decoys import Decoys
 from grader.worker.delegation import children
 from grader.worker.guard import Guard
+from grader.worker.meter import Meter
 from grader.worker.recorder import Recorder
 from grader.worker.sanitizer import Sanitizer
 from grader.worker.torch_alone import TorchAlone
@@ -90,6 +91,8 @@ class Probes:
                 return Memory()
             case "recorder":
                 return Recorder()
+            case "meter":
+                return Meter()
             case "decoys":
                 return Decoys(**config, own=self._own).__enter__()
             case "torch_alone":
@@ -100,7 +103,7 @@ class Probes:
                 raise ValueError(f"unknown probe {name}")
 
     def _stop(self, name: str, probe: Any) -> Any:
-        if name in ("guard", "launches", "silenced", "memory", "recorder"):
+        if name in ("guard", "launches", "silenced", "memory", "recorder", "meter"):
             return probe.stop()
         probe.__exit__(None, None, None)
         match name:

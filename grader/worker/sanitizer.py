@@ -20,10 +20,11 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker.addresses import lanes_of
+from grader.worker.addresses import Lanes, lanes_of
 from grader.worker.arithmetic import Arithmetic
-from grader.worker.findings import Findings
+from grader.worker.findings import Finding, Findings
 from grader.worker.launched import Launched
+from grader.worker.limits import too_wide
 from grader.worker.lines import Lines
 from grader.worker.passed import Argument, named
 from grader.worker.undefined import Undefined
@@ -156,6 +157,7 @@ class Sanitizer(Unwritten):
                 return method(builder, ptrs, mask, other, *rest, **how)
             line = self.line()
             lanes, size = lanes_of(ptrs, mask), _size(ptrs)
+            self._measure(lanes, size, line)
             inside = launch.load(lanes, size, line)
             out = method(builder, ptrs, self._narrowed(mask, inside), other, *rest, **how)
             # The interpreter takes a scalar other=0.0 for none.
@@ -170,22 +172,22 @@ class Sanitizer(Unwritten):
             launch = self.launch
             if launch is None:
                 return method(builder, ptrs, value, mask, *rest)
-            lanes = lanes_of(ptrs, mask)
+            lanes, size, line = lanes_of(ptrs, mask), _size(ptrs), self.line()
+            self._measure(lanes, size, line)
 
             def before(chosen: Any) -> Any:
                 return self._memory(builder, ptrs, lanes, chosen)
 
-            inside = launch.store(
-                lanes,
-                _size(ptrs),
-                self.line(),
-                vars(value)["data"],
-                value.dtype.scalar.name,
-                before,
-            )
+            data, kind = vars(value)["data"], value.dtype.scalar.name
+            inside = launch.store(lanes, size, line, data, kind, before)
             return method(builder, ptrs, value, self._narrowed(mask, inside), *rest)
 
         return store
+
+    def _measure(self, lanes: Lanes, size: int, line: int) -> None:
+        """Find blocks that no GPU holds."""
+        if why := too_wide(lanes.given.size * size):
+            self.found.add(Finding("too large", line, why))
 
     def _memory(self, builder: Any, ptrs: Any, lanes: Any, chosen: Any) -> Any:
         """Return what lies where some lanes point to."""
@@ -218,7 +220,7 @@ class Sanitizer(Unwritten):
                 out = method(builder, op, ptr, val, self._narrowed(mask, inside), sem, scope)
             finally:
                 self.launch = launch
-            self._count(builder, ptr, lanes, line, out)
+            self._count(lanes, line, out)
             return out
 
         return rmw
@@ -234,19 +236,15 @@ class Sanitizer(Unwritten):
             if inside is not None:
                 raise IndexError("atomic_cas of memory of no tensor that was passed")
             out = method(builder, ptr, cmp, val, sem, scope)
-            self._count(builder, ptr, lanes, line, out)
+            self._count(lanes, line, out)
             return out
 
         return cas
 
-    def _count(self, builder: Any, ptr: Any, lanes: Any, line: int, out: Any) -> None:
+    def _count(self, lanes: Lanes, line: int, out: Any) -> None:
         """Notice a loop that waits for one number to change."""
         if self.launch is not None and lanes.given.size == 1 and lanes.mask is None:
-            old = vars(out)["data"].ravel()
-            everything = slice(None)
-            self.launch.wait(
-                lanes, line, old, lambda: self._memory(builder, ptr, lanes, everything)
-            )
+            self.launch.wait(lanes, line, vars(out)["data"].ravel())
 
     def _plain_atomic(self, method: Method) -> Method:
         """Wrap an atomic load or store: it is one in the order of things, too."""

@@ -22,6 +22,8 @@ Triple = tuple[Tensor, Tensor, Tensor]
 ROOM = 2**14  # sums in float32 may be off by what any order of adding so many numbers costs
 ORDERS = pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
 HALVES = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+GPUS = "sm_80", "sm_90"  # an A100 and an H100
+LAUNCHED = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 
 # The example of the handout: mean 3 and variance 5 in the first row, all equal in the second.
 X = torch.tensor([[0.0, 2.0, 4.0, 6.0], [7.0, 7.0, 7.0, 7.0]])
@@ -403,10 +405,22 @@ def test_forward_comes_from_kernels(student, draw, shape):
     )
 
 
+@task("forward", contract=16)
+@LAUNCHED
+def test_forward_kernels_compile(student, draw, dtype):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    x, weight, bias = (draw.normal(*shape, dtype=dtype) for shape in ((6, 300), (300,), (300,)))
+
+    with student.compilable_kernels(*GPUS):
+        got = student.layer_norm_forward(x, weight, bias, 0.1)
+
+    compare_forward(got, x, weight, bias, 0.1)
+
+
 # --- Task 2: backward ------------------------------------------------------------------------
 
 
-@task("backward", contract=16)
+@task("backward", contract=17)
 def test_example_of_the_backward(student):
     """The example of the handout: dx, dweight and dbias of two rows."""
     mean, rstd = torch.tensor([3.0, 7.0]), torch.tensor([1 / 3, 1 / 2])
@@ -420,7 +434,7 @@ def test_example_of_the_backward(student):
     assert_close(dx, want, "backward", what="dx")
 
 
-@task("backward", contract=17)
+@task("backward", contract=18)
 @pytest.mark.parametrize("width", [1, 7, 100, 1030])
 def test_gradients_for_a_width_of_any_kind(student, draw, width):
     """N is any number from 1 on; the lanes of a block beyond the row do not count."""
@@ -429,7 +443,7 @@ def test_gradients_for_a_width_of_any_kind(student, draw, width):
     compare_backward(call_backward(student, dy, x, weight), dy, x, weight)
 
 
-@task("backward", contract=18)
+@task("backward", contract=19)
 def test_gradients_of_a_row_longer_than_a_block(student, draw):
     """One row of 100,003 columns: all of it counts, and all of dx is written."""
     dy, x, weight = draw.normal(1, 100_003), draw.normal(1, 100_003), draw.normal(100_003)
@@ -437,7 +451,7 @@ def test_gradients_of_a_row_longer_than_a_block(student, draw):
     compare_backward(call_backward(student, dy, x, weight), dy, x, weight)
 
 
-@task("backward", contract=19)
+@task("backward", contract=20)
 @pytest.mark.parametrize("rows", [1, 3, 140])
 def test_parameter_gradients_sum_over_all_rows(student, draw, rows):
     """dweight and dbias are sums over every row, however many programs hold them."""
@@ -446,7 +460,7 @@ def test_parameter_gradients_sum_over_all_rows(student, draw, rows):
     compare_backward(call_backward(student, dy, x, WEIGHT), dy, x, WEIGHT)
 
 
-@task("backward", contract=30)
+@task("backward", contract=31)
 @ORDERS
 def test_gradients_with_programs_in_any_order(student, draw, order):
     """Shares of dweight and dbias meet in atomics, or in a launch of their own."""
@@ -458,7 +472,7 @@ def test_gradients_with_programs_in_any_order(student, draw, order):
     compare_backward(got, dy, x, WEIGHT)
 
 
-@task("backward", contract=19)
+@task("backward", contract=20)
 def test_backward_of_no_rows(student):
     """Without rows dx is empty, and dweight and dbias are zeros in weight's dtype."""
     x, none = torch.empty(2, 0, 4, dtype=torch.float16), torch.empty(0)
@@ -471,7 +485,7 @@ def test_backward_of_no_rows(student):
     assert_equal(dbias, torch.zeros(4), "dbias")
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 @pytest.mark.parametrize(
     ("dtype", "middle"), [(torch.float16, 46), (torch.bfloat16, 18)], ids=["float16", "bfloat16"]
 )
@@ -487,7 +501,7 @@ def test_dy_times_weight_is_not_rounded(student, dtype, middle):
     assert_close(dx, want, "backward", dtype=dtype, what="dx")
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 def test_sums_of_a_long_row_gradient_stay_in_float32(student, draw):
     """What is carried from block to block of a bfloat16 row is as exact as of a float32 one."""
     dy, x, weight = (draw.normal(1, 20_000, dtype=torch.bfloat16) for _ in range(3))
@@ -495,7 +509,7 @@ def test_sums_of_a_long_row_gradient_stay_in_float32(student, draw):
     compare_backward(call_backward(student, dy, x, weight[0]), dy, x, weight[0])
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 def test_weight_is_not_rounded(student):
     """The same for a float32 weight: 301 would be 300 in x's dtype, and dx would be 0."""
     dy, x = torch.ones(1, 4, dtype=torch.bfloat16), X[:1].bfloat16()
@@ -508,7 +522,7 @@ def test_weight_is_not_rounded(student):
     assert_close(dx, want, "backward", dtype=torch.bfloat16, what="dx")
 
 
-@task("backward", contract=20)
+@task("backward", contract=21)
 def test_sums_over_rows_are_float32(student):
     """256 and 64 times 1 make 320. A sum in bfloat16 stays at 256: it does not notice a 1."""
     dy = torch.ones(65, 4, dtype=torch.bfloat16)
@@ -523,7 +537,7 @@ def test_sums_over_rows_are_float32(student):
     assert_close(got[2], torch.full((4,), 320.0), "backward", dtype=torch.bfloat16, what="dbias")
 
 
-@task("backward", contract=21)
+@task("backward", contract=22)
 @pytest.mark.parametrize(
     ("dtype", "weight_dtype"),
     [
@@ -541,7 +555,7 @@ def test_dtypes_of_gradients(student, draw, dtype, weight_dtype):
     compare_backward(call_backward(student, dy, x, weight), dy, x, weight)
 
 
-@task("backward", contract=22)
+@task("backward", contract=23)
 def test_mean_and_rstd_are_taken_as_given(student):
     """With mean 0 and rstd 1, neither of which is x's, n is x and the formula gives this."""
     dy, one = DY[:1], torch.ones(4)
@@ -553,7 +567,7 @@ def test_mean_and_rstd_are_taken_as_given(student):
     assert_close(dweight, torch.tensor([0.0, 0.0, 8.0, 6.0]), "backward", what="dweight")
 
 
-@task("backward", contract=22)
+@task("backward", contract=23)
 def test_gradients_where_the_mean_is_large(student):
     """x + 100 with mean + 100 has the gradients of x: x - mean is taken first, and is exact."""
     mean, rstd = torch.tensor([3.0, 7.0]), torch.tensor([1 / 3, 1 / 2])
@@ -565,7 +579,7 @@ def test_gradients_where_the_mean_is_large(student):
     assert_close(got[1], torch.tensor([-1.0, 0.0, 2 / 3, 1.0]), "backward", what="dweight")
 
 
-@task("backward", contract=23)
+@task("backward", contract=24)
 @LAYOUTS
 @pytest.mark.parametrize("name", ["dy", "x", "both"])
 def test_strides_of_dy_and_x(student, draw, name, layout):
@@ -579,7 +593,7 @@ def test_strides_of_dy_and_x(student, draw, name, layout):
     compare_backward(got, dy, x, weight)
 
 
-@task("backward", contract=23)
+@task("backward", contract=24)
 def test_strides_of_weight(student):
     """weight may be a column of something wider, or one number for all columns."""
     column = torch.stack((WEIGHT, WEIGHT * math.nan), 1)[:, 0]
@@ -588,7 +602,7 @@ def test_strides_of_weight(student):
         compare_backward(call_backward(student, DY, X, weight), DY, X, weight)
 
 
-@task("backward", contract=24)
+@task("backward", contract=25)
 def test_expanded_dy_and_x(student):
     """dy may be one number or one row for all, as sum() hands it down; x may be one row."""
     for dy, x in (
@@ -599,7 +613,7 @@ def test_expanded_dy_and_x(student):
         compare_backward(call_backward(student, dy, x, WEIGHT), dy, x, WEIGHT)
 
 
-@task("backward", contract=25)
+@task("backward", contract=26)
 @pytest.mark.parametrize("shape", [(12,), (2, 3, 12), (2, 1, 2, 12)], ids=str)
 def test_gradients_have_the_shape_of_x(student, draw, shape):
     """x and dy may have no leading axis or several; dx has x's shape."""
@@ -608,7 +622,7 @@ def test_gradients_have_the_shape_of_x(student, draw, shape):
     compare_backward(call_backward(student, dy, x, weight), dy, x, weight)
 
 
-@task("backward", contract=25)
+@task("backward", contract=26)
 def test_axes_in_another_order_in_memory(student, draw):
     """dy and x are matched by their axes, whatever the order of these in memory."""
     dy, x, weight = draw.normal(5, 4, 6), draw.normal(4, 5, 6).transpose(0, 1), draw.normal(6)
@@ -616,7 +630,7 @@ def test_axes_in_another_order_in_memory(student, draw):
     compare_backward(call_backward(student, dy, x, weight), dy, x, weight)
 
 
-@task("backward", contract=26)
+@task("backward", contract=27)
 def test_backward_leaves_its_arguments_alone(student):
     """No argument is changed."""
     values = (DY, X, WEIGHT, torch.tensor([3.0, 7.0]), torch.tensor([1 / 3, 1 / 2]))
@@ -628,7 +642,7 @@ def test_backward_leaves_its_arguments_alone(student):
         assert_unmodified(value, name)
 
 
-@task("backward", contract=26)
+@task("backward", contract=27)
 def test_gradients_outlive_the_next_call(student):
     """Two calls of one shape and one of another: no sum of one call is in that of the next."""
     mean, rstd = torch.tensor([3.0, 7.0]), torch.tensor([1 / 3, 1 / 2])
@@ -645,7 +659,7 @@ def test_gradients_outlive_the_next_call(student):
         assert_close(dbias, torch.tensor(want), "backward", what="dbias")
 
 
-@task("backward", contract=27)
+@task("backward", contract=28)
 def test_backward_comes_from_kernels(student, draw):
     """dx, dweight and dbias are what kernels wrote: while none of them runs, they are wrong."""
     dy, x, weight = draw.normal(3, 40) + 1, draw.normal(3, 40), draw.normal(40)
@@ -659,7 +673,7 @@ def test_backward_comes_from_kernels(student, draw):
     )
 
 
-@task("backward", contract=28)
+@task("backward", contract=29)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_layer_norm_gives_y(student, dtype):
     """layer_norm returns y alone, in x's dtype; eps is 1e-5 unless another is passed."""
@@ -673,7 +687,7 @@ def test_layer_norm_gives_y(student, dtype):
     assert_close(other, formula(x, WEIGHT, BIAS, 0.5)[0], "elementwise", like=x, what="y")
 
 
-@task("backward", contract=29)
+@task("backward", contract=30)
 def test_autograd_goes_through_layer_norm(student):
     """layer_norm can be differentiated: its gradients are those of layer_norm_backward."""
     x = torch.tensor([[0.0, 2.0, 4.0, 6.0]])
@@ -685,7 +699,7 @@ def test_autograd_goes_through_layer_norm(student):
     assert_close(dweight, torch.tensor([-1.0, -1 / 3, 1 / 3, 1.0]), "backward", what="dweight")
 
 
-@task("backward", contract=29)
+@task("backward", contract=30)
 def test_two_layers_of_one_model(student):
     """Two calls of one shape go forward, then both go back: each has its own gradients."""
     layers = [(DY + X, WEIGHT, BIAS), (DY - X, BIAS + 1, WEIGHT)]
@@ -697,3 +711,15 @@ def test_two_layers_of_one_model(student):
         for name, value, want in zip(("x", "weight", "bias"), found, wants, strict=True):
             what = f"the gradient of {name}"
             assert_close(value, want, "backward", inner=ROOM, scale=want.norm(), what=what)
+
+
+@task("backward", contract=32)
+@LAUNCHED
+def test_backward_kernels_compile(student, draw, dtype):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    dy, x, weight = (draw.normal(*shape, dtype=dtype) for shape in ((6, 300), (6, 300), (300,)))
+
+    with student.compilable_kernels(*GPUS):
+        got = call_backward(student, dy, x, weight)
+
+    compare_backward(got, dy, x, weight)

@@ -758,6 +758,24 @@ def test_kernel_makes_nothing_large(student, draw, causal):
     compare(assert_small(student, attend, 200 * 200 - 1, "T = S = 200"), plain(*qkv, causal))
 
 
+# An A100 and an H100.
+LAUNCHED = pytest.mark.parametrize(
+    ("dtype", "gpu"), [(torch.float32, "sm_80"), (torch.bfloat16, "sm_90")], ids=str
+)
+
+
+@task("triton", contract=39)
+@LAUNCHED
+def test_kernel_compiles(student, draw, dtype, gpu):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    q, k, v = (x.to(dtype) for x in drawn(draw, 9, 17, 16))
+
+    with student.compilable_kernels(gpu):
+        got = student.flash_attention(q, k, v, causal=True)
+
+    compare(got, plain(q, k, v, True), dtype)
+
+
 # --- Task 4: varlen --------------------------------------------------------------------------
 
 
@@ -792,7 +810,7 @@ def compare_packed(student: Any, qkv: Qkv, lengths: Any, causal: bool, room: flo
     assert_close(got, want, "attention", like=qkv[0], inner=1024, trusted=want + room, what="o")
 
 
-@task("varlen", contract=39)
+@task("varlen", contract=40)
 def test_example_of_packed_sequences(student):
     """The second sequence has no query, the third no key: its rows are 0."""
     q, values = torch.zeros(3, 1, 1), torch.tensor([1.0, 2.0, 6.0]).reshape(3, 1, 1)
@@ -805,7 +823,7 @@ def test_example_of_packed_sequences(student):
     assert_close(got, want, "attention", inner=1024, what="o")
 
 
-@task("varlen", contract=39)
+@task("varlen", contract=40)
 @FULL_AND_CAUSAL
 def test_sequences_get_what_they_would_get_alone(student, draw, causal):
     """Three sequences of 4, 9 and 2 tokens."""
@@ -814,14 +832,14 @@ def test_sequences_get_what_they_would_get_alone(student, draw, causal):
     compare_packed(student, packed(draw, lengths), lengths, causal)
 
 
-@task("varlen", contract=40)
+@task("varlen", contract=41)
 def test_short_sequences_beside_long_ones(student, draw):
     """More keys than queries, and fewer; one long sequence, whose last rows count as well."""
     for lengths in (([3, 1, 20], [9, 5, 2]), ([1, 140, 2], [30, 4, 80])):
         compare_packed(student, packed(draw, lengths), lengths, False)
 
 
-@task("varlen", contract=41)
+@task("varlen", contract=42)
 def test_each_last_query_sees_its_own_last_key(student, draw):
     """Causal counts from each sequence's own end; it may be passed by position, or left out."""
     for lengths in (([3, 1, 20], [9, 5, 2]), ([2, 70, 5], [30, 75, 5])):
@@ -834,7 +852,7 @@ def test_each_last_query_sees_its_own_last_key(student, draw):
     assert_close(got, one_by_one(qkv, lengths, False), "attention", inner=1024, what="o")
 
 
-@task("varlen", contract=51)
+@task("varlen", contract=52)
 @ORDERS
 @FULL_AND_CAUSAL
 def test_packed_programs_in_any_order(student, draw, causal, order):
@@ -845,7 +863,7 @@ def test_packed_programs_in_any_order(student, draw, causal, order):
         compare_packed(student, packed(draw, lengths), lengths, causal)
 
 
-@task("varlen", contract=42)
+@task("varlen", contract=43)
 @FULL_AND_CAUSAL
 @pytest.mark.parametrize(
     "lengths",
@@ -860,7 +878,7 @@ def test_sequences_of_nothing(student, draw, lengths, causal):
     compare_packed(student, packed(draw, lengths), lengths, causal)
 
 
-@task("varlen", contract=43)
+@task("varlen", contract=44)
 @pytest.mark.parametrize(("D", "H", "G"), [(1, 2, 2), (40, 4, 2), (80, 2, 1), (256, 1, 1)])
 def test_packed_heads_of_any_width(student, draw, D, H, G):
     """Widths and key heads as in the kernel before."""
@@ -869,7 +887,7 @@ def test_packed_heads_of_any_width(student, draw, D, H, G):
     compare_packed(student, packed(draw, lengths, D, H, G), lengths, True)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @LOW
 def test_packed_o_has_the_dtype_of_q(student, draw, dtype):
     """Low precision in, low precision out, and float32 between."""
@@ -879,7 +897,7 @@ def test_packed_o_has_the_dtype_of_q(student, draw, dtype):
     compare_packed(student, (q, k, v), lengths, True)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 def test_packed_sums_are_float32(student):
     """One heavy key, then 1000 of score 0, as for the kernel before."""
     q, k = torch.ones(1, 1, 1), torch.tensor([11, *[0.0] * 1000]).reshape(-1, 1, 1)
@@ -888,7 +906,7 @@ def test_packed_sums_are_float32(student):
     compare_packed(student, (q.bfloat16(), k.bfloat16(), v.bfloat16()), ([1], [1001]), False)
 
 
-@task("varlen", contract=44)
+@task("varlen", contract=45)
 @pytest.mark.parametrize(
     ("q", "keys", "dtype"),
     [(300, (300, 299.5), torch.float16), (17, (17, 17.125), torch.bfloat16)],
@@ -901,7 +919,7 @@ def test_packed_scores_are_float32s(student, q, keys, dtype):
     compare_packed(student, tuple(qkv), ([1], [2]), False)
 
 
-@task("varlen", contract=45)
+@task("varlen", contract=46)
 @pytest.mark.parametrize("level", [10_000.0, -10_000.0, 100.0, -100.0])
 def test_packed_level_cancels(student, level):
     """Scores 10000, 10001, 10003 weigh like 0, 1, 3, beside a sequence of small scores."""
@@ -912,7 +930,7 @@ def test_packed_level_cancels(student, level):
     compare_packed(student, qkv, ([2, 1], [2, 3]), False, room=0.001)
 
 
-@task("varlen", contract=45)
+@task("varlen", contract=46)
 @pytest.mark.parametrize("step", [0.25, -0.25, 50.0, -50.0], ids=lambda x: f"step {x:g}")
 def test_packed_maximum_on_the_move(student, step):
     """Scores rise or fall by a step from key to key, in the first sequence and in the second."""
@@ -921,7 +939,7 @@ def test_packed_maximum_on_the_move(student, step):
     compare_packed(student, (q.expand(2, 1, 1), k, v), lengths, False, room=1e-5)
 
 
-@task("varlen", contract=46)
+@task("varlen", contract=47)
 @FULL_AND_CAUSAL
 def test_sequences_among_nan(student, draw, causal):
     """The first and the last sequence are NaN: the one between them does not notice."""
@@ -941,7 +959,7 @@ def test_sequences_among_nan(student, draw, causal):
     assert_close(got[3:8], want, "attention", inner=1024, what="o of the sequence between")
 
 
-@task("varlen", contract=47)
+@task("varlen", contract=48)
 @FULL_AND_CAUSAL
 def test_packed_views(student, draw, causal):
     """q, k and v may be slices of one projection [total, H + 2 G, D], or columns first."""
@@ -952,7 +970,7 @@ def test_packed_views(student, draw, causal):
     compare_packed(student, (q.mT.contiguous().mT, k, v.expand(9, 2, 8)[:, 1:]), lengths, causal)
 
 
-@task("varlen", contract=48)
+@task("varlen", contract=49)
 def test_packed_arguments_stay_as_they_were(student, draw):
     """q, k, v and the starts are as before, and o is none of them."""
     values = (*packed(draw, ([3, 1], [3, 1])), starts([3, 1]), starts([3, 1]))
@@ -961,7 +979,7 @@ def test_packed_arguments_stay_as_they_were(student, draw):
     assert_left_as_they_were(student, "flash_attention_varlen", values, names)
 
 
-@task("varlen", contract=48)
+@task("varlen", contract=49)
 def test_packed_calls_share_nothing(student, draw):
     """140 queries in two sequences, in two others, then in one: each result is right at the end."""
     several = ([70, 70], [3, 5]), ([139, 1], [4, 4]), ([140], [8])
@@ -974,7 +992,7 @@ def test_packed_calls_share_nothing(student, draw):
         assert_close(o, one_by_one(qkv, lengths, False), "attention", inner=1024, what="o")
 
 
-@task("varlen", contract=49)
+@task("varlen", contract=50)
 @pytest.mark.parametrize("lengths", [([4, 9], [5, 9]), ([1, 1, 1], [4, 7, 2])], ids=str)
 def test_packed_results_are_those_of_a_kernel(student, draw, lengths):
     """While none of your kernels runs, o is wrong; with one query a sequence too."""
@@ -984,7 +1002,7 @@ def test_packed_results_are_those_of_a_kernel(student, draw, lengths):
     assert_by_kernel(student, lambda: student.flash_attention_varlen(*qkv, *cuts, True), want, "o")
 
 
-@task("varlen", contract=50)
+@task("varlen", contract=51)
 def test_packed_call_makes_nothing_large(student, draw):
     """Thirty sequences of one token and one of 120: padding would take 31 x 120 rows of 8."""
     lengths = [*[1] * 30, 120], [*[1] * 30, 120]
@@ -994,3 +1012,14 @@ def test_packed_call_makes_nothing_large(student, draw):
     got = assert_small(student, attend, 120 * 120 - 1, "30 sequences of length 1 and one of 120")
 
     assert_close(got, one_by_one(qkv, lengths, True), "attention", inner=1024, what="o")
+
+
+@task("varlen", contract=53)
+@LAUNCHED
+def test_packed_kernel_compiles(student, draw, dtype, gpu):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    lengths = [3, 9], [9, 17]
+    qkv = tuple(x.to(dtype) for x in packed(draw, lengths, 16))
+
+    with student.compilable_kernels(gpu):
+        compare_packed(student, qkv, lengths, True)

@@ -826,6 +826,22 @@ def test_torch_does_none_of_the_work(student, draw, M):
     check(not found, f"torch was called for {', '.join(sorted(found))}, expected none of these")
 
 
+@task("kernel", contract=38)
+@pytest.mark.parametrize(
+    ("dtype", "gpu", "M"),
+    [(torch.float32, "sm_80", 3), (torch.bfloat16, "sm_90", 1), (torch.bfloat16, "sm_90", 3)],
+    ids=str,
+)
+def test_kernels_compile(student, draw, dtype, gpu, M):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    x, (parts, weight) = draw.normal(M, 128, dtype=dtype), drawn(draw, 6, 128, 32)
+
+    with student.compilable_kernels(gpu):
+        got = student.int4_matmul(x, *parts, 32)
+
+    assert_product_of(got, x, weight)
+
+
 # --- Task 5: model ---------------------------------------------------------------------------
 
 
@@ -851,7 +867,7 @@ def assert_kinds(model: Proxy, which: str, **wanted: str) -> None:
         check(found == kind, f"{name} of {which} is of class {found}, expected {kind}")
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 @BOTH
 def test_example_of_the_model(student, name):
     """Linear layers are replaced in a new model, at any depth, but not lm_head."""
@@ -865,7 +881,7 @@ def test_example_of_the_model(student, name):
     assert_kinds(new, "the new model", **kinds)
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 def test_layers_of_any_width(student):
     """Int8Linear takes every width, so no layer may be left out for its own."""
     model = module_of(student, "Sequential")(plain(student, 4, 33), plain(student, 1, 1))
@@ -875,7 +891,7 @@ def test_layers_of_any_width(student):
     assert_kinds(new, "the new model", **{"0": "Int8Linear", "1": "Int8Linear"})
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 def test_subclass_of_linear(student):
     """A class that is derived from nn.Linear, as torch's attention has one, is an nn.Linear."""
     modules = expect(module_of(student, "modules"), Proxy, "torch.nn.modules")
@@ -885,7 +901,7 @@ def test_subclass_of_linear(student):
     assert_kinds(quantize(student, model), "the new model", **{"0": "Int8Linear"})
 
 
-@task("model", contract=38)
+@task("model", contract=39)
 def test_model_that_is_a_linear(student):
     """A model that is itself an nn.Linear becomes a quantized layer."""
     kind = quantize(student, plain(student)).kind_
@@ -896,7 +912,7 @@ def test_model_that_is_a_linear(student):
 NAMES = ("lm_head", "lm_head2", "my_lm_head", "head", "block.lm_head", "block.proj", "block.out")
 
 
-@task("model", contract=39)
+@task("model", contract=40)
 @pytest.mark.parametrize(
     ("options", "kept"),
     [
@@ -921,7 +937,7 @@ def test_names_that_skip_keeps(student, options, kept):
     assert_kinds(new, "the new model", **wanted)
 
 
-@task("model", contract=39)
+@task("model", contract=40)
 def test_a_name_above_the_last(student):
     """lm_head.proj is replaced: its last part is proj."""
     inner = module_of(student, "ModuleDict")({"proj": plain(student)})
@@ -930,7 +946,7 @@ def test_a_name_above_the_last(student):
     assert_kinds(quantize(student, model), "the new model", lm_head__proj="Int8Linear")
 
 
-@task("model", contract=40)
+@task("model", contract=41)
 def test_all_else_stays(student):
     """Embedding, norm and lm_head of a bfloat16 model are in bfloat16 and hold what they held."""
     parts = {
@@ -964,7 +980,7 @@ class Witness:
         return self.identity()
 
 
-@task("model", contract=41)
+@task("model", contract=42)
 def test_a_linear_class_of_any_kind(student):
     """linear_cls.from_float is asked once for each layer, and what it made is put in."""
     witness = Witness(student)
@@ -980,7 +996,7 @@ def test_a_linear_class_of_any_kind(student):
     assert_kinds(expect(new, Proxy, "the new model"), "the new model", **kinds)
 
 
-@task("model", contract=42)
+@task("model", contract=43)
 def test_one_layer_at_two_places(student):
     """A layer that is used twice is replaced twice, by one and the same."""
     layer, witness = plain(student, 32, 32), Witness(student)
@@ -995,7 +1011,7 @@ def test_one_layer_at_two_places(student):
     check(asked == 1, f"from_float was asked {asked} times for one layer, expected once")
 
 
-@task("model", contract=43)
+@task("model", contract=44)
 def test_model_that_is_passed_is_left_alone(student):
     """Its layers are nn.Linear still, with the same numbers, and it is training still."""
     parts = {"proj": plain(student).bfloat16(), "lm_head": plain(student)}
@@ -1010,7 +1026,7 @@ def test_model_that_is_passed_is_left_alone(student):
     assert_equal(model.training, True, "training of the model that was passed")
 
 
-@task("model", contract=44)
+@task("model", contract=45)
 @BOTH
 def test_float_weights_may_go(student, draw, name):
     """When the old weights are overwritten with zeros, the new model answers as before."""
@@ -1025,7 +1041,7 @@ def test_float_weights_may_go(student, draw, name):
     assert_equal(new(x), before, "what the new model returns later")
 
 
-@task("model", contract=45)
+@task("model", contract=46)
 def test_error_of_from_float(student):
     """Int4Linear refuses 48 columns: quantize_model says so, and the model stays as it was."""
     parts = {"first": plain(student), "second": plain(student, 3, 48), "third": plain(student)}
@@ -1074,7 +1090,7 @@ def logits_of(model: Proxy, tokens: list[int]) -> Tensor:  # [T, V]
     return shaped(logits, 1, len(tokens), 2048, what="the logits")[0]
 
 
-@task("model", contract=46)
+@task("model", contract=47)
 @BOTH
 def test_quantized_target(student, name):
     """Some logits of the shipped checkpoint, and the text that it still writes."""
@@ -1116,7 +1132,7 @@ def exact(draw, T: int, B: int = 2, G: int = 3, D: int = 8) -> Tensor:  # [B, G,
     return x * 2.0 ** draw.integers(-6, 7, B, G, T, 1)
 
 
-@task("cache", contract=47)
+@task("cache", contract=48)
 def test_example_of_the_cache(student):
     """Two tokens of two heads: [254, -3, 5, 0.5] is that of task 1, the other has scale 0.01."""
     cache = new_cache(student)
@@ -1133,7 +1149,7 @@ def test_example_of_the_cache(student):
         assert_close(values[:, head], due, "elementwise", what=f"values of head {head}")
 
 
-@task("cache", contract=47)
+@task("cache", contract=48)
 def test_all_tokens_come_back(student, draw):
     """Four tokens, then one, then two, of which codes lose nothing: all seven come back."""
     cache = new_cache(student)
@@ -1145,7 +1161,7 @@ def test_all_tokens_come_back(student, draw):
         assert_equal(values, v[:, :, :end], f"the values of {end} tokens")
 
 
-@task("cache", contract=47)
+@task("cache", contract=48)
 def test_tokens_lose_half_a_scale(student, draw):
     """A token's own head decides: its numbers are off by 1/254 of its largest at most."""
     x = draw.normal(2, 3, 4, 16) * 10.0 ** draw.integers(-3, 4, 2, 3, 4, 1)
@@ -1157,7 +1173,7 @@ def test_tokens_lose_half_a_scale(student, draw):
     check(0.3 < worst < 0.501, f"a key is {worst:.3f} scales off, expected a little less than 0.5")
 
 
-@task("cache", contract=48)
+@task("cache", contract=49)
 def test_old_tokens_stay(student, draw):
     """Tokens a thousand times as large, and as small, change no bit of what was there."""
     cache = new_cache(student)
@@ -1171,7 +1187,7 @@ def test_old_tokens_stay(student, draw):
         last = now
 
 
-@task("cache", contract=49)
+@task("cache", contract=50)
 def test_rewind_and_go_on(student, draw):
     """Five tokens, three dropped, two new ones: four, of which the last two are the new ones."""
     cache = new_cache(student)
@@ -1195,7 +1211,7 @@ def test_rewind_and_go_on(student, draw):
     assert_equal(keys, new, "the keys after all four were dropped, and an update of 2")
 
 
-@task("cache", contract=50)
+@task("cache", contract=51)
 @pytest.mark.parametrize(("tokens", "n"), [(0, 1), (3, 4), (3, 50), (3, -1)])
 def test_rewind_refuses(student, draw, tokens, n):
     """Neither more tokens than there are can be dropped, nor fewer than none."""
@@ -1212,7 +1228,7 @@ def test_rewind_refuses(student, draw, tokens, n):
     assert_equal(keys, torch.cat((x, one), 2), f"the keys after a refused rewind({n})")
 
 
-@task("cache", contract=51)
+@task("cache", contract=52)
 @LOW
 @pytest.mark.parametrize("size", [1.0, 3.0, 2.0**-14])
 def test_cache_in_low_precision(student, dtype, size):
@@ -1227,7 +1243,7 @@ def test_cache_in_low_precision(student, dtype, size):
     assert_equal(values, torch.cat((-x, x), 2), "the values")
 
 
-@task("cache", contract=51)
+@task("cache", contract=52)
 @LOW
 def test_codes_of_a_cache_in_low_precision(student, draw, dtype):
     """The same tokens in float32 come back the same, but for one rounding."""
@@ -1239,7 +1255,7 @@ def test_codes_of_a_cache_in_low_precision(student, draw, dtype):
     assert_close(keys, want, "elementwise", dtype=dtype, what="the keys")
 
 
-@task("cache", contract=52)
+@task("cache", contract=53)
 @pytest.mark.parametrize(("B", "G", "D"), [(1, 1, 8), (3, 1, 8), (1, 4, 8), (2, 2, 1)])
 def test_no_axis_is_lost(student, draw, B, G, D):
     """One sequence, one head or one number a head: shapes stay, rewound too."""
@@ -1254,7 +1270,7 @@ def test_no_axis_is_lost(student, draw, B, G, D):
     assert_equal(values[:, :, 2:], -k[:, :, 2:], "the values of new tokens")
 
 
-@task("cache", contract=52)
+@task("cache", contract=53)
 def test_heads_of_zeros(student, draw):
     """A head that is all zeros comes back as zeros, beside others."""
     x = exact(draw, 3)
@@ -1267,7 +1283,7 @@ def test_heads_of_zeros(student, draw):
     assert_equal(values, -x, "the values")
 
 
-@task("cache", contract=53)
+@task("cache", contract=54)
 def test_two_caches_take_turns(student, draw):
     """Each cache has its own tokens; k and v, views here, are as they were."""
     caches = [new_cache(student) for _ in range(2)]
@@ -1287,7 +1303,7 @@ def test_two_caches_take_turns(student, draw):
     assert_equal(keys, torch.cat((-wide, wide[:, :, :1]), 2), "the keys of the second cache")
 
 
-@task("cache", contract=54)
+@task("cache", contract=55)
 def test_bytes_of_a_cache(student, draw):
     """64 numbers of a head take 68 bytes, a scale included; as floats they would take 256."""
     cache, numbers = new_cache(student), 2 * 2200 * 2 * 64

@@ -103,11 +103,10 @@ def test_manifest_comes_first_and_results_follow_its_order(right: Heard) -> None
     assert told == [(t.suite, t.id) for t in right.report.tests]
 
 
-def test_what_the_tests_of_each_task_called_is_told_last(right: Heard) -> None:
-    assert right.events[-1] == (
-        "asked",
-        {"scale": ["scale"], "store": ["Store"], "loop": ["generate"]},
-    )
+def test_what_the_tests_of_each_task_called_is_told(right: Heard) -> None:
+    asked = dict(right.events)["asked"]
+
+    assert asked == {"scale": ["scale"], "store": ["Store"], "loop": ["generate"]}
 
 
 def test_what_was_measured_is_told_and_in_no_report(right: Heard) -> None:

@@ -39,3 +39,16 @@ def test_figures_of_a_worker_are_taken_in() -> None:
 def test_what_has_not_the_form_is_refused(told: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         Compiled.of("k", "sm_90", told)
+
+
+def test_block_for_which_no_card_has_room_is_said_to_be() -> None:
+    assert Compiled("k", 3, "sm_90", shared=227 << 10).excess == ""
+    got = Compiled("k", 3, "sm_80", shared=300 << 10).excess
+    assert got.startswith("a block needs 300 KiB of shared memory; the most that a card has is 227")
+
+
+def test_what_could_not_be_looked_at_is_told_from_an_error() -> None:
+    told = {"line": 3, "error": "made late"}
+
+    assert not Compiled.of("k", "sm_90", told).missing
+    assert Compiled.of("k", "sm_90", {**told, "missing": True}).missing

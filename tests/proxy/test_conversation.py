@@ -24,7 +24,7 @@ from grader.errors import (
     StudentTimeout,
 )
 from grader.judge.draw import Draw
-from grader.proxy.compare import assert_unmodified
+from grader.proxy.compare import assert_unmodified, assert_written
 from grader.proxy.conversation import Clock, Conversation
 from grader.proxy.lent import Lent, Loans, Refusal
 from grader.proxy.values import Proxy
@@ -400,6 +400,41 @@ def test_argument_is_looked_at_whatever_the_worker_says(talk: Conversation, lie:
     assert watched.changed
     with pytest.raises(Mismatch, match="was modified"):
         assert_unmodified(watched)
+
+
+def test_argument_that_was_to_be_written_is_compared_as_a_whole(talk: Conversation) -> None:
+    grid = torch.arange(12.0).reshape(3, 4)
+    watched, want = Watched(grid[:, 1:3]), grid.clone()
+    want[:, 1:3] = 0
+
+    call(talk, "ruin", watched, False)
+
+    assert_written(watched, want[:, 1:3], "x")
+    want[2, 2] = 7.0
+    with pytest.raises(Mismatch, match=r"1 numbers differ, the first at \[2, 1\]"):
+        assert_written(watched, want[:, 1:3], "x")
+    want[2, 2], want[0, 0] = 0.0, 9.0
+    with pytest.raises(Mismatch, match="memory beside it was written"):
+        assert_written(watched, want[:, 1:3], "x")
+
+
+def test_argument_is_written_whatever_the_worker_says(talk: Conversation) -> None:
+    watched = Watched(torch.ones(3))
+
+    call(talk, "ruin", watched, True)  # tells of ones, and wrote zeros
+
+    for want in (torch.ones(3), torch.zeros(3)):
+        with pytest.raises(Mismatch, match="3 numbers differ"):
+            assert_written(watched, want, "x")
+
+
+def test_argument_that_lies_elsewhere_is_not_written(talk: Conversation) -> None:
+    watched = Watched(torch.ones(3))
+
+    call(talk, "swap", watched)
+
+    with pytest.raises(Mismatch, match="3 numbers differ"):
+        assert_written(watched, torch.zeros(3), "x")
 
 
 def test_argument_with_other_memory_is_modified(talk: Conversation) -> None:

@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from grader.judge.kernels import specialisation
 from grader.labs.compiled import Compiled
+from grader.proxy.launches import specialisation
 from grader.report.kernels import Made, render_kernels
 
 GOOD = Compiled(

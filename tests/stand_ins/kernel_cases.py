@@ -1,9 +1,13 @@
-"""The kernels on which the sanitizer is proven: ``tests/kernels/right`` and ``wrong``.
+"""The kernels on which the sanitizer is proven: ``tests/kernels/{right,answers,wrong}``.
 
 A case is a function whose name has no underscore in front; it launches kernels and, where they are
-right, returns what it got and what it wants. A line that ends in ``# finds: kind, kind`` is where
-these are to be found, in each case that names the kernel; ``# finds reversed:`` with the programs
-in the other order. No kernel is loaded to read this.
+right, returns what it got and what it wants. Cases of ``answers`` get a module, and are there once
+for each right answer to the lab that has a file of that name.
+
+A line that ends in ``# finds: kind, kind`` is where these are to be found, in each case that names
+the kernel; ``# finds reversed:`` with the programs in the other order. Two kinds are the proof's
+own: "same value" is a "write-write" that is worded so, and "order", at a case, says that nothing
+is found and the results of three orders differ. No kernel is loaded to read this.
 """
 
 import ast
@@ -13,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KERNELS = Path(__file__).parent.parent / "kernels"
+SOLUTIONS = KERNELS.parent.parent / "solutions"
 FINDS = re.compile(r"# finds( reversed)?: (.*)")
+ORDERS = ("", "reversed", "shuffled")
 Place = tuple[str, int]  # a kind, and its line
 
 
@@ -25,27 +31,45 @@ class Case:
     function: str
     expected: frozenset[Place]
     order: str  # of the programs
+    answer: Path | None = None  # that the function gets
 
     @property
     def name(self) -> str:
         """How a table calls it."""
-        return f"{self.file.stem}.{self.function}"
+        parts = [self.file.stem, self.function]
+        if self.answer is not None:
+            parts.insert(1, self.answer.stem if self.answer.parent.name == "variants" else "model")
+        return ".".join(parts)
 
 
 def cases(folder: str) -> Iterator[Case]:
-    """Walk through the cases of ``right`` or ``wrong``."""
+    """Walk through the cases of ``right``, ``answers`` or ``wrong``."""
     for file in sorted((KERNELS / folder).glob("*.py")):
-        lines = file.read_text().splitlines()
-        functions = [
-            item for item in ast.parse("\n".join(lines)).body if isinstance(item, ast.FunctionDef)
-        ]
-        marks = {item.name: _marks(lines, item) for item in functions}
-        for item in functions:
-            if not item.name.startswith("_"):
-                names = {part.id for part in ast.walk(item) if isinstance(part, ast.Name)}
-                found = [mark for name in names & marks.keys() for mark in marks[name]]
-                order = "reversed" if any(mark[0] for mark in found) else ""
-                yield Case(file, item.name, frozenset(mark[1] for mark in found), order)
+        for case in _cases_in(file):
+            if folder != "answers":
+                yield case
+            for answer in _answers(file.name) if folder == "answers" else ():
+                yield Case(file, case.function, case.expected, case.order, answer)
+
+
+def _answers(name: str) -> list[Path]:
+    model = next(SOLUTIONS.glob(f"*/{name}"))
+    return [model, *sorted((model.parent / "variants").glob("*.py"))]
+
+
+def _cases_in(file: Path) -> Iterator[Case]:
+    lines = file.read_text().splitlines()
+    functions = [
+        item for item in ast.parse("\n".join(lines)).body if isinstance(item, ast.FunctionDef)
+    ]
+    marks = {item.name: _marks(lines, item) for item in functions}
+    for item in functions:
+        if not item.name.startswith("_"):
+            names = {part.id for part in ast.walk(item) if isinstance(part, ast.Name)}
+            names.add(item.name)
+            found = [mark for name in names & marks.keys() for mark in marks[name]]
+            order = "reversed" if any(mark[0] for mark in found) else ""
+            yield Case(file, item.name, frozenset(mark[1] for mark in found), order)
 
 
 def _marks(lines: list[str], item: ast.FunctionDef) -> list[tuple[bool, Place]]:

@@ -288,6 +288,7 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
         stage = Path(name)
         (stage / "submission").symlink_to(lab.solutions)
         (stage / "given").symlink_to(lab.root)
+        (stage / "judge").symlink_to(lab.root)  # kernels are compiled in workers of their own
         folders = dict(zip(lab.checkpoints, lab.checkpoint_folders, strict=True))
         setting = Setting(
             stage, folders, lab.given, "cpu", "none", 1 << 30, 64, {}, 1 << 16, cage="watch"

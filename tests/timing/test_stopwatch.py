@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 import torch
+from stand_ins.suites import module_of
 from torch import Generator, Tensor
 
+from grader import ROOT
 from grader.errors import (
     Forbidden,
     JudgeError,
@@ -37,6 +39,17 @@ LAB = load_lab(Path(__file__).parents[1] / "demo" / "labs" / "91_softmax")
 SPEED = LAB.task("speed")
 RUNG = Rung("speed", SPEED.ladders[0], SPEED.ladders[0].tiers[0])
 RIGHT = "import torch\n\ndef softmax(x):\n    return torch.softmax(x, -1)\n"
+
+NORM = """
+import torch
+
+def layer_norm_forward(x, weight, bias, eps):
+    wide = x.float()
+    mean = wide.mean(-1)
+    rstd = ((wide - mean[:, None]).square().mean(-1) + eps).rsqrt()
+    y = (wide - mean[:, None]) * rstd[:, None] * weight.float() + bias.float()
+    return y.to(x.dtype), mean, rstd
+"""
 
 Make = Callable[[str], Stopwatch]
 
@@ -127,6 +140,21 @@ def test_race_is_measured_once_for_all_its_tiers(make: Make) -> None:
         watch.reach(raised(RUNG), RACE)
 
     assert len(watch.told) == 1  # type: ignore[attr-defined]
+
+
+def test_sizes_and_baseline_of_students_serve_a_race(make: Make) -> None:
+    lab = load_lab(ROOT / "labs" / "06_layernorm")
+    race = module_of(lab.speed_suite).forward(64, 257)
+    watch = make(NORM, lab)  # type: ignore[call-arg]
+
+    watch.verify(race)
+    watch.reach(lowered(RUNG), race)
+
+    ((_, entry),) = watch.told  # type: ignore[attr-defined]
+    assert (entry["function"], entry["case"]) == ("layer_norm_forward", "64 x 257")
+    assert entry["tiers"] == {"1e-06": True}
+    with pytest.raises(Mismatch, match="layer_norm_forward had not left the right values"):
+        make(NORM.replace("+ bias", "- bias"), lab).verify(race)  # type: ignore[call-arg]
 
 
 CHEATS = {

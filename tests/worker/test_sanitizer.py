@@ -9,17 +9,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from stand_ins.beside import hear
 from stand_ins.expectation import HERE
-from stand_ins.kernel_cases import Case, cases
+from stand_ins.kernel_cases import ORDERS, Case, cases
 from stand_ins.kernel_worker import fresh_student
 
+from grader.errors import Mismatch
+from grader.proxy.mistakes import INTRODUCTION
 from grader.proxy.student import Student
 
-RIGHT, WRONG = [*cases("right")], [*cases("wrong")]
+RIGHT, WRONG = [*cases("right"), *cases("answers")], [*cases("wrong")]
+KINDS = (
+    *("write-write", "same value", "read-write", "outside", "unwritten", "masked"),
+    *("overflow", "too large", "waits", "order"),
+)
 Runs = dict[tuple[str, str], dict[str, Any]]
 
 SOURCE = """
@@ -70,7 +78,7 @@ def runs() -> Runs:
     return {(run["name"], run["order"]): run for run in read}
 
 
-@pytest.mark.parametrize("order", ["", "reversed", "shuffled"])
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", RIGHT, ids=named)
 def test_right_kernel_raises_no_alarm(runs: Runs, case: Case, order: str) -> None:
     run = runs[case.name, order]
@@ -85,6 +93,17 @@ def test_wrong_kernel_is_found_at_its_line(runs: Runs, case: Case) -> None:
 
     assert case.expected
     assert found == case.expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_three_wrong_kernels_at_least_are_of_each_kind(kind: str) -> None:
+    assert sum(kind in {found for found, _ in case.expected} for case in WRONG) >= 3
+
+
+def test_a_python_without_the_other_sanitizer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hear(Path(sys.executable), ["right"]) == {}
+
+    assert "cannot import triton-viz: its column is left out" in capsys.readouterr().err
 
 
 # -- in a worker -----------------------------------------------------------------------------
@@ -117,6 +136,23 @@ def test_what_an_atomic_does_is_no_race(student: Student) -> None:
 
     assert got.item() == 60
     assert reading.found == []
+
+
+def test_kernels_that_race_are_not_sound(student: Student) -> None:
+    with pytest.raises(Mismatch) as told, student.sound_kernels("reversed"):
+        student.racy(torch.ones(60))
+
+    introduction, line, *mistakes = str(told.value).splitlines()
+    assert introduction == INTRODUCTION
+    assert line == f"  line {LINE}: {SOURCE.splitlines()[LINE - 1].strip()}"
+    assert [mistake.split(": ")[0] for mistake in mistakes] == ["    read-write", "    write-write"]
+
+
+def test_kernels_that_are_ordered_are_sound(student: Student) -> None:
+    with student.sound_kernels():
+        got = student.atomic(torch.ones(60))
+
+    assert got.item() == 60
 
 
 @pytest.mark.parametrize("inner", ["decoys", "sanitized"])

@@ -6,7 +6,8 @@ edits, those of the whole answer. Public on purpose is:
 
 - the stub, but for the bodies of the functions that a task names, the prompts of PSEUDOCODE.md, and
   the contracts of lab.toml;
-- of suites, what the public tests hold too, but for the heads of tests;
+- of suites, what the public tests, or the sizes that students time (``labs/speed``), hold too, but
+  for the heads of tests;
 - given code, in answers of labs that are not given it (a Llama gives the first lab away);
 - the lines of ``harmless.txt`` beside this file, each looked at by a person.
 
@@ -168,10 +169,11 @@ def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> 
     public.everywhere |= {shape.digest for shape in shapes(stub) if shape.last not in cut}
     public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
     public.everywhere |= _forms(_contracts(tasks))
-    tests = files.get(f"{folder}/test_{topic}.py", b"")
-    lines = (line for _, line in lines_of(tests))
-    public.tests |= _forms(line for line in lines if not line.lstrip().startswith("def test_"))
-    public.tests |= {item.digest for item in shapes(tests) if not item.name.startswith("test_")}
+    for path in (f"{folder}/test_{topic}.py", f"labs/speed/{topic}.py"):
+        tests = files.get(path, b"")
+        lines = (line for _, line in lines_of(tests))
+        public.tests |= _forms(line for line in lines if not line.lstrip().startswith("def test_"))
+        public.tests |= {item.digest for item in shapes(tests) if not item.name.startswith("test_")}
 
 
 def _add_given(public: Public, files: Files, name: str, lab: dict[str, Any]) -> None:

@@ -22,14 +22,16 @@ GENERATED = "README.md"  # of the tree: written here, and no file of the instruc
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
-    *("trace", "compile", "doctor", "clean", "need-lab"),
+    *("trace", "compile", "bench", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
 KERNEL_PAGES = tuple(
-    f"docs/{name}.md" for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile")
+    f"docs/{name}.md"
+    for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "roofline")
 )
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
+SPEED = "labs/speed/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
 ROWS = {
     "run": "| text from your own code of a lab, beside a right model | `make run LAB=1` |\n",
@@ -59,7 +61,7 @@ def student_tree(
     plots = _plots(files, labs)
     modules = {f"labs/{name}.py" for name in given.union(*programs.values())}
     modules |= {path for file in plots for path in _modules(files, files[file])}
-    modules |= {*plots}
+    modules |= {*plots, *_speed(files, labs)}
     wanted += sorted(modules)
     wanted += [path for path in files if _is_read(path, [files.get(m, b"") for m in modules])]
     models = {name for lab in labs for name in lab.checkpoints}
@@ -95,6 +97,13 @@ def _plots(files: Files, labs: Sequence[Lab]) -> list[str]:
     own = [path for lab in labs if (path := f"{PLOTS}{lab.code_name}") in files]
     shared = {path for file in own for path in _modules(files, files[file])}
     return [*own, *sorted(path for path in shared if path.startswith(PLOTS))]
+
+
+def _speed(files: Files, labs: Sequence[Lab]) -> list[str]:
+    """Return what some labs time on a GPU, sizes and baseline; not every lab has them."""
+    names = (f"{SPEED}{start}{lab.code_name}" for lab in labs for start in ("", "baseline_"))
+    own = [path for path in names if path in files]
+    return [f"{SPEED}__init__.py", *own] if own else []
 
 
 def _modules(files: Files, content: bytes) -> set[str]:

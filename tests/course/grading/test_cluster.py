@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -44,13 +44,30 @@ class Nodes:
         assert self._line() == "killed"
 
 
-@contextmanager
-def cluster(nodes: int) -> Iterator[Nodes]:
+TRIES = 3  # Ray waits a fixed time for its own processes, and a busy machine may need longer
+
+
+def started(nodes: int) -> "subprocess.Popen[str]":
     program = [sys.executable, str(HERE / "stand_ins" / "ray_cluster.py"), str(nodes)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(program, text=True, **pipes) as process:  # type: ignore[call-overload]
+    return subprocess.Popen(program, text=True, **pipes)  # type: ignore[call-overload]
+
+
+def first_that_lives(nodes: int) -> "tuple[subprocess.Popen[str], Nodes]":
+    for _ in range(TRIES):
+        process = started(nodes)
+        with suppress(AssertionError):
+            return process, Nodes(process)
+        process.communicate()
+    raise AssertionError(f"no cluster came up in {TRIES} tries")
+
+
+@contextmanager
+def cluster(nodes: int) -> Iterator[Nodes]:
+    process, running = first_that_lives(nodes)
+    with process:
         try:
-            yield Nodes(process)
+            yield running
         finally:
             process.stdin.close()
             process.wait(timeout=60)

@@ -294,6 +294,19 @@ def test_what_public_tests_share_with_the_suite_is_allowed_only_there(
     assert [leak.path for leak in scan()] == ["labs/90_echo/test_echo.py"]
 
 
+def test_what_sizes_for_students_share_with_the_suite_is_allowed_only_there(
+    root: Path, scan: Scan
+) -> None:
+    line = "SIZES = [(value, value + 1) for value in range(17)]\n"
+    write(root, "labs/speed/__init__.py", "")
+    write(root, "labs/speed/echo.py", line)
+    append(root, "grader/suites/test_90_echo.py", line)
+    assert scan() == []
+
+    append(root, "solutions/90_echo/echo.py", line)
+    assert [leak.path for leak in scan()] == ["labs/speed/echo.py"]
+
+
 def test_given_code_may_give_away_what_its_labs_do_not_ask(root: Path, scan: Scan) -> None:
     line = "def whole_echo(values): return [value for value in values]\n"
     append(root, "labs/common.py", line)

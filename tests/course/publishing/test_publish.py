@@ -70,7 +70,7 @@ def test_students_get_the_lab_the_judge_and_nothing_else(send: Send, remote: Pat
     }
     makefile = text(remote, "Makefile")
     assert "\ngrade: " in makefile
-    for target in ("test", "check", "lint", "types", "bench", "chat"):
+    for target in ("test", "check", "lint", "types", "bench-kernels", "chat"):
         assert f"\n{target}: " not in makefile
     readme = text(remote, "README.md")
     assert readme.startswith(f"# {TITLE}\n")
@@ -215,6 +215,18 @@ def test_pages_on_kernels_come_with_a_lab_that_has_some(
     send("90")
 
     assert {path for path in paths(remote) if path.startswith("docs/")} == pages
+
+
+def test_sizes_that_are_timed_come_with_their_lab(send: Send, root: Path, remote: Path) -> None:
+    for name in ("__init__", "echo", "baseline_echo", "softmax"):
+        write(root, f"labs/speed/{name}.py", '"""Some sizes."""\n')
+    commit(root, "Add sizes")
+
+    send("92")
+    assert not any(path.startswith("labs/speed/") for path in paths(remote))
+    send("90")
+    found = {path for path in paths(remote) if path.startswith("labs/speed/")}
+    assert found == {f"labs/speed/{name}.py" for name in ("__init__", "echo", "baseline_echo")}
 
 
 # A history of its own

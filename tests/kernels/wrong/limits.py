@@ -56,3 +56,44 @@ def _large(a, b, c, M: tl.constexpr, K: tl.constexpr):
 
 def blocks_of_half_a_megabyte():
     _large[(1,)](torch.ones(256, 256), torch.ones(256, 256), torch.empty(256, 256), M=256, K=256)
+
+
+@triton.jit
+def _tall(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row, column = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    across = tl.arange(0, K)
+    left = tl.load(a + row * K + across[None, :])
+    right = tl.load(b + across[:, None] * N + column)
+    total = tl.dot(left, right)  # finds: too large
+    for half in tl.static_range(2):
+        kept = (row + column) % 2 == half
+        part = tl.where(kept, total, 0.0).to(tl.float16)
+        tl.store(c + row * N + column, part, mask=kept)
+
+
+def sums_of_half_a_megabyte():
+    a, b = torch.ones(512, 16).half(), torch.ones(16, 256).half()
+    _tall[(1,)](a, b, torch.empty(512, 256, dtype=torch.float16), M=512, N=256, K=16)
+
+
+@triton.jit
+def _row(x, out, width, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < width, other=0.0)  # finds: too large
+    total = tl.sum(value, axis=0)
+    tl.store(out + at, value / total, mask=at < width)  # finds: too large
+
+
+def row_of_a_hundred_thousand_in_one_block():
+    _row[(1,)](torch.ones(100_000), torch.empty(100_000), 100_000, BLOCK=131072)
+
+
+@triton.jit
+def _whole_tensor(x, out, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    place = tl.arange(0, ROWS)[:, None] * WIDE + tl.arange(0, WIDE)[None, :]
+    total = tl.sum(tl.load(x + place), axis=0)  # finds: too large
+    tl.store(out + tl.arange(0, WIDE), total)
+
+
+def whole_matrix_in_one_program():
+    _whole_tensor[(1,)](torch.ones(256, 512), torch.empty(512), ROWS=256, WIDE=512)

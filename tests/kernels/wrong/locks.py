@@ -172,3 +172,18 @@ def _await(done, out, PROGRAMS: tl.constexpr):
 
 def barrier_of_the_whole_grid():
     _await[(4,)](torch.zeros(1, dtype=torch.int32), torch.empty(4), PROGRAMS=4)
+
+
+@triton.jit
+def _backwards(x, total, turn, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
+    program = tl.program_id(0)
+    value = tl.sum(tl.load(x + program * BLOCK + tl.arange(0, BLOCK)), axis=0)
+    while tl.atomic_add(turn, 0, sem="acquire") != PROGRAMS - 1 - program:  # finds: waits
+        pass
+    tl.store(total, tl.load(total) + value)
+    tl.atomic_add(turn, 1, sem="release")
+
+
+def turn_that_the_last_program_takes_first():
+    turn = torch.zeros(1, dtype=torch.int32)
+    _backwards[(4,)](torch.ones(32), torch.zeros(1), turn, BLOCK=8, PROGRAMS=4)

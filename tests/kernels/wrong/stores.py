@@ -10,7 +10,7 @@ def _any_negative(x, flag, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     low = tl.min(tl.load(x + at, mask=at < n, other=0.0), axis=0)
     if low < 0:
-        tl.store(flag, 1)  # finds: write-write
+        tl.store(flag, 1)  # finds: same value
 
 
 def same_flag_from_all():
@@ -31,7 +31,7 @@ def stride_of_the_output_short_by_one():
 @triton.jit
 def _double(x, out, blocks, n, BLOCK: tl.constexpr):
     at = (tl.program_id(0) % blocks) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)  # finds: write-write
+    tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)  # finds: same value
 
 
 def more_programs_than_blocks():
@@ -74,7 +74,7 @@ def zeroed_by_one_program():
 @triton.jit
 def _overlapping(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)  # finds: write-write
+    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)  # finds: same value
 
 
 def half_a_block_too_near():
@@ -91,3 +91,41 @@ def _row_max(x, out, width, BLOCK: tl.constexpr):
 
 def parts_of_a_row_in_one_place():
     _row_max[(3, 2)](torch.randn(3, 20), torch.empty(3), 20, BLOCK=16)
+
+
+@triton.jit
+def _scale(x, out, width, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) // 2, tl.arange(0, BLOCK)
+    value = tl.load(x + row * width + column, mask=column < width)
+    tl.store(out + row * width + column, 2 * value, mask=column < width)  # finds: same value
+
+
+def rows_taken_by_two_programs():
+    _scale[(6,)](torch.randn(3, 10), torch.empty(3, 10), 10, BLOCK=16)
+
+
+@triton.jit
+def _centered(x, weight, mean, out, width, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = column < width
+    level = tl.sum(tl.load(weight + column, mask=inside, other=0.0), axis=0) / width
+    tl.store(mean, level)  # finds: same value
+    value = tl.load(x + row * width + column, mask=inside)
+    tl.store(out + row * width + column, value - level, mask=inside)
+
+
+def mean_of_the_weight_stored_by_all():
+    x = torch.randn(4, 10)
+    _centered[(4,)](x, torch.randn(10), torch.empty(1), torch.empty_like(x), 10, BLOCK=16)
+
+
+@triton.jit
+def _cleared(x, counts, out, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(counts + tl.arange(0, BINS), tl.zeros((BINS,), tl.int32))  # finds: same value
+    tl.store(out + at, tl.load(x + at) + 1)
+
+
+def memory_cleared_by_every_program():
+    counts = torch.empty(4, dtype=torch.int32)
+    _cleared[(3,)](torch.randn(24), counts, torch.empty(24), BLOCK=8, BINS=4)

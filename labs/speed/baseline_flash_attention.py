@@ -5,8 +5,12 @@ from torch import Tensor
 
 
 def flash_attention(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float | None = None
-) -> tuple[Tensor, Tensor]:
+    q: Tensor,  # [B, H, T, D]
+    k: Tensor,  # [B, H, T, D]
+    v: Tensor,  # [B, H, T, D]
+    causal: bool = False,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:  # o, and lse in float32
     """Call the operator below ``scaled_dot_product_attention``: no other returns lse as well.
 
     T = S and H = G only: its causal mask and its heads are not the lab's elsewhere.

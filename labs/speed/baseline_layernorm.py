@@ -19,20 +19,18 @@ def layer_norm_backward(
     dy: Tensor,  # [M, N]
     x: Tensor,  # [M, N]
     weight: Tensor,  # [N]
-    mean: Tensor,  # [M] float32
-    rstd: Tensor,  # [M] float32
+    mean: Tensor,  # [M], as layer_norm_forward returns it
+    rstd: Tensor,  # [M], likewise
 ) -> tuple[Tensor, Tensor, Tensor]:  # dx [M, N], dweight [N], dbias [N]
     """Return the gradients of x, weight and bias."""
-    shape = (*x.shape[:-1], 1)
-    operator = torch.ops.aten.native_layer_norm_backward
-    # The bias is not read; torch wants one to know its dtype.
-    return operator(
+    column = (*x.shape[:-1], 1)
+    return torch.ops.aten.native_layer_norm_backward(
         dy,
         x,
         (x.shape[-1],),
-        mean.reshape(shape),
-        rstd.reshape(shape),
+        mean.reshape(column),
+        rstd.reshape(column),
         weight,
-        weight,
+        weight,  # in place of the bias, of which only the dtype is asked for
         [True, True, True],
     )

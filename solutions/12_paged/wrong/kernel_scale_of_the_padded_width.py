@@ -1,0 +1,11 @@
+"""The scale is that of the width rounded up to a power of two.
+
+Fails: triton, speed
+"""
+
+LINES = {
+    "paged_attention": r"""
+-         o.stride(), width**-0.5 * LOG2_E, share, size,
++         o.stride(), block_d**-0.5 * LOG2_E, share, size,
+""",
+}

@@ -1,0 +1,11 @@
+"""add holds a request against the blocks alone.
+
+Fails: scheduler
+"""
+
+LINES = {
+    "Scheduler.__init__": r"""
+-         self._capacity = min(num_blocks * block_size, max_tokens)
++         self._capacity = num_blocks * block_size
+""",
+}

@@ -1,0 +1,10 @@
+"""Blocks of released sequences are still found.
+
+Fails: sharing, scheduler
+"""
+
+LINES = {
+    "BlockManager.release": r"""
+-                 self._forget(block)
+""",
+}

@@ -1,0 +1,35 @@
+"""The step of lab 11 that is timed: a submission's runner and the baseline say the same."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from labs.timed import timed_step
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def module_at(place: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(place).stem, ROOT / place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_runner_and_baseline_agree_in_any_order():
+    answer = module_at("solutions/11_compiled/compiled.py")
+    baseline = module_at("grader/suites/baseline_11_compiled.py")
+    options = {"seed": 5, "layers": 2, "width": 128}
+    steps = [torch.tensor([7, 1999, 30]), torch.tensor([4, 4, 810])]
+
+    theirs = [timed_step(answer, tokens, **options).clone() for tokens in (*steps, steps[0])]
+    ours = [baseline.timed_step(tokens, **options) for tokens in reversed(steps)]
+
+    assert torch.equal(theirs[0], theirs[2])
+    for got, want in zip(theirs, reversed(ours), strict=False):
+        assert (got - want).norm() < 1e-2 * want.norm()
+    assert (theirs[0] - theirs[1]).norm() > want.norm() / 2
