@@ -1,0 +1,64 @@
+"""``lab bench engine``, between its options and its exit code."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.page import into_page, read_page, write_page
+from grader.errors import UsageError
+from grader.files import check_writable, write_file
+from grader.labs.lab import find_root
+from grader.report.terminal import make_console
+
+PAGE = "docs/engine.md"
+SECONDS = {"cpu": 0, "cuda": 150}  # a GPU is lent by the minute; 0: until all is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """What was asked for; no models, batches or seconds mean what suits the device."""
+
+    device: str
+    models: tuple[str, ...]
+    batches: tuple[int, ...]
+    rounds: int
+    seconds: int | None
+    json: str | None
+    write: bool
+
+
+def bench_engine(wanted: Decoding) -> int:
+    """Time the engine beside others, print one table and write the files asked for."""
+    try:
+        from bench.engine import run, table
+        from bench.engine.cases import cases, chosen
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("bench", "reference"):
+            raise
+        raise UsageError("this tree has no engine to time", "the full repository has it") from None
+    device = run.need_device(wanted.device)
+    found = chosen(device, wanted.models, wanted.batches)
+    if not found:
+        known = sorted({(case.model, case.batch) for case in cases(device)})
+        told = ", ".join(f"{model} in batches of {batch}" for model, batch in known)
+        raise UsageError("there is no such case", f"on this device: {told}")
+    page = str(find_root() / PAGE) if wanted.write else None
+    for target in (wanted.json, page):
+        if target is not None:
+            check_writable(target)
+    # A page without the marks is refused now.
+    into_page(read_page(page), "", table.TITLE, device)
+    seconds = SECONDS[device] if wanted.seconds is None else wanted.seconds
+    lines = list(run.run_cases(found, device, wanted.rounds, seconds, _tell))
+    facts = run.machine(device)
+    # Shown first: no disk that fills up may cost the table.
+    make_console(sys.stdout).print(table.render_terminal(lines, facts))
+    if wanted.json is not None:
+        write_file(Path(wanted.json), table.render_json(lines, facts).encode())
+    if page is not None:
+        write_page(page, table.render_markdown(lines, facts), table.TITLE, device)
+    return 0
+
+
+def _tell(case: str) -> None:
+    print(case, file=sys.stderr, flush=True)
