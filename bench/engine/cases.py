@@ -1,7 +1,7 @@
 """What is decoded: models, dtypes, batches and contexts, and who does it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +71,19 @@ def cases(device: str) -> tuple[Case, ...]:
     return (*measured, Case(TARGET, "float32", 1, 64, 128, (ENGINE, DRAFT, LOOKUP)))
 
 
-def chosen(device: str, models: Sequence[str], batches: Sequence[int]) -> tuple[Case, ...]:
-    """Return the cases of some models and batches; of all where none are named."""
+def chosen(
+    device: str, models: Sequence[str], dtypes: Sequence[str], batches: Sequence[int], steps: int
+) -> tuple[Case, ...]:
+    """Return the cases of some models, dtypes and batches, with so many steps.
+
+    Nothing named means all of it, and 0 steps as many as suit the case.
+    """
     return tuple(
-        case
+        replace(case, steps=steps or case.steps)
         for case in cases(device)
-        if (not models or case.model in models) and (not batches or case.batch in batches)
+        if (not models or case.model in models)
+        and (not dtypes or case.dtype in dtypes)
+        and (not batches or case.batch in batches)
     )
 
 

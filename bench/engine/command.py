@@ -16,11 +16,13 @@ SECONDS = {"cpu": 0, "cuda": 150}  # a GPU is lent by the minute; 0: until all i
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """What was asked for; no models, batches or seconds mean what suits the device."""
+    """What was asked for; nothing named, 0 tokens and no seconds mean what suits the device."""
 
     device: str
     models: tuple[str, ...]
+    dtypes: tuple[str, ...]
     batches: tuple[int, ...]
+    tokens: int
     rounds: int
     seconds: int | None
     json: str | None
@@ -37,11 +39,10 @@ def bench_engine(wanted: Decoding) -> int:
             raise
         raise UsageError("this tree has no engine to time", "the full repository has it") from None
     device = run.need_device(wanted.device)
-    found = chosen(device, wanted.models, wanted.batches)
+    found = chosen(device, wanted.models, wanted.dtypes, wanted.batches, wanted.tokens)
     if not found:
-        known = sorted({(case.model, case.batch) for case in cases(device)})
-        told = ", ".join(f"{model} in batches of {batch}" for model, batch in known)
-        raise UsageError("there is no such case", f"on this device: {told}")
+        known = "; ".join(case.name for case in cases(device))
+        raise UsageError("there is no such case", f"on this device: {known}")
     page = str(find_root() / PAGE) if wanted.write else None
     for target in (wanted.json, page):
         if target is not None:

@@ -57,7 +57,10 @@ def run_cases(
             yield from (Line(case.name, peer, LATE) for peer in case.peers)
             continue
         tell(case.name)
-        yield from measure(case, device, rounds, checkpoints)
+        for line in measure(case, device, rounds, checkpoints):
+            rate = f"{line.rate:,.1f} tokens/s" if line.rate is not None else line.problem
+            tell(f"  {line.peer}: {rate}")
+            yield line
         # Else the graphs of one model count against the next, which shares their code.
         torch.compiler.reset()
         if device == "cuda":

@@ -135,9 +135,15 @@ def engine(
     model: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="only this one; may be repeated")
     ] = None,
+    dtype: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="only this one; may be repeated")
+    ] = None,
     batch: Annotated[
         list[int] | None, typer.Option(min=1, help="only this size; may be repeated")
     ] = None,
+    tokens: Annotated[
+        int, typer.Option(min=0, max=1000, help="of each sequence in a round; 0: what suits")
+    ] = 0,
     rounds: Annotated[int, typer.Option(min=2, max=1000, help="rounds of each case")] = 5,
     seconds: Annotated[
         int | None,
@@ -149,5 +155,6 @@ def engine(
     ] = False,
 ) -> None:
     """Time the reference engine beside transformers and the roofline, on a GPU or a CPU."""
-    wanted = Decoding(device, tuple(model or ()), tuple(batch or ()), rounds, seconds, json, write)
+    named = tuple(model or ()), tuple(dtype or ()), tuple(batch or ())
+    wanted = Decoding(device, *named, tokens, rounds, seconds, json, write)
     raise typer.Exit(bench_engine(wanted))
