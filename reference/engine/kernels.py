@@ -107,14 +107,15 @@ def attend(
         place = first + tl.arange(0, KEYS)
         old, now = (place < position)[:, None], (place == position)[:, None]
         at = memory + place[:, None] * D
-        k1 = tl.load(keys + at + half[None, :], mask=old, other=0.0)
-        k2 = tl.load(keys + at + HALF + half[None, :], mask=old, other=0.0)
+        left = tl.load(keys + at + half[None, :], mask=old, other=0.0)
+        right = tl.load(keys + at + HALF + half[None, :], mask=old, other=0.0)
         v = tl.load(values + at + wide[None, :], mask=old, other=0.0)
         # The new token's own, which may not have arrived in memory yet.
-        k1, k2 = tl.where(now, new1[None, :], k1), tl.where(now, new2[None, :], k2)
+        left = tl.where(now, new1[None, :], left)
+        right = tl.where(now, new2[None, :], right)
         v = tl.where(now, new_value[None, :], v)
-        score = tl.dot(turned1, tl.trans(k1), input_precision="ieee")
-        score = tl.dot(turned2, tl.trans(k2), score, input_precision="ieee") * scale
+        score = tl.dot(turned1, tl.trans(left), input_precision="ieee")
+        score = tl.dot(turned2, tl.trans(right), score, input_precision="ieee") * scale
         score = tl.where((place <= position)[None, :], score, -float("inf"))
         larger = tl.maximum(top, tl.max(score, 1))
         weight = tl.exp2(score - larger[:, None])
@@ -129,10 +130,10 @@ def attend(
         tl.store(target, (mixed / total[:, None]).to(out.dtype.element_ty), mask=mine)
         return
     STEP: tl.constexpr = HEADS * (D + 2)
-    left = part + (row * G + g) * most * STEP
-    tl.store(left + chunk * STEP + head[:, None] * D + wide[None, :], mixed)
-    tl.store(left + chunk * STEP + HEADS * D + head, top)
-    tl.store(left + chunk * STEP + HEADS * D + HEADS + head, total)
+    shares = part + (row * G + g) * most * STEP
+    tl.store(shares + chunk * STEP + head[:, None] * D + wide[None, :], mixed)
+    tl.store(shares + chunk * STEP + HEADS * D + head, top)
+    tl.store(shares + chunk * STEP + HEADS * D + HEADS + head, total)
     tl.debug_barrier()
     if tl.atomic_add(arrived + row * G + g, 1, sem="acq_rel") < chunks - 1:
         return
@@ -141,12 +142,12 @@ def attend(
     total = tl.zeros([HEADS], tl.float32)
     mixed = tl.zeros([HEADS, D], tl.float32)
     for other in range(0, chunks):
-        from_ = left + other * STEP
-        some = tl.load(from_ + head[:, None] * D + wide[None, :], cache_modifier=".cg")
-        high = tl.load(from_ + HEADS * D + head, cache_modifier=".cg")
+        share = shares + other * STEP
+        some = tl.load(share + head[:, None] * D + wide[None, :], cache_modifier=".cg")
+        high = tl.load(share + HEADS * D + head, cache_modifier=".cg")
         larger = tl.maximum(top, high)
         shrink, grow = tl.exp2(top - larger), tl.exp2(high - larger)
-        sums = tl.load(from_ + HEADS * D + HEADS + head, cache_modifier=".cg")
+        sums = tl.load(share + HEADS * D + HEADS + head, cache_modifier=".cg")
         total = total * shrink + sums * grow
         mixed = mixed * shrink[:, None] + some * grow[:, None]
         top = larger

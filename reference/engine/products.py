@@ -220,14 +220,16 @@ def _weights(w, scale, zero, cols, above: tl.constexpr, O: tl.constexpr, k, K: t
     line, keep = (above + cols).to(tl.int64)[:, None], (cols < O)[:, None]
     if GROUP == 0:
         here = k + tl.arange(0, BLOCK)
-        return tl.load(w + line * K + here[None, :], mask=keep, other=0.0)
-    half = tl.arange(0, BLOCK // 2)
-    packed = tl.load(w + line * (K // 2) + (k // 2 + half)[None, :], mask=keep, other=0)
-    packed = packed.to(tl.int32)
-    code = tl.interleave(packed & 15, packed >> 4)
-    group = k // GROUP + tl.arange(0, BLOCK // GROUP)
-    step = line * (K // GROUP) + group[None, :]
-    size = tl.load(scale + step, mask=keep, other=0.0)
-    middle = tl.load(zero + step, mask=keep, other=0).to(tl.int32)
-    code = tl.reshape(code, [COLS, BLOCK // GROUP, GROUP]) - middle[:, :, None]
-    return tl.reshape(code.to(tl.float32) * size[:, :, None], [COLS, BLOCK]).to(dtype)
+        some = tl.load(w + line * K + here[None, :], mask=keep, other=0.0)
+    else:
+        half = tl.arange(0, BLOCK // 2)
+        packed = tl.load(w + line * (K // 2) + (k // 2 + half)[None, :], mask=keep, other=0)
+        packed = packed.to(tl.int32)
+        code = tl.interleave(packed & 15, packed >> 4)
+        step = line * (K // GROUP) + (k // GROUP + tl.arange(0, BLOCK // GROUP))[None, :]
+        size = tl.load(scale + step, mask=keep, other=0.0)
+        middle = tl.load(zero + step, mask=keep, other=0).to(tl.int32)
+        code = tl.reshape(code, [COLS, BLOCK // GROUP, GROUP]) - middle[:, :, None]
+        value = code.to(tl.float32) * size[:, :, None]
+        some = tl.reshape(value, [COLS, BLOCK]).to(dtype)
+    return some
