@@ -29,13 +29,31 @@ def begin(PDL: tl.constexpr):
 
 @triton.jit
 def embed(tokens, table, x, E, COLS: tl.constexpr, PDL: tl.constexpr):
-    """Put the row of each token's embedding into x [M, E]; one program for each row."""
+    """Put the row of each token's embedding into x [M, E]; one program for each row.
+
+    It waits before it lets others start, so that no kernel of a step meets the step before.
+    """
     row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, COLS)
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
     token = tl.load(tokens + row)
     values = tl.load(table + token * E + cols, mask=cols < E)
     tl.store(x + row * E + cols, values, mask=cols < E)
+
+
+@triton.jit
+def normalize(x, gain, out, E, eps, COLS: tl.constexpr, PDL: tl.constexpr):
+    """Divide each row of x [M, E] by its root mean square, multiply with gain [E]."""
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, COLS)
+    keep = cols < E
+    scale = tl.load(gain + cols, mask=keep, other=0.0).to(tl.float32)
+    begin(PDL)
+    values = tl.load(x + row * E + cols, mask=keep, other=0.0).to(tl.float32)
+    values *= tl.rsqrt(tl.sum(values * values, 0) / E + eps) * scale
+    tl.store(out + row * E + cols, values.to(out.dtype.element_ty), mask=keep)
 
 
 @triton.jit
@@ -77,25 +95,28 @@ def attend(
     half, wide = tl.arange(0, HALF), tl.arange(0, D)
     head = tl.arange(0, HEADS)
     mine = (head < S)[:, None]
-    begin(PDL)
+    # Positions, slots and older places are as the step before left them: they need no wait.
     position = tl.load(positions + row)
     start = chunk * CHUNK
     if start > position:
+        begin(PDL)
         return
     slot = tl.load(slots + row)
     c, s = tl.load(cos + position * HALF + half), tl.load(sin + position * HALF + half)
+    memory = (slot * G + g) * max_len * D
+    left, right, v = _places(keys + memory, values + memory, start, position, D, KEYS)
+    begin(PDL)
     new = qkv + row * (H + 2 * G) * D
     query = new + (g * S + head)[:, None] * D + half[None, :]
     q1 = tl.load(query, mask=mine, other=0.0).to(tl.float32)
     q2 = tl.load(query + HALF, mask=mine, other=0.0).to(tl.float32)
-    dtype: tl.constexpr = keys.dtype.element_ty
-    turned1 = (q1 * c[None, :] - q2 * s[None, :]).to(dtype)
-    turned2 = (q2 * c[None, :] + q1 * s[None, :]).to(dtype)
     k1 = tl.load(new + (H + g) * D + half).to(tl.float32)
     k2 = tl.load(new + (H + g) * D + HALF + half).to(tl.float32)
-    new1, new2 = (k1 * c - k2 * s).to(dtype), (k2 * c + k1 * s).to(dtype)
+    dtype: tl.constexpr = keys.dtype.element_ty
     new_value = tl.load(new + (H + G + g) * D + wide).to(dtype)
-    memory = (slot * G + g) * max_len * D
+    turned1 = (q1 * c[None, :] - q2 * s[None, :]).to(dtype)
+    turned2 = (q2 * c[None, :] + q1 * s[None, :]).to(dtype)
+    new1, new2 = (k1 * c - k2 * s).to(dtype), (k2 * c + k1 * s).to(dtype)
     if position < start + CHUNK:
         tl.store(keys + memory + position * D + half, new1)
         tl.store(keys + memory + position * D + HALF + half, new2)
@@ -105,11 +126,7 @@ def attend(
     mixed = tl.zeros([HEADS, D], tl.float32)
     for first in range(start, tl.minimum(start + CHUNK, position + 1), KEYS):
         place = first + tl.arange(0, KEYS)
-        old, now = (place < position)[:, None], (place == position)[:, None]
-        at = memory + place[:, None] * D
-        left = tl.load(keys + at + half[None, :], mask=old, other=0.0)
-        right = tl.load(keys + at + HALF + half[None, :], mask=old, other=0.0)
-        v = tl.load(values + at + wide[None, :], mask=old, other=0.0)
+        now = (place == position)[:, None]
         # The new token's own, which may not have arrived in memory yet.
         left = tl.where(now, new1[None, :], left)
         right = tl.where(now, new2[None, :], right)
@@ -124,6 +141,10 @@ def attend(
         mixed = mixed * shrink[:, None]
         mixed = tl.dot(weight.to(dtype), v, mixed, input_precision="ieee")
         top = larger
+        if KEYS < CHUNK:
+            left, right, v = _places(
+                keys + memory, values + memory, first + KEYS, position, D, KEYS
+            )
     target = out + row * H * D + (g * S + head)[:, None] * D + wide[None, :]
     chunks = position // CHUNK + 1
     if chunks == 1:
@@ -152,3 +173,16 @@ def attend(
         mixed = mixed * shrink[:, None] + some * grow[:, None]
         top = larger
     tl.store(target, (mixed / total[:, None]).to(out.dtype.element_ty), mask=mine)
+
+
+@triton.jit
+def _places(keys, values, first, position, D: tl.constexpr, KEYS: tl.constexpr):
+    """Load both halves of KEYS keys [KEYS, D / 2], and their values, 0 from ``position`` on."""
+    HALF: tl.constexpr = D // 2
+    place = first + tl.arange(0, KEYS)
+    half, old = tl.arange(0, HALF)[None, :], (place < position)[:, None]
+    at = place[:, None] * D
+    left = tl.load(keys + at + half, mask=old, other=0.0)
+    right = tl.load(keys + at + HALF + half, mask=old, other=0.0)
+    v = tl.load(values + at + tl.arange(0, D)[None, :], mask=old, other=0.0)
+    return left, right, v

@@ -21,10 +21,11 @@ from reference.engine.weights import Layer, Packed, Weight, Weights
 class Shape:
     """How one product is cut: see ``vector``, ``vector4`` and ``tile`` for the names."""
 
-    rows: int = 4  # outputs of a program
-    block: int = 2048  # inputs at a time, for vector4 in groups
-    split: int = 1
+    rows: int = 4  # outputs at a time
     warps: int = 4
+    steps: int = 1  # of one row
+    block: int = 64  # inputs at a time, of several rows
+    split: int = 1
     stages: int = 4
 
 
@@ -56,7 +57,7 @@ class KernelStep:
         self.inputs[2] = cache.slots
         self.history = new(size, cache.max_len, dtype=torch.int64)
         self.logits = new(size, f["vocab_size"], dtype=torch.float32)
-        self._x = new(size, wide)
+        self._x, self._normed = new(size, wide), new(size, wide)
         self._qkv = new(size, (heads + 2 * groups) * f["head_dim"])
         self._mixed = new(size, heads * f["head_dim"])
         self._hidden = new(size, f["intermediate_size"])
@@ -89,7 +90,7 @@ class KernelStep:
             weight = getattr(layer, kind)
             shape = self._shape(kind, weight)
             tiles = triton.cdiv(weight.shape[0], shape.rows)
-            step = 2 * self._padded * shape.rows + self._padded
+            step = 2 * self._padded * shape.rows
             most = max(most, tiles * shape.split * step if shape.split > 1 else 0)
         return most
 
@@ -136,51 +137,66 @@ class KernelStep:
         add: bool = False, gated: bool = False, best: bool = False,
     ) -> None:  # fmt: skip
         """Launch one product, whose options are those of ``vector``."""
-        shape, eps = self._shape(kind, weight), self._weights.fields["rms_norm_eps"]
-        gain = x if norm is None else norm
+        shape = self._shape(kind, weight)
         num_out, inputs = weight.shape[0] // (2 if gated else 1), weight.shape[1]
-        packed = isinstance(weight, Packed)
+        same: dict[str, Any] = {"K": inputs, "O": num_out, "GATED": gated, "ADD": add}
+        same |= self._options(shape.warps)
+        if self._one:
+            same |= {"ROWS": shape.rows, "STEPS": shape.steps, "NORM": norm is not None}
+            self._vector(weight, x, norm, out, triton.cdiv(num_out, shape.rows * shape.steps), same)
+            return
+        if norm is not None:
+            x = self._normalize(x, norm)
+        codes, scale, zero, group = (
+            (weight.codes, weight.scale, weight.zero, weight.group)
+            if isinstance(weight, Packed) else (weight, x, x, 0)
+        )  # fmt: skip
         tiles = triton.cdiv(num_out, shape.rows)
-        same: dict[str, Any] = {
-            "K": inputs, "O": num_out, "NORM": norm is not None, "GATED": gated, "ADD": add,
-        } | self._options(shape.warps)  # fmt: skip
-        if self._one and packed:
+        products.tile[tiles, shape.split](
+            x, codes, scale, zero, out, self._best, self._where, self._parts, self._tiles,
+            self._size, GROUP=group, ROWS=self._padded, COLS=shape.rows, BLOCK=shape.block,
+            SPLIT=shape.split, BEST=best, STAGES=shape.stages, **same,
+        )  # fmt: skip
+
+    def _vector(
+        self, weight: Weight, x: Tensor, norm: Tensor | None, out: Tensor, programs: int,
+        same: dict[str, Any],
+    ) -> None:  # fmt: skip
+        gain, eps = x if norm is None else norm, self._weights.fields["rms_norm_eps"]
+        if isinstance(weight, Packed):
             words = weight.codes.view(torch.int32)
-            products.vector4[(tiles,)](
+            groups = triton.next_power_of_2(weight.shape[1] // weight.group)
+            products.vector4[(programs,)](
                 x, gain, words, weight.scale, weight.zero, out, eps, GROUP=weight.group,
-                ROWS=shape.rows, GROUPS=shape.block, **same,
-            )  # fmt: skip
-        elif self._one:
-            products.vector[(tiles,)](
-                x, gain, weight, out, self._best, self._where, eps, ROWS=shape.rows,
-                BLOCK=shape.block, BEST=best, **same,
+                GROUPS=groups, **same,
             )  # fmt: skip
         else:
-            codes, scale, zero, group = (
-                (weight.codes, weight.scale, weight.zero, weight.group)
-                if packed else (weight, gain, gain, 0)
+            block = triton.next_power_of_2(weight.shape[1])
+            products.vector[(programs,)](
+                x, gain, weight, out, self._best, self._where, eps, BLOCK=block,
+                BEST=out is self.logits, **same,
             )  # fmt: skip
-            products.tile[tiles, shape.split](
-                x, gain, codes, scale, zero, out, self._best, self._where, self._parts, self._tiles,
-                self._size, eps, GROUP=group, ROWS=self._padded, COLS=shape.rows,
-                BLOCK=shape.block, SPLIT=shape.split, BEST=best, STAGES=shape.stages, **same,
-            )  # fmt: skip
+
+    def _normalize(self, x: Tensor, norm: Tensor) -> Tensor:
+        wide, eps = x.shape[1], self._weights.fields["rms_norm_eps"]
+        cols = triton.next_power_of_2(wide)
+        kernels.normalize[(self._size,)](
+            x, norm, self._normed, wide, eps, COLS=cols, **self._options(4)
+        )
+        return self._normed
 
 
 def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     """Return a cut that any sizes allow, near the best for a Llama of a billion."""
     inputs = weight.shape[1]
     if size == 1:
-        if isinstance(weight, Packed):
-            return Shape(4, min(64, triton.next_power_of_2(inputs // weight.group)))
-        return Shape(4, min(2048, triton.next_power_of_2(inputs)))
+        return Shape(4, 4 if inputs <= 4096 else 8)
     block = 64
     while inputs % block:
         block //= 2
     if isinstance(weight, Packed):
         block = max(block, weight.group)
-    outs = 64 if kind in ("gate_up", "head") else 32
     split = 1
     while kind not in ("gate_up", "head") and split < 4 and inputs % (2 * split * block) == 0:
         split *= 2
-    return Shape(outs, block, split)
+    return Shape(64, 4, 1, block, split, 5)

@@ -16,50 +16,58 @@ from reference.engine.kernels import begin
 @triton.jit
 def vector(
     x, gain, w, out, best, where, eps,
-    K: tl.constexpr, O: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    K: tl.constexpr, O: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr,
     NORM: tl.constexpr, GATED: tl.constexpr, ADD: tl.constexpr, BEST: tl.constexpr,
     PDL: tl.constexpr,
 ):  # fmt: skip
-    """Multiply w [O, K] with one x [K]; each program has ROWS outputs.
+    """Multiply w [O, K] with one x [K]; each program has STEPS times ROWS outputs.
 
     NORM: x is first divided by its root mean square and multiplied with gain [K]. GATED: w is
     [2 O, K], and out = silu(first half) * second half. ADD: out holds what is added to. BEST: out
-    is float32, and the largest of each program and its place go to best and where.
+    is float32, and the largest of each ROWS and its place go to best and where. BLOCK >= K.
     """
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    block = tl.program_id(0) * STEPS
     cols = tl.arange(0, BLOCK)
-    at = w + rows.to(tl.int64)[:, None] * K + cols[None, :]
-    keep = (rows < O)[:, None] & (cols < K)[None, :]
-    first = tl.load(at, mask=keep, other=0.0)
+    first = _rows(w, block * ROWS, K, O, ROWS, BLOCK)
     second = first
     if GATED:
-        second = tl.load(at + O * K, mask=keep, other=0.0)
-    begin(PDL)
-    y, z = tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32)
-    square = tl.zeros([1], tl.float32)
-    for k in tl.static_range(0, K, BLOCK):
-        here = k + cols
-        if k > 0:
-            keep = (rows < O)[:, None] & (here < K)[None, :]
-            first = tl.load(at + k, mask=keep, other=0.0)
-            if GATED:
-                second = tl.load(at + O * K + k, mask=keep, other=0.0)
-        v = tl.load(x + here, mask=here < K, other=0.0).to(tl.float32)
-        if NORM:
-            square += tl.sum(v * v, 0)
-            v *= tl.load(gain + here, mask=here < K, other=0.0).to(tl.float32)
-        y += tl.sum(first.to(tl.float32) * v[None, :], 1)
-        if GATED:
-            z += tl.sum(second.to(tl.float32) * v[None, :], 1)
+        second = _rows(w + O * K, block * ROWS, K, O, ROWS, BLOCK)
+    scale = cols
     if NORM:
-        y, z = y * tl.rsqrt(square / K + eps), z * tl.rsqrt(square / K + eps)
-    _finish(y, z, rows, out, best, where, O, GATED, ADD, BEST)
+        scale = tl.load(gain + cols, mask=cols < K, other=0.0)
+    begin(PDL)
+    v = tl.load(x + cols, mask=cols < K, other=0.0).to(tl.float32)
+    root = 1.0
+    if NORM:
+        root = tl.rsqrt(tl.sum(v * v, 0) / K + eps)
+        v *= scale.to(tl.float32)
+    for step in tl.static_range(STEPS):
+        here, there = first, second
+        if step + 1 < STEPS:  # the next rows are on their way while these are added up
+            first = _rows(w, (block + step + 1) * ROWS, K, O, ROWS, BLOCK)
+            if GATED:
+                second = _rows(w + O * K, (block + step + 1) * ROWS, K, O, ROWS, BLOCK)
+        y = tl.sum(here.to(tl.float32) * v[None, :], 1) * root
+        z = y
+        if GATED:
+            z = tl.sum(there.to(tl.float32) * v[None, :], 1) * root
+        _finish(y, z, block + step, out, best, where, O, ROWS, GATED, ADD, BEST)
 
 
 @triton.jit
-def _finish(y, z, rows, out, best, where, O: tl.constexpr, GATED: tl.constexpr,
-            ADD: tl.constexpr, BEST: tl.constexpr):  # fmt: skip
-    """Store a program's outputs of one row, y gates z if GATED."""
+def _rows(w, start, K: tl.constexpr, O: tl.constexpr, ROWS: tl.constexpr,
+          BLOCK: tl.constexpr):  # fmt: skip
+    """Load rows of w [O, K], 0 beyond its edges."""
+    rows, cols = start + tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    keep = (rows < O)[:, None] & (cols < K)[None, :]
+    return tl.load(w + rows.to(tl.int64)[:, None] * K + cols[None, :], mask=keep, other=0.0)
+
+
+@triton.jit
+def _finish(y, z, block, out, best, where, O: tl.constexpr, ROWS: tl.constexpr,
+            GATED: tl.constexpr, ADD: tl.constexpr, BEST: tl.constexpr):  # fmt: skip
+    """Store a block of outputs of one row, y gates z if GATED."""
+    rows = block * ROWS + tl.arange(0, ROWS)
     if GATED:
         y = y * tl.sigmoid(y) * z
     if ADD:
@@ -68,85 +76,86 @@ def _finish(y, z, rows, out, best, where, O: tl.constexpr, GATED: tl.constexpr,
     if BEST:
         y = tl.where(rows < O, y, -float("inf"))
         top = tl.max(y, 0)
-        tl.store(best + tl.program_id(0), top)
-        tl.store(where + tl.program_id(0), tl.min(tl.where(y == top, rows, O), 0))
+        tl.store(best + block, top)
+        tl.store(where + block, tl.min(tl.where(y == top, rows, O), 0))
 
 
 @triton.jit
 def vector4(
     x, gain, w, scale, zero, out, eps,
     K: tl.constexpr, O: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr,
-    GROUPS: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr, ADD: tl.constexpr,
-    PDL: tl.constexpr,
+    STEPS: tl.constexpr, GROUPS: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr,
+    ADD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Do what ``vector`` does for codes of 4 bits, w int32 [O, K / 8], GROUPS groups at a time."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    words, sizes, zeros = _codes(w, scale, zero, rows, 0, O, 0, K, GROUP, GROUPS)
-    words2, sizes2, zeros2 = words, sizes, zeros
+    """Do what ``vector`` does for codes of 4 bits, w int32 [O, K / 8]; GROUPS >= K / GROUP."""
+    block = tl.program_id(0) * STEPS
+    a = _codes(w, scale, zero, block * ROWS, 0, O, K, GROUP, ROWS, GROUPS)
+    b = a
     if GATED:
-        words2, sizes2, zeros2 = _codes(w, scale, zero, rows, O, O, 0, K, GROUP, GROUPS)
-    begin(PDL)
-    y, z = tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32)
-    square = tl.zeros([1], tl.float32)
-    for first in tl.static_range(0, K // GROUP, GROUPS):
-        if first > 0:
-            words, sizes, zeros = _codes(w, scale, zero, rows, 0, O, first, K, GROUP, GROUPS)
-            if GATED:
-                words2, sizes2, zeros2 = _codes(w, scale, zero, rows, O, O, first, K, GROUP, GROUPS)
-        here = (first + tl.arange(0, GROUPS))[:, None] * GROUP + 8 * tl.arange(0, GROUP // 8)
-        inside = here < K
-        part = tl.zeros([ROWS, GROUPS, GROUP // 8], tl.float32)
-        part2 = tl.zeros([ROWS, GROUPS, GROUP // 8], tl.float32)
-        for j in tl.static_range(8):
-            v = tl.load(x + here + j, mask=inside, other=0.0).to(tl.float32)
-            if NORM:
-                square += tl.sum(tl.sum(v * v, 1), 0)
-                v *= tl.load(gain + here + j, mask=inside, other=0.0).to(tl.float32)
-            part += (_float(words, j) - zeros[:, :, None]) * v[None]
-            if GATED:
-                part2 += (_float(words2, j) - zeros2[:, :, None]) * v[None]
-        y += tl.sum(tl.sum(part, 2) * sizes, 1)
-        if GATED:
-            z += tl.sum(tl.sum(part2, 2) * sizes2, 1)
+        b = _codes(w, scale, zero, block * ROWS, O, O, K, GROUP, ROWS, GROUPS)
+    here = (
+        tl.arange(0, GROUPS)[:, None, None] * GROUP
+        + 8 * tl.arange(0, GROUP // 8)[None, :, None]
+        + tl.arange(0, 8)[None, None, :]
+    )
+    size = here
     if NORM:
-        y, z = y * tl.rsqrt(square / K + eps), z * tl.rsqrt(square / K + eps)
-    _finish(y, z, rows, out, out, out, O, GATED, ADD, False)
+        size = tl.load(gain + here, mask=here < K, other=0.0)
+    begin(PDL)
+    v = tl.load(x + here, mask=here < K, other=0.0).to(tl.float32)  # [GROUPS, GROUP / 8, 8]
+    root = 1.0
+    if NORM:
+        root = tl.rsqrt(tl.sum(tl.sum(tl.sum(v * v, 2), 1), 0) / K + eps)
+        v *= size.to(tl.float32)
+    total = tl.sum(tl.sum(v, 2), 1)[None, :]
+    for step in tl.static_range(STEPS):
+        c, d = a, b
+        if step + 1 < STEPS:
+            a = _codes(w, scale, zero, (block + step + 1) * ROWS, 0, O, K, GROUP, ROWS, GROUPS)
+            if GATED:
+                b = _codes(w, scale, zero, (block + step + 1) * ROWS, O, O, K, GROUP, ROWS, GROUPS)
+        y = _weigh(c[0], c[1], c[2], v, total) * root
+        z = y
+        if GATED:
+            z = _weigh(d[0], d[1], d[2], v, total) * root
+        _finish(y, z, block + step, out, out, out, O, ROWS, GATED, ADD, False)
 
 
 @triton.jit
-def _codes(w, scale, zero, rows, above: tl.constexpr, O: tl.constexpr, first: tl.constexpr,
-           K: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr):  # fmt: skip
-    """Load packed words [ROWS, GROUPS, GROUP / 8], and scale and zero [ROWS, GROUPS].
-
-    A zero comes with 2**23 added, as ``_float`` has it.
-    """
-    group, word = first + tl.arange(0, GROUPS), tl.arange(0, GROUP // 8)
+def _codes(w, scale, zero, start, above: tl.constexpr, O: tl.constexpr, K: tl.constexpr,
+           GROUP: tl.constexpr, ROWS: tl.constexpr, GROUPS: tl.constexpr):  # fmt: skip
+    """Load packed words [ROWS, GROUPS, GROUP / 8], and scale and zero [ROWS, GROUPS]."""
+    rows = start + tl.arange(0, ROWS)
+    group, word = tl.arange(0, GROUPS), tl.arange(0, GROUP // 8)
     keep = (rows < O)[:, None] & (group < K // GROUP)[None, :]
     line = (above + rows).to(tl.int64)[:, None] * (K // GROUP) + group[None, :]
     at = line[:, :, None] * (GROUP // 8) + word[None, None, :]
     words = tl.load(w + at, mask=keep[:, :, None], other=0)
-    sizes = tl.load(scale + line, mask=keep, other=0.0)
-    zeros = tl.load(zero + line, mask=keep, other=0)
-    return words, sizes, (zeros.to(tl.int32) | 0x4B000000).to(tl.float32, bitcast=True)
+    return words, tl.load(scale + line, mask=keep, other=0.0), tl.load(zero + line, mask=keep, other=0)
 
 
 @triton.jit
-def _float(words, J: tl.constexpr):
-    """Return the code in nibble J of each word, and 2**23, whose last bits as a float it is.
+def _weigh(words, size, zero, v, total):
+    """Return the sums [ROWS] of (code - zero) * size * v.
 
-    Converting integers takes four times as long.
+    Bits 16 to 19 of a float of 128 are its units, so a code put there is a float without the slow
+    conversion: 128 + code. What that adds to a group is known by the total [1, GROUPS] of its v.
     """
-    return (((words >> (4 * J)) & 15) | 0x4B000000).to(tl.float32, bitcast=True)
+    shift = 4 * tl.arange(0, 8)
+    code = (((words[:, :, :, None] >> shift[None, None, None, :]) & 15) << 16) | 0x43000000
+    parts = code.to(tl.float32, bitcast=True) * v[None]
+    parts = tl.sum(tl.sum(parts, 3), 2) - (zero.to(tl.float32) + 128.0) * total
+    return tl.sum(parts * size, 1)
 
 
 @triton.jit
 def tile(
-    x, gain, w, scale, zero, out, best, where, part, arrived, M, eps,
+    x, w, scale, zero, out, best, where, part, arrived, M,
     K: tl.constexpr, O: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
-    BLOCK: tl.constexpr, SPLIT: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr,
+    BLOCK: tl.constexpr, SPLIT: tl.constexpr, GATED: tl.constexpr,
     ADD: tl.constexpr, BEST: tl.constexpr, STAGES: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Multiply w with M rows of x [M, K] into out [M, O]; options as ``vector`` has them.
+    """Multiply w with M rows of x [M, K] into out [M, O]; options as ``vector`` has them, but NORM.
 
     Program (i, s) has COLS outputs of at most ROWS rows, and K / SPLIT of their inputs; the last of
     a tile to arrive adds what all left in part, float32 [tiles, SPLIT, 2 if GATED, ROWS, COLS], in
@@ -154,17 +163,14 @@ def tile(
     """
     block, share = tl.program_id(0), tl.program_id(1)
     rows, cols = tl.arange(0, ROWS), block * COLS + tl.arange(0, COLS)
+    size: tl.constexpr = K // SPLIT
+    if PDL and GROUP == 0:
+        _fetch(w, cols, share * size, size, K, O, GATED)
     begin(PDL)
     y, z = tl.zeros([COLS, ROWS], tl.float32), tl.zeros([COLS, ROWS], tl.float32)
-    square = tl.zeros([ROWS], tl.float32)
-    size: tl.constexpr = K // SPLIT
     for k in tl.range(share * size, (share + 1) * size, BLOCK, num_stages=STAGES):
         here = k + tl.arange(0, BLOCK)
         v = tl.load(x + rows[:, None] * K + here[None, :], mask=(rows < M)[:, None], other=0.0)
-        if NORM:
-            wide = v.to(tl.float32)
-            square += tl.sum(wide * wide, 1)
-            v = (wide * tl.load(gain + here).to(tl.float32)[None, :]).to(v.dtype)
         some = _weights(w, scale, zero, cols, 0, O, k, K, GROUP, COLS, BLOCK, v.dtype)
         y = tl.dot(some, tl.trans(v), y, input_precision="ieee")
         if GATED:
@@ -173,29 +179,21 @@ def tile(
     if SPLIT > 1:
         HALVES: tl.constexpr = 2 if GATED else 1
         TILE: tl.constexpr = ROWS * COLS
-        STEP: tl.constexpr = HALVES * TILE + ROWS
-        left = part + block * SPLIT * STEP
+        STEP: tl.constexpr = HALVES * TILE
+        shares = part + block * SPLIT * STEP
         inner = tl.arange(0, COLS)[:, None] * ROWS + rows[None, :]
-        tl.store(left + share * STEP + inner, y)
+        tl.store(shares + share * STEP + inner, y)
         if GATED:
-            tl.store(left + share * STEP + TILE + inner, z)
-        if NORM:
-            tl.store(left + share * STEP + HALVES * TILE + rows, square)
+            tl.store(shares + share * STEP + TILE + inner, z)
         tl.debug_barrier()
         if tl.atomic_add(arrived + block, 1, sem="acq_rel") < SPLIT - 1:
             return
         tl.store(arrived + block, 0)
         y, z = tl.zeros([COLS, ROWS], tl.float32), tl.zeros([COLS, ROWS], tl.float32)
-        square = tl.zeros([ROWS], tl.float32)
         for other in tl.static_range(SPLIT):
-            y += tl.load(left + other * STEP + inner, cache_modifier=".cg")
+            y += tl.load(shares + other * STEP + inner, cache_modifier=".cg")
             if GATED:
-                z += tl.load(left + other * STEP + TILE + inner, cache_modifier=".cg")
-            if NORM:
-                square += tl.load(left + other * STEP + HALVES * TILE + rows, cache_modifier=".cg")
-    if NORM:
-        root = tl.rsqrt(square / K + eps)[None, :]
-        y, z = y * root, z * root
+                z += tl.load(shares + other * STEP + TILE + inner, cache_modifier=".cg")
     if GATED:
         y = y * tl.sigmoid(y) * z
     target = out + rows[None, :].to(tl.int64) * O + cols[:, None]
@@ -233,3 +231,26 @@ def _weights(w, scale, zero, cols, above: tl.constexpr, O: tl.constexpr, k, K: t
         value = code.to(tl.float32) * size[:, :, None]
         some = tl.reshape(value, [COLS, BLOCK]).to(dtype)
     return some
+
+
+@triton.jit
+def _fetch(w, cols, start, size: tl.constexpr, K: tl.constexpr, O: tl.constexpr,
+           GATED: tl.constexpr):  # fmt: skip
+    """Ask the L2 cache for the rows' inputs from start on; a line of it has 128 bytes."""
+    LINE: tl.constexpr = 128 * 8 // w.dtype.element_ty.primitive_bitwidth
+    BLOCK: tl.constexpr = 16
+    line = tl.minimum(cols, O - 1).to(tl.int64)[:, None] * K + start
+    for first in tl.static_range(0, size, LINE * BLOCK):
+        here = tl.minimum(first + LINE * tl.arange(0, BLOCK), size - 1)
+        at = w + line + here[None, :]
+        _ask(at)
+        if GATED:
+            _ask(at + O * K)
+
+
+@triton.jit
+def _ask(at):
+    tl.inline_asm_elementwise(
+        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [at.to(tl.int64)], dtype=tl.int32,
+        is_pure=False, pack=1,
+    )  # fmt: skip
