@@ -46,7 +46,7 @@ class Decoder:
         for layer, keys, values in zip(self.weights.layers, cache.keys, cache.values, strict=True):
             x = x + self._attend(layer, x, keys, values, (cos, sin, mask), positions, slots, reach)
             x = x + self._mlp(layer, x)
-        return linear(self._rms(x, self.weights.norm), self.weights.head)
+        return self.logits(x)
 
     def _attend(
         self,
@@ -86,26 +86,35 @@ class Decoder:
         mean = wide.square().mean(-1, keepdim=True)
         return weight * (wide * torch.rsqrt(mean + self.fields["rms_norm_eps"])).to(x.dtype)
 
-    def prefill(
-        self, cache: StaticCache, tokens: Tensor, slot: Tensor, last: Tensor
-    ) -> Tensor:  # int64 [T], [1], [1] -> logits [V]
-        """Read a prompt from its start, padded behind ``last``; return the logits there."""
-        new = len(tokens)
+    def extend(
+        self, cache: StaticCache, tokens: Tensor, position: int, slot: int
+    ) -> Tensor:  # int64 [T] -> [T, E], not yet normed
+        """Let tokens of one sequence enter, the first at ``position``; see ``logits``."""
+        new, end = len(tokens), position + len(tokens)
         x = self.weights.embedding[tokens]
-        cos, sin = self._cos[:new].unsqueeze(1), self._sin[:new].unsqueeze(1)
+        cos = self._cos[position:end].unsqueeze(1)
+        sin = self._sin[position:end].unsqueeze(1)
+        places = torch.arange(end, device=tokens.device)
+        mask = places <= places[position:].unsqueeze(1)  # [T, S]
         for layer, keys, values in zip(self.weights.layers, cache.keys, cache.values, strict=True):
             q, k, v = self._qkv(layer, x)
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-            keys[slot, :, :new] = k.transpose(0, 1).unsqueeze(0)
-            values[slot, :, :new] = v.transpose(0, 1).unsqueeze(0)
+            keys[slot, :, position:end] = k.transpose(0, 1)
+            values[slot, :, position:end] = v.transpose(0, 1)
             mixed = F.scaled_dot_product_attention(
-                *(y.transpose(0, 1).unsqueeze(0) for y in (q, k, v)),
-                is_causal=True,
+                q.transpose(0, 1).unsqueeze(0),
+                keys[slot : slot + 1, :, :end],
+                values[slot : slot + 1, :, :end],
+                attn_mask=mask,
                 enable_gqa=True,
             )
             x = x + linear(mixed[0].transpose(0, 1).reshape(new, -1), layer.out)
             x = x + self._mlp(layer, x)
-        return linear(self._rms(x[last], self.weights.norm), self.weights.head)[0]
+        return x
+
+    def logits(self, x: Tensor) -> Tensor:  # [..., E] -> float32 [..., V]
+        """Norm what the last layer has left, and multiply with the head."""
+        return linear(self._rms(x, self.weights.norm), self.weights.head).float()
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # [B,*,D], [B,1,D] x2 -> [B,*,D]

@@ -44,7 +44,10 @@ class Tuning:
 class KernelStep:
     """One decode step for ``size`` rows; ``launch`` is made of launches alone."""
 
-    def __init__(self, weights: Weights, cache: StaticCache, size: int, tuning: Tuning) -> None:
+    def __init__(
+        self, weights: Weights, cache: StaticCache, size: int, tuning: Tuning | None = None
+    ) -> None:
+        tuning = tuning or default_tuning(size)
         self._weights, self._cache, self._size, self._tuning = weights, cache, size, tuning
         f, device = weights.fields, weights.device
         self._pdl = tuning.pdl and device == "cuda"
@@ -187,10 +190,13 @@ class KernelStep:
 
 
 def default_shape(kind: str, weight: Weight, size: int) -> Shape:
-    """Return a cut that any sizes allow, near the best for a Llama of a billion."""
-    inputs = weight.shape[1]
+    """Return a cut that any sizes allow, near the best on an H200 for a Llama of a billion."""
+    inputs, packed = weight.shape[1], isinstance(weight, Packed)
+    if size == 1 and inputs > 4096:
+        return Shape(2, 8) if packed else Shape(4, 8, 2)
     if size == 1:
-        return Shape(4, 4 if inputs <= 4096 else 8)
+        one = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
+        return Shape(2, 2) if packed else one.get(kind, Shape(2, 1))
     block = 64
     while inputs % block:
         block //= 2
@@ -199,4 +205,9 @@ def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     split = 1
     while kind not in ("gate_up", "head") and split < 4 and inputs % (2 * split * block) == 0:
         split *= 2
-    return Shape(64, 4, 1, block, split, 5)
+    return Shape(64, 4, 1, block, split, 6)
+
+
+def default_tuning(size: int) -> Tuning:
+    """Return how attention is cut: by few rows into many programs."""
+    return Tuning(chunk=128, keys=128, warps=8) if size <= 8 else Tuning(chunk=512, keys=64)
