@@ -108,16 +108,17 @@ def vector4(
         root = tl.rsqrt(tl.sum(tl.sum(tl.sum(v * v, 2), 1), 0) / K + eps)
         v *= size.to(tl.float32)
     total = tl.sum(tl.sum(v, 2), 1)[None, :]
+    low, high = tl.split(tl.reshape(v, [GROUPS, GROUP // 8, 4, 2]))  # of bytes
     for step in tl.static_range(STEPS):
         c, d = a, b
         if step + 1 < STEPS:
             a = _codes(w, scale, zero, (block + step + 1) * ROWS, 0, O, K, GROUP, ROWS, GROUPS)
             if GATED:
                 b = _codes(w, scale, zero, (block + step + 1) * ROWS, O, O, K, GROUP, ROWS, GROUPS)
-        y = _weigh(c[0], c[1], c[2], v, total) * root
+        y = _weigh(c[0], c[1], c[2], low, high, total) * root
         z = y
         if GATED:
-            z = _weigh(d[0], d[1], d[2], v, total) * root
+            z = _weigh(d[0], d[1], d[2], low, high, total) * root
         _finish(y, z, block + step, out, out, out, O, ROWS, GATED, ADD, False)
 
 
@@ -135,17 +136,36 @@ def _codes(w, scale, zero, start, above: tl.constexpr, O: tl.constexpr, K: tl.co
 
 
 @triton.jit
-def _weigh(words, size, zero, v, total):
+def _weigh(words, size, zero, low, high, total):
     """Return the sums [ROWS] of (code - zero) * size * v.
 
-    Bits 16 to 19 of a float of 128 are its units, so a code put there is a float without the slow
-    conversion: 128 + code. What that adds to a group is known by the total [1, GROUPS] of its v.
+    low, high [GROUPS, GROUP / 8, 4]: v of the halves of a word's bytes; total [1, GROUPS]: of all.
     """
-    shift = 4 * tl.arange(0, 8)
-    code = (((words[:, :, :, None] >> shift[None, None, None, :]) & 15) << 16) | 0x43000000
-    parts = code.to(tl.float32, bitcast=True) * v[None]
-    parts = tl.sum(tl.sum(parts, 3), 2) - (zero.to(tl.float32) + 128.0) * total
-    return tl.sum(parts * size, 1)
+    W: tl.constexpr = low.shape[1]
+    even, odd = tl.split(tl.reshape(low, [low.shape[0], W, 2, 2]))
+    even2, odd2 = tl.split(tl.reshape(high, [low.shape[0], W, 2, 2]))
+    v0, v4 = tl.split(even)
+    v2, v6 = tl.split(odd)
+    v1, v5 = tl.split(even2)
+    v3, v7 = tl.split(odd2)
+    parts = _code(words, 0) * v0[None] + _code(words, 1) * v1[None]
+    parts += _code(words, 2) * v2[None]
+    parts += _code(words, 3) * v3[None]
+    parts += _code(words, 4) * v4[None]
+    parts += _code(words, 5) * v5[None]
+    parts += _code(words, 6) * v6[None]
+    parts += _code(words, 7) * v7[None]
+    return tl.sum((tl.sum(parts, 2) - (zero.to(tl.float32) + 128.0) * total) * size, 1)
+
+
+@triton.jit
+def _code(words, J: tl.constexpr):
+    """Return 128 + the code in nibble J of each word.
+
+    Bits 16 to 19 of a float of 128 are its units: a code put there is a float without the slow
+    conversion of integers.
+    """
+    return ((((words >> (4 * J)) & 15) << 16) | 0x43000000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
