@@ -4,26 +4,13 @@ Letters: B sequences, T new tokens, S places of the cache that a step looks at, 
 key/value heads, D head width, E model width, F feed-forward width, V vocabulary, L layers.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reference.checkpoint import Model
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layer:
-    """The weights of one layer."""
-
-    norm: Tensor  # [E]
-    qkv: Tensor  # [(H + 2G) D, E]
-    out: Tensor  # [E, H D]
-    mlp_norm: Tensor  # [E]
-    gate_up: Tensor  # [2F, E]
-    down: Tensor  # [E, F]
+from reference.engine.weights import Layer, Weights, linear
 
 
 class StaticCache:
@@ -42,64 +29,24 @@ class StaticCache:
 class Decoder:
     """Logits of new tokens, with all that came before in a ``StaticCache``."""
 
-    def __init__(self, model: Model, max_len: int, dtype: torch.dtype, device: str) -> None:
-        fields, weights = model.fields, model.weights
-        if fields["rope_scaling"] is not None:
-            raise ValueError("rope_scaling is not supported")
-        self.fields, self.dtype, self.device = fields, dtype, device
-
-        def load(*names: str) -> Tensor:
-            joined = torch.cat([weights[f"{name}.weight"] for name in names])
-            return joined.to(device=device, dtype=dtype).contiguous()
-
-        self.embedding = load("model.embed_tokens")
-        self.norm = load("model.norm")
-        tied = fields["tie_word_embeddings"]
-        self.head = self.embedding if tied else load("lm_head")
-        self.layers: list[Layer] = []
-        for i in range(fields["num_layers"]):
-            at = f"model.layers.{i}"
-            attention, mlp = f"{at}.self_attn", f"{at}.mlp"
-            self.layers.append(
-                Layer(
-                    load(f"{at}.input_layernorm"),
-                    load(*(f"{attention}.{kind}_proj" for kind in "qkv")),
-                    load(f"{attention}.o_proj"),
-                    load(f"{at}.post_attention_layernorm"),
-                    load(f"{mlp}.gate_proj", f"{mlp}.up_proj"),
-                    load(f"{mlp}.down_proj"),
-                )
-            )
-        width = fields["head_dim"]
-        exponent = torch.arange(0, width, 2, dtype=torch.float64) / width
-        angles = torch.arange(max_len)[:, None] / fields["rope_theta"] ** exponent
-        angles = torch.cat((angles, angles), dim=-1)
-        self.cos = angles.cos().to(device=device, dtype=dtype)  # [max_len, D]
-        self.sin = angles.sin().to(device=device, dtype=dtype)
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes of the weights that a step reads: of the embedding table it reads B rows."""
-        layers = [
-            weight
-            for layer in self.layers
-            for weight in (layer.norm, layer.qkv, layer.out, layer.mlp_norm)
-        ]
-        layers += [weight for layer in self.layers for weight in (layer.gate_up, layer.down)]
-        return sum(weight.nbytes for weight in (*layers, self.norm, self.head))
+    def __init__(self, weights: Weights) -> None:
+        self.weights, self.fields = weights, weights.fields
+        # In the dtype of queries and keys, for both halves of a head.
+        self._cos = torch.cat((weights.cos, weights.cos), 1).to(weights.dtype)  # [max_len, D]
+        self._sin = torch.cat((weights.sin, weights.sin), 1).to(weights.dtype)
 
     def step(
         self, cache: StaticCache, tokens: Tensor, positions: Tensor, slots: Tensor, reach: int
     ) -> Tensor:  # int64 [B] x3 -> logits [B, V]
         """Let one token of each sequence enter; ``reach`` is more than any position."""
-        x = self.embedding[tokens]
-        cos, sin = self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
+        x = self.weights.embedding[tokens]
+        cos, sin = self._cos[positions].unsqueeze(1), self._sin[positions].unsqueeze(1)
         places = torch.arange(reach, device=tokens.device)
         mask = (places <= positions.unsqueeze(-1))[:, None, None]  # [B, 1, 1, S]
-        for layer, keys, values in zip(self.layers, cache.keys, cache.values, strict=True):
+        for layer, keys, values in zip(self.weights.layers, cache.keys, cache.values, strict=True):
             x = x + self._attend(layer, x, keys, values, (cos, sin, mask), positions, slots, reach)
             x = x + self._mlp(layer, x)
-        return F.linear(self._rms(x, self.norm), self.head)
+        return self.logits(x)
 
     def _attend(
         self,
@@ -121,44 +68,53 @@ class Decoder:
         batch, groups = len(x), keys.shape[1]
         q = q.reshape(batch, groups, -1, q.shape[-1])
         mixed = F.scaled_dot_product_attention(q, *mine, attn_mask=mask)
-        return F.linear(mixed.reshape(batch, -1), layer.out)
+        return linear(mixed.reshape(batch, -1), layer.out)
 
     def _qkv(self, layer: Layer, x: Tensor) -> tuple[Tensor, ...]:
         """Return q [B,H,D], k and v [B,G,D] of normed tokens, not yet rotated."""
         heads, groups = self.fields["num_heads"], self.fields["num_kv_heads"]
-        joined = F.linear(self._rms(x, layer.norm), layer.qkv)
+        joined = linear(self._rms(x, layer.norm), layer.qkv)
         split = joined.unflatten(-1, (-1, self.fields["head_dim"]))
         return split.split((heads, groups, groups), dim=-2)
 
     def _mlp(self, layer: Layer, x: Tensor) -> Tensor:
-        gate, up = F.linear(self._rms(x, layer.mlp_norm), layer.gate_up).chunk(2, dim=-1)
-        return F.linear(F.silu(gate) * up, layer.down)
+        gate, up = linear(self._rms(x, layer.mlp_norm), layer.gate_up).chunk(2, dim=-1)
+        return linear(F.silu(gate) * up, layer.down)
 
     def _rms(self, x: Tensor, weight: Tensor) -> Tensor:
         wide = x.float()
         mean = wide.square().mean(-1, keepdim=True)
         return weight * (wide * torch.rsqrt(mean + self.fields["rms_norm_eps"])).to(x.dtype)
 
-    def prefill(
-        self, cache: StaticCache, tokens: Tensor, slot: Tensor, last: Tensor
-    ) -> Tensor:  # int64 [T], [1], [1] -> logits [V]
-        """Read a prompt from its start, padded behind ``last``; return the logits there."""
-        new = len(tokens)
-        x = self.embedding[tokens]
-        cos, sin = self.cos[:new].unsqueeze(1), self.sin[:new].unsqueeze(1)
-        for layer, keys, values in zip(self.layers, cache.keys, cache.values, strict=True):
+    def extend(
+        self, cache: StaticCache, tokens: Tensor, position: int, slot: int
+    ) -> Tensor:  # int64 [T] -> [T, E], not yet normed
+        """Let tokens of one sequence enter, the first at ``position``; see ``logits``."""
+        new, end = len(tokens), position + len(tokens)
+        x = self.weights.embedding[tokens]
+        cos = self._cos[position:end].unsqueeze(1)
+        sin = self._sin[position:end].unsqueeze(1)
+        places = torch.arange(end, device=tokens.device)
+        mask = places <= places[position:].unsqueeze(1)  # [T, S]
+        for layer, keys, values in zip(self.weights.layers, cache.keys, cache.values, strict=True):
             q, k, v = self._qkv(layer, x)
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-            keys[slot, :, :new] = k.transpose(0, 1).unsqueeze(0)
-            values[slot, :, :new] = v.transpose(0, 1).unsqueeze(0)
+            keys[slot, :, position:end] = k.transpose(0, 1)
+            values[slot, :, position:end] = v.transpose(0, 1)
             mixed = F.scaled_dot_product_attention(
-                *(y.transpose(0, 1).unsqueeze(0) for y in (q, k, v)),
-                is_causal=True,
+                q.transpose(0, 1).unsqueeze(0),
+                keys[slot : slot + 1, :, :end],
+                values[slot : slot + 1, :, :end],
+                attn_mask=mask,
                 enable_gqa=True,
             )
-            x = x + F.linear(mixed[0].transpose(0, 1).reshape(new, -1), layer.out)
+            x = x + linear(mixed[0].transpose(0, 1).reshape(new, -1), layer.out)
             x = x + self._mlp(layer, x)
-        return F.linear(self._rms(x[last], self.norm), self.head)[0]
+        return x
+
+    def logits(self, x: Tensor) -> Tensor:  # [..., E] -> float32 [..., V]
+        """Norm what the last layer has left, and multiply with the head."""
+        return linear(self._rms(x, self.weights.norm), self.weights.head).float()
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # [B,*,D], [B,1,D] x2 -> [B,*,D]

@@ -112,7 +112,7 @@ class Draft:
         if len(new) == 1 and known:
             self._runner.step(new, [known], [slot])
         elif new:
-            self._runner.prefill(new, slot, known)
+            self._runner.prefill(text, slot, known)
 
     def _draw(
         self, slot: int, text: list[int], count: int, sampling: Sampling, generator: Generator

@@ -118,7 +118,7 @@ class Table:
         return self._rows[key]
 
     def prefill(self, tokens: list[int], slot: int, start: int = 0) -> Tensor:
-        return self.extend(torch.tensor(tokens), start, slot)[-1]
+        return self.extend(torch.tensor(tokens[start:]), start, slot)[-1]
 
     def step(self, tokens: list[int], positions: list[int], slots: list[int]) -> Tensor:
         each = zip(tokens, positions, slots, strict=True)
