@@ -16,10 +16,10 @@ import torch
 
 from labs.common import LlamaConfig, load_tokenizer, load_weights
 from labs.decoding import Unfit
+from labs.quantized import Bits
 
 ROOM = "reference"
 MODULES = ("checkpoint", "engine.engine", "engine.requests", "engine.sampling")
-BITS = {"int8": 8, "int4": 4}
 LONGEST = 4096  # tokens of a text, for which the cache is made
 
 
@@ -29,6 +29,8 @@ class Served:
     def __init__(self, options: argparse.Namespace) -> None:
         if options.repetition_penalty is not None:
             raise Unfit("--repetition-penalty does not go with --engine: it has no such filter")
+        if options.quantize is Bits.INT8:
+            raise Unfit("--quantize int8 does not go with --engine: it has int4 only")
         self._modules = load()
         self._options = options
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -46,7 +48,7 @@ class Served:
             max_len=min(LONGEST, self.config.max_position_embeddings),
             dtype=self.dtype,
             device=self.device,
-            bits=BITS[options.quantize] if options.quantize else None,
+            bits=4 if options.quantize else None,
             compiled=options.compile or self.device == "cuda",
         )
         draft = None

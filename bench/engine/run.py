@@ -1,5 +1,6 @@
 """The run itself: make the peers of a case, check them, let them take turns, go on to the next."""
 
+import gc
 import os
 import platform
 import sys
@@ -63,6 +64,7 @@ def run_cases(
             yield line
         # Else the graphs of one model count against the next, which shares their code.
         torch.compiler.reset()
+        gc.collect()  # of what holds itself, and memory of the device
         if device == "cuda":
             torch.cuda.empty_cache()
 

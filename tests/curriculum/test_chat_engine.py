@@ -62,6 +62,13 @@ def test_seeds_and_filters_go_to_the_engine(
     assert said(capsys, *hot, "--top-k", "1")[0] == expected + "\n"
 
 
+def test_four_bits_are_enough_to_write(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "--quantize", "int4")
+
+    assert out.startswith(TEXT)
+    assert f"{COUNT} written" in err
+
+
 def test_lines_of_the_terminal_are_answered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,6 +107,7 @@ def test_characters_are_shown_whole(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("--max-new-tokens", "3000"), "a slot of this engine has 1024"),
         (("--repetition-penalty", "2"), "--repetition-penalty does not go with --engine"),
+        (("--quantize", "int8"), "--quantize int8 does not go with --engine: it has int4 only"),
         (("--speculate", "3", "--draft", "nowhere"), "no checkpoint at nowhere"),
         (("--model", "nowhere"), "nowhere"),
         (("--temperature", "1", "--top-p", "3"), "top_p is 3.0"),
