@@ -24,6 +24,7 @@ class Decoding:
     batches: tuple[int, ...]
     tokens: int
     rounds: int
+    threads: int
     seconds: int | None
     json: str | None
     write: bool
@@ -49,6 +50,7 @@ def bench_engine(wanted: Decoding) -> int:
             check_writable(target)
     # A page without the marks is refused now.
     into_page(read_page(page), "", table.TITLE, device)
+    run.use_threads(wanted.threads)
     seconds = SECONDS[device] if wanted.seconds is None else wanted.seconds
     lines = list(run.run_cases(found, device, wanted.rounds, seconds, _tell))
     facts = run.machine(device)

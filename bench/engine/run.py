@@ -47,6 +47,12 @@ def need_device(device: str) -> str:
     return device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def use_threads(count: int) -> None:
+    """Let torch use so many threads, all peers alike; 0 leaves it its own choice."""
+    if count:
+        torch.set_num_threads(count)
+
+
 def run_cases(
     cases: Sequence[Case], device: str, rounds: int, seconds: float, tell: Callable[[str], None]
 ) -> Iterator[Line]:

@@ -145,6 +145,7 @@ def engine(
         int, typer.Option(min=0, max=1000, help="of each sequence in a round; 0: what suits")
     ] = 0,
     rounds: Annotated[int, typer.Option(min=2, max=1000, help="rounds of each case")] = 5,
+    threads: Annotated[int, typer.Option(min=0, help="of torch; 0: its own choice")] = 0,
     seconds: Annotated[
         int | None,
         typer.Option(min=0, help="begin no case after them; 0: begin all; on a GPU 150"),
@@ -156,5 +157,5 @@ def engine(
 ) -> None:
     """Time the reference engine beside transformers and the roofline, on a GPU or a CPU."""
     named = tuple(model or ()), tuple(dtype or ()), tuple(batch or ())
-    wanted = Decoding(device, *named, tokens, rounds, seconds, json, write)
+    wanted = Decoding(device, *named, tokens, rounds, threads, seconds, json, write)
     raise typer.Exit(bench_engine(wanted))

@@ -164,6 +164,18 @@ def test_the_bandwidth_is_one_of_a_machine() -> None:
     assert 1e8 < bandwidth("cpu") < 1e13
 
 
+def test_all_peers_get_the_threads_asked_for() -> None:
+    before = torch.get_num_threads()
+
+    run.use_threads(1)
+    given = torch.get_num_threads()
+    run.use_threads(before)
+    run.use_threads(0)
+
+    assert given == 1
+    assert torch.get_num_threads() == before
+
+
 # The cases
 
 
