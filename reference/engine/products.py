@@ -76,8 +76,8 @@ def _finish(y, z, block, out, best, where, O: tl.constexpr, ROWS: tl.constexpr,
     if BEST:
         y = tl.where(rows < O, y, -float("inf"))
         top = tl.max(y, 0)
-        tl.store(best + block, top)
-        tl.store(where + block, tl.min(tl.where(y == top, rows, O), 0))
+        tl.store(best + block, top, mask=block * ROWS < O)
+        tl.store(where + block, tl.min(tl.where(y == top, rows, O), 0), mask=block * ROWS < O)
 
 
 @triton.jit
