@@ -35,6 +35,7 @@ def bench_engine(wanted: Decoding) -> int:
     try:
         from bench.engine import run, table
         from bench.engine.cases import cases, chosen
+        from bench.engine.lines import Line
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("bench", "reference"):
             raise
@@ -52,7 +53,11 @@ def bench_engine(wanted: Decoding) -> int:
     into_page(read_page(page), "", table.TITLE, device)
     run.use_threads(wanted.threads)
     seconds = SECONDS[device] if wanted.seconds is None else wanted.seconds
-    lines = list(run.run_cases(found, device, wanted.rounds, seconds, _tell))
+    lines: list[Line] = []
+    try:
+        lines.extend(run.run_cases(found, device, wanted.rounds, seconds, _tell))
+    except KeyboardInterrupt:
+        _tell("stopped: the table has what was measured until then")
     facts = run.machine(device)
     # Shown first: no disk that fills up may cost the table.
     make_console(sys.stdout).print(table.render_terminal(lines, facts))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -299,6 +300,22 @@ def test_the_command_prints_and_writes(
     assert "tiny, float32, batch 3, context 7; ratio to engine" in out
     assert "tiny, float32, batch 3, context 7\n  engine: " in err
     assert json.loads(file.read_text())["machine"]["command"].startswith("lab")
+
+
+def test_who_stops_it_gets_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def until_stopped(*_: object) -> Iterator[Line]:
+        yield lines()[0]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_cases", until_stopped)
+
+    assert main(["bench", "engine", "--device", "cpu"]) == 0
+
+    out, err = capsys.readouterr()
+    assert "m; ratio to transformers, static" in out
+    assert "stopped" in err
 
 
 @pytest.mark.parametrize(
