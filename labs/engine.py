@@ -20,6 +20,7 @@ from labs.quantized import Bits
 
 ROOM = "reference"
 MODULES = ("checkpoint", "engine.engine", "engine.requests", "engine.sampling")
+WARM_TOKENS = 8  # enough for every kind of pass
 LONGEST = 4096  # tokens of a text, for which the cache is made
 
 
@@ -40,6 +41,10 @@ class Served:
         self.config = LlamaConfig.from_pretrained(options.model)
         self._tokenizer = load_tokenizer(options.model)
         self.engine = self._build()
+        if options.compile or self.device == "cuda":
+            print("compiling the step, once …", file=sys.stderr, flush=True)
+            warm = self._modules["engine.requests"].Request([0], WARM_TOKENS)
+            self.engine.generate([warm])
 
     def _build(self) -> Any:
         options, engine = self._options, self._modules["engine.engine"]
@@ -74,6 +79,7 @@ class Served:
         request = self._modules["engine.requests"].Request(
             prompt, options.max_new_tokens, self.config.eos_token_ids, sampling
         )
+        self.engine.rounds = type(self.engine.rounds)()  # those of this text alone
         started = time.perf_counter()
         number = self.engine.add(request)
         print(text, end="", flush=True)

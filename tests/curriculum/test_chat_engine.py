@@ -1,9 +1,11 @@
 """``make chat ARGS=--engine``: the text of the given code, told as it comes; and who has none."""
 
 import sys
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 from labs import chat, engine
 from labs.assembly import Assembly
@@ -67,6 +69,24 @@ def test_four_bits_are_enough_to_write(capsys: pytest.CaptureFixture[str]) -> No
 
     assert out.startswith(TEXT)
     assert f"{COUNT} written" in err
+
+
+def test_what_is_compiled_is_compiled_before_the_clock_starts(
+    expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[int] = []
+
+    def compiled(step: Callable[..., Tensor], **_: object) -> Callable[..., Tensor]:
+        made.append(1)
+        return step
+
+    monkeypatch.setattr(torch, "compile", compiled)
+
+    out, err = said(capsys, "--compile", "--speculate", "2")
+
+    assert out == expected + "\n"
+    assert err.startswith("compiling the step, once …\n")
+    assert len(made) == 2  # the model's and the draft's
 
 
 def test_lines_of_the_terminal_are_answered(
