@@ -193,21 +193,26 @@ def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     """Return a cut that any sizes allow, near the best on an H200 for a Llama of a billion."""
     inputs, packed = weight.shape[1], isinstance(weight, Packed)
     if size == 1 and inputs > 4096:
-        return Shape(2, 8) if packed else Shape(4, 8, 2)
+        return Shape(2, 8, 4) if packed else Shape(4, 8, 2)
     if size == 1:
-        one = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
-        return Shape(2, 2) if packed else one.get(kind, Shape(2, 1))
-    block = 64
-    while inputs % block:
+        of_codes = {"gate_up": Shape(2, 2, 4), "out": Shape(4, 2)}
+        whole = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
+        return of_codes.get(kind, Shape(2, 2)) if packed else whole.get(kind, Shape(2, 1))
+    block, split, stages = 64, 1, 6
+    if kind == "down":
+        split, stages = 4, 8
+    elif kind in ("qkv", "out"):
+        block, split, stages = 128, 2 if size > 16 else 4, 4
+    while split > 1 and inputs % (32 * split):
+        split //= 2
+    while inputs % (block * split):
         block //= 2
     if isinstance(weight, Packed):
-        block = max(block, weight.group)
-    split = 1
-    while kind not in ("gate_up", "head") and split < 4 and inputs % (2 * split * block) == 0:
-        split *= 2
-    return Shape(64, 4, 1, block, split, 6)
+        return Shape(64, 4, 1, max(block, weight.group), split, min(stages, 4))
+    # Shared memory holds as many bytes in any dtype.
+    return Shape(64, 4, 1, block, split, max(2, stages * 2 // weight.element_size()))
 
 
 def default_tuning(size: int) -> Tuning:
     """Return how attention is cut: by few rows into many programs."""
-    return Tuning(chunk=128, keys=128, warps=8) if size <= 8 else Tuning(chunk=512, keys=64)
+    return Tuning(chunk=128, keys=128, warps=8) if size <= 8 else Tuning(chunk=1024, keys=128)

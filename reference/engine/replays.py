@@ -90,6 +90,7 @@ class GraphReplay:
 
     def __init__(self, step: Replay, launch: Callable[[], None], scratch: int) -> None:
         self.inputs, self.logits, self.history = step.inputs, step.logits, step.history
+        self._launch = launch  # keeps what it belongs to, whose memory the graph writes
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
