@@ -11,17 +11,13 @@ Letters: M rows of x, K inputs and O outputs of a product, E model width, H quer
 key/value heads, D head width, V vocabulary.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
-# pyright: reportMissingParameterType=false, reportUntypedFunctionDecorator=false
-# pyright: reportAttributeAccessIssue=false
-
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def begin(PDL: tl.constexpr):
-    """Let the next kernel start, then wait until all before have ended and what they wrote is there."""
+    """Let the next kernel start, then wait for all before and what they have written."""
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
@@ -84,10 +80,10 @@ def attend(
 ):  # fmt: skip
     """Turn a new token's query and key, write its key and value, attend to its slot's places.
 
-    qkv [M, (H + 2 G) D]; cos, sin float32 [max_len, D / 2]; keys, values [slots + 1, G, max_len, D];
-    out [M, H D]. Program (chunk, g, row) sees CHUNK places of one head. With several chunks the last
-    to arrive merges what all have left in part, float32 [M, G, most, HEADS, D + 2], and sets arrived
-    [M, G] back to 0. scale: log2(e) / sqrt(D). HEADS: H / G or more, at least 16.
+    qkv [M, (H + 2 G) D]; cos, sin float32 [max_len, D / 2]; keys, values [slots + 1, G, max_len,
+    D]; out [M, H D]. Program (chunk, g, row) sees CHUNK places of one head. With several chunks the
+    last to arrive merges what all have left in part, float32 [M, G, most, HEADS, D + 2], and sets
+    arrived [M, G] back to 0. scale: log2(e) / sqrt(D). HEADS: H / G or more, at least 16.
     """
     chunk, g, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     S: tl.constexpr = H // G

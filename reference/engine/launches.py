@@ -101,16 +101,16 @@ class KernelStep:
         """Let the tokens enter, fill ``logits``, choose the next tokens."""
         w, f = self._weights, self._weights.fields
         tokens, positions, _ = self.inputs
-        options = self._options(4)
         wide = f["hidden_size"]
-        cols = triton.next_power_of_2(wide)
-        kernels.embed[(self._size,)](tokens, w.embedding, self._x, wide, COLS=cols, **options)
+        options = self._options(4, COLS=triton.next_power_of_2(wide))
+        kernels.embed[(self._size,)](tokens, w.embedding, self._x, wide, **options)
         for index, layer in enumerate(w.layers):
             self._layer(index, layer)
         self._product("head", w.head, self._x, self.logits, norm=w.norm, best=True)
         kernels.choose[(self._size,)](
             self._best, self._where, tokens, positions, self.history, self._blocks,
-            self._cache.max_len - 1, BLOCK=triton.next_power_of_2(self._blocks), **options,
+            self._cache.max_len - 1,
+            **self._options(4, BLOCK=triton.next_power_of_2(self._blocks)),
         )  # fmt: skip
 
     def _layer(self, index: int, layer: Layer) -> None:
@@ -120,19 +120,22 @@ class KernelStep:
         self._product("gate_up", layer.gate_up, self._x, self._hidden, layer.mlp_norm, gated=True)
         self._product("down", layer.down, self._hidden, self._x, add=True)
 
-    def _options(self, warps: int) -> dict[str, Any]:
+    def _options(self, warps: int, **sizes: Any) -> dict[str, Any]:
         pdl = {"launch_pdl": True} if self._pdl else {}
-        return {"PDL": self._pdl, "num_warps": warps, **pdl}
+        return {"PDL": self._pdl, "num_warps": warps, **pdl, **sizes}
 
     def _attend(self, index: int) -> None:
         w, f, cache, tuning = self._weights, self._weights.fields, self._cache, self._tuning
         heads, groups, width = f["num_heads"], f["num_kv_heads"], f["head_dim"]
         chunks = triton.cdiv(cache.max_len, tuning.chunk)
+        options = self._options(
+            tuning.warps, H=heads, G=groups, D=width, HEADS=self._heads, CHUNK=tuning.chunk,
+            KEYS=tuning.keys,
+        )  # fmt: skip
         kernels.attend[chunks, groups, self._size](
             self._qkv, w.cos, w.sin, cache.keys[index], cache.values[index], self.inputs[1],
             self.inputs[2], self._left, self._arrived, self._mixed, cache.max_len, chunks,
-            math.log2(math.e) / math.sqrt(width), H=heads, G=groups, D=width, HEADS=self._heads,
-            CHUNK=tuning.chunk, KEYS=tuning.keys, **self._options(tuning.warps),
+            math.log2(math.e) / math.sqrt(width), **options,
         )  # fmt: skip
 
     def _product(
@@ -142,8 +145,7 @@ class KernelStep:
         """Launch one product, whose options are those of ``vector``."""
         shape = self._shape(kind, weight)
         num_out, inputs = weight.shape[0] // (2 if gated else 1), weight.shape[1]
-        same: dict[str, Any] = {"K": inputs, "O": num_out, "GATED": gated, "ADD": add}
-        same |= self._options(shape.warps)
+        same = self._options(shape.warps, K=inputs, OUTS=num_out, GATED=gated, ADD=add)
         if self._one:
             same |= {"ROWS": shape.rows, "STEPS": shape.steps, "NORM": norm is not None}
             self._vector(weight, x, norm, out, triton.cdiv(num_out, shape.rows * shape.steps), same)
@@ -154,11 +156,13 @@ class KernelStep:
             (weight.codes, weight.scale, weight.zero, weight.group)
             if isinstance(weight, Packed) else (weight, x, x, 0)
         )  # fmt: skip
-        tiles = triton.cdiv(num_out, shape.rows)
-        products.tile[tiles, shape.split](
+        same |= {
+            "GROUP": group, "ROWS": self._padded, "COLS": shape.rows, "BLOCK": shape.block,
+            "SPLIT": shape.split, "BEST": best, "STAGES": shape.stages,
+        }  # fmt: skip
+        products.tile[triton.cdiv(num_out, shape.rows), shape.split](
             x, codes, scale, zero, out, self._best, self._where, self._parts, self._tiles,
-            self._size, GROUP=group, ROWS=self._padded, COLS=shape.rows, BLOCK=shape.block,
-            SPLIT=shape.split, BEST=best, STAGES=shape.stages, **same,
+            self._size, **same,
         )  # fmt: skip
 
     def _vector(
@@ -169,23 +173,19 @@ class KernelStep:
         if isinstance(weight, Packed):
             words = weight.codes.view(torch.int32)
             groups = triton.next_power_of_2(weight.shape[1] // weight.group)
+            same |= {"GROUP": weight.group, "GROUPS": groups}
             products.vector4[(programs,)](
-                x, gain, words, weight.scale, weight.zero, out, eps, GROUP=weight.group,
-                GROUPS=groups, **same,
-            )  # fmt: skip
+                x, gain, words, weight.scale, weight.zero, out, eps, **same
+            )
         else:
             block = triton.next_power_of_2(weight.shape[1])
-            products.vector[(programs,)](
-                x, gain, weight, out, self._best, self._where, eps, BLOCK=block,
-                BEST=out is self.logits, **same,
-            )  # fmt: skip
+            same |= {"BLOCK": block, "BEST": out is self.logits}
+            products.vector[(programs,)](x, gain, weight, out, self._best, self._where, eps, **same)
 
     def _normalize(self, x: Tensor, norm: Tensor) -> Tensor:
         wide, eps = x.shape[1], self._weights.fields["rms_norm_eps"]
-        cols = triton.next_power_of_2(wide)
-        kernels.normalize[(self._size,)](
-            x, norm, self._normed, wide, eps, COLS=cols, **self._options(4)
-        )
+        options = self._options(4, COLS=triton.next_power_of_2(wide))
+        kernels.normalize[(self._size,)](x, norm, self._normed, wide, eps, **options)
         return self._normed
 
 
@@ -193,21 +193,26 @@ def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     """Return a cut that any sizes allow, near the best on an H200 for a Llama of a billion."""
     inputs, packed = weight.shape[1], isinstance(weight, Packed)
     if size == 1 and inputs > 4096:
-        return Shape(2, 8) if packed else Shape(4, 8, 2)
+        return Shape(2, 8, 4) if packed else Shape(4, 8, 2)
     if size == 1:
-        one = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
-        return Shape(2, 2) if packed else one.get(kind, Shape(2, 1))
-    block = 64
-    while inputs % block:
+        of_codes = {"gate_up": Shape(2, 2, 4), "out": Shape(4, 2)}
+        whole = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
+        return of_codes.get(kind, Shape(2, 2)) if packed else whole.get(kind, Shape(2, 1))
+    block, split, stages = 64, 1, 6
+    if kind == "down":
+        split, stages = 4, 8
+    elif kind in ("qkv", "out"):
+        block, split, stages = 128, 2 if size > 16 else 4, 4
+    while split > 1 and inputs % (32 * split):
+        split //= 2
+    while inputs % (block * split):
         block //= 2
     if isinstance(weight, Packed):
-        block = max(block, weight.group)
-    split = 1
-    while kind not in ("gate_up", "head") and split < 4 and inputs % (2 * split * block) == 0:
-        split *= 2
-    return Shape(64, 4, 1, block, split, 6)
+        return Shape(64, 4, 1, max(block, weight.group), split, min(stages, 4))
+    # Shared memory holds as many bytes in any dtype.
+    return Shape(64, 4, 1, block, split, max(2, stages * 2 // weight.element_size()))
 
 
 def default_tuning(size: int) -> Tuning:
     """Return how attention is cut: by few rows into many programs."""
-    return Tuning(chunk=128, keys=128, warps=8) if size <= 8 else Tuning(chunk=512, keys=64)
+    return Tuning(chunk=128, keys=128, warps=8) if size <= 8 else Tuning(chunk=1024, keys=128)

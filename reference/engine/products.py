@@ -3,10 +3,6 @@
 Like all in ``kernels`` they fetch weights before they wait for the kernels before them.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
-# pyright: reportMissingParameterType=false, reportUntypedFunctionDecorator=false
-# pyright: reportAttributeAccessIssue=false
-
 import triton
 import triton.language as tl
 
@@ -16,9 +12,9 @@ from reference.engine.kernels import begin
 @triton.jit
 def vector(
     x, gain, w, out, best, where, eps,
-    K: tl.constexpr, O: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr,
-    NORM: tl.constexpr, GATED: tl.constexpr, ADD: tl.constexpr, BEST: tl.constexpr,
-    PDL: tl.constexpr,
+    K: tl.constexpr, OUTS: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr,
+    BLOCK: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr, ADD: tl.constexpr,
+    BEST: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Multiply w [O, K] with one x [K]; each program has STEPS times ROWS outputs.
 
@@ -28,10 +24,10 @@ def vector(
     """
     block = tl.program_id(0) * STEPS
     cols = tl.arange(0, BLOCK)
-    first = _rows(w, block * ROWS, K, O, ROWS, BLOCK)
+    first = _rows(w, block * ROWS, K, OUTS, ROWS, BLOCK)
     second = first
     if GATED:
-        second = _rows(w + O * K, block * ROWS, K, O, ROWS, BLOCK)
+        second = _rows(w + OUTS * K, block * ROWS, K, OUTS, ROWS, BLOCK)
     scale = cols
     if NORM:
         scale = tl.load(gain + cols, mask=cols < K, other=0.0)
@@ -44,55 +40,55 @@ def vector(
     for step in tl.static_range(STEPS):
         here, there = first, second
         if step + 1 < STEPS:  # the next rows are on their way while these are added up
-            first = _rows(w, (block + step + 1) * ROWS, K, O, ROWS, BLOCK)
+            first = _rows(w, (block + step + 1) * ROWS, K, OUTS, ROWS, BLOCK)
             if GATED:
-                second = _rows(w + O * K, (block + step + 1) * ROWS, K, O, ROWS, BLOCK)
+                second = _rows(w + OUTS * K, (block + step + 1) * ROWS, K, OUTS, ROWS, BLOCK)
         y = tl.sum(here.to(tl.float32) * v[None, :], 1) * root
         z = y
         if GATED:
             z = tl.sum(there.to(tl.float32) * v[None, :], 1) * root
-        _finish(y, z, block + step, out, best, where, O, ROWS, GATED, ADD, BEST)
+        _finish(y, z, block + step, out, best, where, OUTS, ROWS, GATED, ADD, BEST)
 
 
 @triton.jit
-def _rows(w, start, K: tl.constexpr, O: tl.constexpr, ROWS: tl.constexpr,
+def _rows(w, start, K: tl.constexpr, OUTS: tl.constexpr, ROWS: tl.constexpr,
           BLOCK: tl.constexpr):  # fmt: skip
     """Load rows of w [O, K], 0 beyond its edges."""
     rows, cols = start + tl.arange(0, ROWS), tl.arange(0, BLOCK)
-    keep = (rows < O)[:, None] & (cols < K)[None, :]
+    keep = (rows < OUTS)[:, None] & (cols < K)[None, :]
     return tl.load(w + rows.to(tl.int64)[:, None] * K + cols[None, :], mask=keep, other=0.0)
 
 
 @triton.jit
-def _finish(y, z, block, out, best, where, O: tl.constexpr, ROWS: tl.constexpr,
+def _finish(y, z, block, out, best, where, OUTS: tl.constexpr, ROWS: tl.constexpr,
             GATED: tl.constexpr, ADD: tl.constexpr, BEST: tl.constexpr):  # fmt: skip
     """Store a block of outputs of one row, y gates z if GATED."""
     rows = block * ROWS + tl.arange(0, ROWS)
     if GATED:
         y = y * tl.sigmoid(y) * z
     if ADD:
-        y += tl.load(out + rows, mask=rows < O, other=0.0).to(tl.float32)
-    tl.store(out + rows, y.to(out.dtype.element_ty), mask=rows < O)
+        y += tl.load(out + rows, mask=rows < OUTS, other=0.0).to(tl.float32)
+    tl.store(out + rows, y.to(out.dtype.element_ty), mask=rows < OUTS)
     if BEST:
-        y = tl.where(rows < O, y, -float("inf"))
+        y = tl.where(rows < OUTS, y, -float("inf"))
         top = tl.max(y, 0)
-        tl.store(best + block, top, mask=block * ROWS < O)
-        tl.store(where + block, tl.min(tl.where(y == top, rows, O), 0), mask=block * ROWS < O)
+        tl.store(best + block, top, mask=block * ROWS < OUTS)
+        tl.store(where + block, tl.min(tl.where(y == top, rows, OUTS), 0), mask=block * ROWS < OUTS)
 
 
 @triton.jit
 def vector4(
     x, gain, w, scale, zero, out, eps,
-    K: tl.constexpr, O: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr,
+    K: tl.constexpr, OUTS: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr,
     STEPS: tl.constexpr, GROUPS: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr,
     ADD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Do what ``vector`` does for codes of 4 bits, w int32 [O, K / 8]; GROUPS >= K / GROUP."""
     block = tl.program_id(0) * STEPS
-    a = _codes(w, scale, zero, block * ROWS, 0, O, K, GROUP, ROWS, GROUPS)
+    a = _codes(w, scale, zero, block * ROWS, 0, OUTS, K, GROUP, ROWS, GROUPS)
     b = a
     if GATED:
-        b = _codes(w, scale, zero, block * ROWS, O, O, K, GROUP, ROWS, GROUPS)
+        b = _codes(w, scale, zero, block * ROWS, OUTS, OUTS, K, GROUP, ROWS, GROUPS)
     here = (
         tl.arange(0, GROUPS)[:, None, None] * GROUP
         + 8 * tl.arange(0, GROUP // 8)[None, :, None]
@@ -112,27 +108,29 @@ def vector4(
     for step in tl.static_range(STEPS):
         c, d = a, b
         if step + 1 < STEPS:
-            a = _codes(w, scale, zero, (block + step + 1) * ROWS, 0, O, K, GROUP, ROWS, GROUPS)
+            more = (block + step + 1) * ROWS
+            a = _codes(w, scale, zero, more, 0, OUTS, K, GROUP, ROWS, GROUPS)
             if GATED:
-                b = _codes(w, scale, zero, (block + step + 1) * ROWS, O, O, K, GROUP, ROWS, GROUPS)
+                b = _codes(w, scale, zero, more, OUTS, OUTS, K, GROUP, ROWS, GROUPS)
         y = _weigh(c[0], c[1], c[2], low, high, total) * root
         z = y
         if GATED:
             z = _weigh(d[0], d[1], d[2], low, high, total) * root
-        _finish(y, z, block + step, out, out, out, O, ROWS, GATED, ADD, False)
+        _finish(y, z, block + step, out, out, out, OUTS, ROWS, GATED, ADD, False)
 
 
 @triton.jit
-def _codes(w, scale, zero, start, above: tl.constexpr, O: tl.constexpr, K: tl.constexpr,
+def _codes(w, scale, zero, start, above: tl.constexpr, OUTS: tl.constexpr, K: tl.constexpr,
            GROUP: tl.constexpr, ROWS: tl.constexpr, GROUPS: tl.constexpr):  # fmt: skip
     """Load packed words [ROWS, GROUPS, GROUP / 8], and scale and zero [ROWS, GROUPS]."""
     rows = start + tl.arange(0, ROWS)
     group, word = tl.arange(0, GROUPS), tl.arange(0, GROUP // 8)
-    keep = (rows < O)[:, None] & (group < K // GROUP)[None, :]
+    keep = (rows < OUTS)[:, None] & (group < K // GROUP)[None, :]
     line = (above + rows).to(tl.int64)[:, None] * (K // GROUP) + group[None, :]
     at = line[:, :, None] * (GROUP // 8) + word[None, None, :]
     words = tl.load(w + at, mask=keep[:, :, None], other=0)
-    return words, tl.load(scale + line, mask=keep, other=0.0), tl.load(zero + line, mask=keep, other=0)
+    sizes = tl.load(scale + line, mask=keep, other=0.0)
+    return words, sizes, tl.load(zero + line, mask=keep, other=0)
 
 
 @triton.jit
@@ -171,8 +169,8 @@ def _code(words, J: tl.constexpr):
 @triton.jit
 def tile(
     x, w, scale, zero, out, best, where, part, arrived, M,
-    K: tl.constexpr, O: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
-    BLOCK: tl.constexpr, SPLIT: tl.constexpr, GATED: tl.constexpr,
+    K: tl.constexpr, OUTS: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr,
+    COLS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, GATED: tl.constexpr,
     ADD: tl.constexpr, BEST: tl.constexpr, STAGES: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Multiply w with M rows of x [M, K] into out [M, O]; options as ``vector`` has them, but NORM.
@@ -185,16 +183,16 @@ def tile(
     rows, cols = tl.arange(0, ROWS), block * COLS + tl.arange(0, COLS)
     size: tl.constexpr = K // SPLIT
     if PDL and GROUP == 0:
-        _fetch(w, cols, share * size, size, K, O, GATED)
+        _fetch(w, cols, share * size, size, K, OUTS, GATED)
     begin(PDL)
     y, z = tl.zeros([COLS, ROWS], tl.float32), tl.zeros([COLS, ROWS], tl.float32)
     for k in tl.range(share * size, (share + 1) * size, BLOCK, num_stages=STAGES):
         here = k + tl.arange(0, BLOCK)
         v = tl.load(x + rows[:, None] * K + here[None, :], mask=(rows < M)[:, None], other=0.0)
-        some = _weights(w, scale, zero, cols, 0, O, k, K, GROUP, COLS, BLOCK, v.dtype)
+        some = _weights(w, scale, zero, cols, 0, OUTS, k, K, GROUP, COLS, BLOCK, v.dtype)
         y = tl.dot(some, tl.trans(v), y, input_precision="ieee")
         if GATED:
-            some = _weights(w, scale, zero, cols, O, O, k, K, GROUP, COLS, BLOCK, v.dtype)
+            some = _weights(w, scale, zero, cols, OUTS, OUTS, k, K, GROUP, COLS, BLOCK, v.dtype)
             z = tl.dot(some, tl.trans(v), z, input_precision="ieee")
     if SPLIT > 1:
         HALVES: tl.constexpr = 2 if GATED else 1
@@ -216,26 +214,26 @@ def tile(
                 z += tl.load(shares + other * STEP + TILE + inner, cache_modifier=".cg")
     if GATED:
         y = y * tl.sigmoid(y) * z
-    target = out + rows[None, :].to(tl.int64) * O + cols[:, None]
-    keep = (cols < O)[:, None] & (rows < M)[None, :]
+    target = out + rows[None, :].to(tl.int64) * OUTS + cols[:, None]
+    keep = (cols < OUTS)[:, None] & (rows < M)[None, :]
     if ADD:
         y += tl.load(target, mask=keep, other=0.0).to(tl.float32)
     tl.store(target, y.to(out.dtype.element_ty), mask=keep)
     if BEST:
-        y = tl.where((cols < O)[:, None], y, -float("inf"))
+        y = tl.where((cols < OUTS)[:, None], y, -float("inf"))
         top = tl.max(y, 0)
-        token = tl.min(tl.where(y == top[None, :], cols[:, None], O), 0)
+        token = tl.min(tl.where(y == top[None, :], cols[:, None], OUTS), 0)
         spot = rows * tl.num_programs(0) + block
         tl.store(best + spot, top, mask=rows < M)
         tl.store(where + spot, token, mask=rows < M)
 
 
 @triton.jit
-def _weights(w, scale, zero, cols, above: tl.constexpr, O: tl.constexpr, k, K: tl.constexpr,
+def _weights(w, scale, zero, cols, above: tl.constexpr, OUTS: tl.constexpr, k, K: tl.constexpr,
              GROUP: tl.constexpr, COLS: tl.constexpr, BLOCK: tl.constexpr,
              dtype: tl.constexpr):  # fmt: skip
     """Load BLOCK inputs of the outputs ``cols``, dequantized if they are codes."""
-    line, keep = (above + cols).to(tl.int64)[:, None], (cols < O)[:, None]
+    line, keep = (above + cols).to(tl.int64)[:, None], (cols < OUTS)[:, None]
     if GROUP == 0:
         here = k + tl.arange(0, BLOCK)
         some = tl.load(w + line * K + here[None, :], mask=keep, other=0.0)
@@ -254,18 +252,18 @@ def _weights(w, scale, zero, cols, above: tl.constexpr, O: tl.constexpr, k, K: t
 
 
 @triton.jit
-def _fetch(w, cols, start, size: tl.constexpr, K: tl.constexpr, O: tl.constexpr,
+def _fetch(w, cols, start, size: tl.constexpr, K: tl.constexpr, OUTS: tl.constexpr,
            GATED: tl.constexpr):  # fmt: skip
     """Ask the L2 cache for the rows' inputs from start on; a line of it has 128 bytes."""
     LINE: tl.constexpr = 128 * 8 // w.dtype.element_ty.primitive_bitwidth
     BLOCK: tl.constexpr = 16
-    line = tl.minimum(cols, O - 1).to(tl.int64)[:, None] * K + start
+    line = tl.minimum(cols, OUTS - 1).to(tl.int64)[:, None] * K + start
     for first in tl.static_range(0, size, LINE * BLOCK):
         here = tl.minimum(first + LINE * tl.arange(0, BLOCK), size - 1)
         at = w + line + here[None, :]
         _ask(at)
         if GATED:
-            _ask(at + O * K)
+            _ask(at + OUTS * K)
 
 
 @triton.jit

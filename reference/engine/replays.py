@@ -53,7 +53,8 @@ class TorchReplay:
         self.logits = self._steps[reach]()
 
     def _prepare(self, reach: int) -> Callable[[], Tensor]:
-        def step(tokens: Tensor, positions: Tensor, slots: Tensor, history: Tensor) -> Tensor:
+        def step(inputs: Tensor, history: Tensor) -> Tensor:
+            tokens, positions, slots = inputs
             logits = self._decoder.step(self._cache, tokens, positions, slots, reach)
             chosen = logits.argmax(-1)
             history.scatter_(1, positions.unsqueeze(1), chosen.unsqueeze(1))
@@ -61,23 +62,25 @@ class TorchReplay:
             positions.copy_((positions + 1).clamp(max=self._cache.max_len - 1))
             return logits
 
-        arguments = *self.inputs, self.history
+        def eager() -> Tensor:
+            return step(self.inputs, self.history)
+
         if not self._compiled:
-            return lambda: step(*arguments)
+            return eager
         # A code object has 8 compiled forms at most, but this one is shared by all replays.
         torch._dynamo.config.recompile_limit = 256  # pyright: ignore
         fast = torch.compile(step, fullgraph=True, dynamic=False)
 
         def run() -> Tensor:
             try:
-                return fast(*arguments)
+                return fast(self.inputs, self.history)
             except Exception as error:
                 if "InvalidCxxCompiler" not in f"{type(error).__name__} {error}":
                     raise
             warnings.warn("no C++ compiler was found: steps run eager, slowly", stacklevel=2)
             self._compiled = False
-            self._steps = {reach: lambda: step(*arguments)}
-            return step(*arguments)
+            self._steps = {reach: eager}
+            return eager()
 
         return run
 
@@ -87,6 +90,7 @@ class GraphReplay:
 
     def __init__(self, step: Replay, launch: Callable[[], None], scratch: int) -> None:
         self.inputs, self.logits, self.history = step.inputs, step.logits, step.history
+        self._launch = launch  # keeps what it belongs to, whose memory the graph writes
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

@@ -125,9 +125,7 @@ class Runner:
         if not (0 <= start and 0 < count <= self.max_len - start):
             raise ValueError(f"tokens: {count} of them from {start} on are none or do not fit")
 
-    def _check(
-        self, tokens: list[int], positions: list[int], slots: list[int], count: int
-    ) -> None:
+    def _check(self, tokens: list[int], positions: list[int], slots: list[int], count: int) -> None:
         n, most = len(tokens), self.sizes[-1]
         if not (0 < n <= most and n == len(positions) == len(slots)):
             text = f"{n} tokens, {len(positions)} positions and {len(slots)} slots"
