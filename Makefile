@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
+.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -119,6 +119,9 @@ bench-grading: need-lab $(READY) ## tell what the seconds of a grading go to: LA
 
 bench-kernels: $(READY) ## time our kernels beside others, on a GPU: [LAB=6] [ARGS="--json table.json"]
 	@$(RUN) -m grader bench kernels $(if $(LAB),"$$LAB") $(ARGS)
+
+bench-engine: $(READY) ## time the reference engine beside transformers and the roofline: [DEVICE=cpu|cuda] [ARGS="--json table.json --write"]
+	@$(RUN) -m grader bench engine $(if $(DEVICE),--device "$$DEVICE") $(ARGS)
 
 bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [ARGS="--ranks 2 --html ranks.html"]
 	@$(RUN) -m grader bench collectives $(ARGS)

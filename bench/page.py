@@ -7,6 +7,7 @@ from grader.errors import UsageError
 from grader.files import write_file
 
 BEGIN, END = "<!-- measured: a command writes what follows -->", "<!-- end of it -->"
+BEGIN_ON = "<!-- measured on {}: a command writes what follows -->"  # a page of several devices
 
 
 def read_page(target: str | None) -> str:
@@ -18,9 +19,9 @@ def read_page(target: str | None) -> str:
         raise UsageError(f"cannot read {target}: {error}") from None
 
 
-def write_page(target: str, measured: str, title: str) -> None:
-    """Replace the measured part of a page, or make the page."""
-    page = into_page(read_page(target), measured, title)
+def write_page(target: str, measured: str, title: str, device: str = "") -> None:
+    """Replace the measured part of a page, or that of a device, or make the page."""
+    page = into_page(read_page(target), measured, title, device)
     write_file(Path(target), page.encode())
 
 
@@ -30,14 +31,15 @@ def command(arguments: Sequence[str]) -> str:
     return " ".join(["lab", *shown])
 
 
-def into_page(page: str, measured: str, title: str) -> str:
+def into_page(page: str, measured: str, title: str, device: str = "") -> str:
     """Put the table between the two marks of a page; a new page is the table below its title."""
-    marked = f"{BEGIN}\n\n{measured}\n{END}"
+    mark = BEGIN_ON.format(device) if device else BEGIN
+    marked = f"{mark}\n\n{measured}\n{END}"
     if not page.strip():
         return f"# {title}\n\n{marked}\n"
-    before, begin, rest = page.partition(BEGIN)
+    before, begin, rest = page.partition(mark)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        hint = f"write the lines {BEGIN} and {END}"
+        hint = f"write the lines {mark} and {END}"
         raise UsageError("the file has no place for the table", hint)
     return f"{before}{marked}{after}"

@@ -1,8 +1,8 @@
 """Generate text with your own pieces of the labs: ``make chat PROMPT="def main("``.
 
 A piece is used if its public tests pass; the given code stands in for the others. The table says
-whose each piece is, and why one of yours is left out; ``make run`` leaves none out. The checkpoint
-continues Python code; it answers no questions.
+whose each piece is, and why one of yours is left out; ``make run`` leaves none out. With --engine
+none is used. The checkpoint continues Python code; it answers no questions.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from torch import Tensor
 from labs.assembly import Assembly
 from labs.common import LlamaConfig, load_tokenizer, load_weights
 from labs.decoding import Unfit, generate
+from labs.engine import Served
 from labs.guessing import speculate
 from labs.pieces import LABS, Work, work_on
 from labs.quantized import Bits
@@ -44,7 +45,20 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     model = Path(os.environ.get("MODEL") or checkpoints / "target")
     parser.add_argument("--model", type=Path, default=model, metavar="FOLDER")
     parser.add_argument("--draft", type=Path, default=checkpoints / "draft", metavar="FOLDER")
+    engine = "let the reference engine write, which only the instructors' repository has"
+    parser.add_argument("--engine", action="store_true", help=engine)
+    looked = "with --engine and --speculate: guess from the text itself, not by the draft"
+    parser.add_argument("--lookup", action="store_true", help=looked)
+    compiled = "with --engine: compile the step first, as is always done on a GPU"
+    parser.add_argument("--compile", action="store_true", help=compiled)
     options = parser.parse_args(arguments)
+    if options.engine and options.given:
+        parser.error("--engine and --given exclude each other")
+    for name in ("lookup", "compile"):
+        if getattr(options, name) and not options.engine:
+            parser.error(f"--{name} needs --engine")
+    if options.lookup and options.speculate is None:
+        parser.error("--lookup needs --speculate")
     if min(options.max_new_tokens, options.temperature, options.speculate or 0) < 0:
         parser.error("--max-new-tokens, --temperature and --speculate must be 0 or more")
     options.quantize = Bits(options.quantize) if options.quantize else None
@@ -105,10 +119,20 @@ def answer(
         print(f"  {guesses}", file=sys.stderr)
 
 
+def serve(options: argparse.Namespace) -> None:
+    """Let the reference engine answer every text."""
+    served = Served(options)
+    for line in [options.prompt] if options.prompt is not None else sys.stdin:
+        served.answer(line.rstrip("\n"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; 2 for an option that cannot be served."""
     options = parse(arguments)
     try:
+        if options.engine:
+            serve(options)
+            return 0
         target, tokenizer = checkpoint(options.model, options), load_tokenizer(options.model)
         guessing = options.speculate is not None
         if guessing and not options.draft.is_dir():

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bench.engine.command import Decoding, bench_engine
 from bench.grading import account, render
 from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
@@ -16,7 +17,7 @@ from grader.labs.lab import find_lab, find_root
 from grader.report.terminal import make_console
 
 app = typer.Typer(
-    help="Measure your kernels, the judge itself, a grading, our kernels, or collectives.",
+    help="Measure your kernels, the judge, a grading, our kernels, our engine, or collectives.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -30,7 +31,7 @@ def register(lab: typer.Typer) -> None:
 
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
-    """Measure your kernels, the judge itself, a grading, our kernels, or collectives."""
+    """Measure your kernels, the judge, a grading, our kernels, our engine, or collectives."""
     if context.invoked_subcommand is None:
         raise typer.Exit(commands.bench())
 
@@ -127,3 +128,35 @@ def collectives(
         tuple(ranks or ()), backend, tuple(kinds or ()), largest_mb, json, markdown, html
     )
     raise typer.Exit(bench_collectives(wanted))
+
+
+@app.command()
+def engine(
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    model: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="only this one; may be repeated")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="only this one; may be repeated")
+    ] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="only this size; may be repeated")
+    ] = None,
+    tokens: Annotated[
+        int, typer.Option(min=0, max=1000, help="of each sequence in a round; 0: what suits")
+    ] = 0,
+    rounds: Annotated[int, typer.Option(min=2, max=1000, help="rounds of each case")] = 5,
+    threads: Annotated[int, typer.Option(min=0, help="of torch; 0: its own choice")] = 0,
+    seconds: Annotated[
+        int | None,
+        typer.Option(min=0, help="begin no case after them; 0: begin all; on a GPU 150"),
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="write the table of this device into docs/engine.md")
+    ] = False,
+) -> None:
+    """Time the reference engine beside transformers and the roofline, on a GPU or a CPU."""
+    named = tuple(model or ()), tuple(dtype or ()), tuple(batch or ())
+    wanted = Decoding(device, *named, tokens, rounds, threads, seconds, json, write)
+    raise typer.Exit(bench_engine(wanted))

@@ -70,7 +70,7 @@ def test_students_get_the_lab_the_judge_and_nothing_else(send: Send, remote: Pat
     }
     makefile = text(remote, "Makefile")
     assert "\ngrade: " in makefile
-    for target in ("test", "check", "lint", "types", "bench-kernels", "chat"):
+    for target in ("test", "check", "lint", "types", "bench-kernels", "bench-engine", "chat"):
         assert f"\n{target}: " not in makefile
     readme = text(remote, "README.md")
     assert readme.startswith(f"# {TITLE}\n")
