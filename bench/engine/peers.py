@@ -4,6 +4,7 @@
 ``generate``: what is compared is the fastest that its model can be driven.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -15,11 +16,12 @@ from bench.engine.cases import DRAFT, DTYPES, INT4, LOOKUP, Case
 from reference.checkpoint import Model
 from reference.engine.engine import Engine, Setting
 from reference.engine.requests import Request
+from reference.engine.weights import Packed
 
 GUESSES = 4  # a round
 EAGER_STEPS = 16  # its steps cost the same, and many times those of the others
 CLOSE = {"float32": 1e-3, "bfloat16": 0.1}  # relative L2 of logits
-CLOSE_INT4 = 1.0  # of random weights little is left after many layers: no more than a sanity check
+GROUP = 32  # inputs that share a scale in the engine's int4
 
 Prompts = list[list[int]]
 
@@ -171,6 +173,20 @@ def hugging_face(model: Model, dtype: torch.dtype, device: str) -> Any:
             tied = name == "lm_head.weight" and fields["tie_word_embeddings"]
             weight.copy_(model.weights["model.embed_tokens.weight" if tied else name])
     return hf.eval()
+
+
+def in_int4(model: Model, dtype: torch.dtype) -> Model:
+    """Return the model with the values that its projections have in the engine's int4.
+
+    With random weights little of the logits is left by them, so no other model says what is right.
+    """
+    weights = {
+        name: Packed.of(weight.to(dtype), GROUP).dequantize(dtype)
+        if name.endswith("_proj.weight")
+        else weight
+        for name, weight in model.weights.items()
+    }
+    return dataclasses.replace(model, weights=weights)
 
 
 def disagreement(found: Tensor, expected: Tensor, limit: float) -> str:

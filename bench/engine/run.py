@@ -17,13 +17,13 @@ from bench.engine.cases import DRAFT, DTYPES, EAGER, ENGINE, INT4, STATIC, TARGE
 from bench.engine.lines import Line, lines_of
 from bench.engine.peers import (
     CLOSE,
-    CLOSE_INT4,
     Ours,
     Peer,
     Prompts,
     Theirs,
     disagreement,
     hugging_face,
+    in_int4,
 )
 from bench.engine.roof import bandwidth, step_bytes
 from bench.page import command
@@ -105,9 +105,14 @@ def _peers(
     """Return those that are right, each run once, and what is wrong with the others."""
     peers: dict[str, Peer] = {}
     problems: dict[str, str] = {}
+    dtype, rounded = DTYPES[case.dtype], None
     try:
-        hf: Any = hugging_face(model, DTYPES[case.dtype], device)
+        hf: Any = hugging_face(model, dtype, device)
         expected = Theirs(hf, case, device, compiled=False).last_logits(prompts)
+        if INT4 in case.peers:
+            other = hugging_face(in_int4(model, dtype), dtype, device)
+            rounded = Theirs(other, case, device, compiled=False).last_logits(prompts)
+            del other
     except ModuleNotFoundError:
         hf, expected = None, None
     for name in case.peers:
@@ -116,12 +121,10 @@ def _peers(
             if peer is None:
                 problems[name] = "not installed: pip install transformers"
                 continue
-            limit = CLOSE_INT4 if name == INT4 else CLOSE[case.dtype]
-            wrong = (
-                disagreement(peer.last_logits(prompts), expected, limit)
-                if expected is not None
-                else ""
-            )
+            right = rounded if name == INT4 else expected
+            wrong = ""
+            if right is not None:
+                wrong = disagreement(peer.last_logits(prompts), right, CLOSE[case.dtype])
             problems[name] = wrong and f"wrong, not timed: {wrong}"
             if not wrong:
                 peer.rate(prompts)  # compiles

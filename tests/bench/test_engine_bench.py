@@ -69,6 +69,19 @@ def test_both_say_the_same_logits() -> None:
     torch.testing.assert_close(ours, theirs.last_logits(prompts), rtol=1e-4, atol=1e-4)
 
 
+def test_int4_is_held_against_a_model_of_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = TINY | {"hidden_size": 64, "intermediate_size": 96, "num_heads": 8}
+    monkeypatch.setitem(cases_module.RANDOM, "wide", wide)
+    case = Case("wide", "float32", 1, 7, 5, (ENGINE, INT4))
+
+    lines = run.measure(case, "cpu", 1, NOWHERE)
+    monkeypatch.setattr(run, "in_int4", lambda model, dtype: model)
+    unrounded = run.measure(case, "cpu", 1, NOWHERE)
+
+    assert [line.problem for line in lines] == ["", ""]
+    assert "off by" in unrounded[1].problem
+
+
 def test_who_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     def spoil(model: Model, dtype: torch.dtype, device: str) -> object:
         weights = {name: weight.flip(0) for name, weight in model.weights.items()}
