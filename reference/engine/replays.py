@@ -50,7 +50,7 @@ class TorchReplay:
         reach = min(reach, self._cache.max_len)
         if reach not in self._steps:
             self._steps[reach] = self._prepare(reach)
-        self.logits = self._steps[reach]()
+        self.logits.copy_(self._steps[reach]())
 
     def _prepare(self, reach: int) -> Callable[[], Tensor]:
         def step(inputs: Tensor, history: Tensor) -> Tensor:

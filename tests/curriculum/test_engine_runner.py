@@ -8,6 +8,8 @@ from torch import Tensor
 
 from reference import llama
 from reference.checkpoint import Model, random_model
+from reference.engine.decoder import Decoder, StaticCache
+from reference.engine.replays import TorchReplay
 from reference.engine.runner import Runner
 from reference.engine.weights import Packed, Weights
 from reference.quantization import dequantize_int4, fake_int4
@@ -62,6 +64,21 @@ def test_a_result_stays_when_the_next_step_comes(filled: tuple[Model, Runner]) -
     runner.step([12], [5], [2])
 
     assert torch.equal(first, kept)
+
+
+def test_a_replay_stays_where_a_graph_would_look_for_it() -> None:
+    weights = Weights(model(), 24, torch.float32, "cpu")
+    cache = StaticCache(weights.fields, 2, 24, torch.float32, "cpu")
+    replay = TorchReplay(Decoder(weights), cache, 2, False)
+    held = replay.inputs, replay.logits, replay.history
+    replay.inputs.copy_(torch.tensor([[3, 5], [0, 0], [0, 1]]))
+
+    replay.run(0)
+
+    want = [truth(model(), [token])[-1] for token in (3, 5)]
+    assert all(close(row, right) for row, right in zip(held[1], want, strict=True))
+    assert torch.equal(held[0][0], held[1].argmax(-1))
+    assert torch.equal(held[2][:, 0], held[1].argmax(-1))
 
 
 def test_greedy_tokens_are_those_of_full_recompute(filled: tuple[Model, Runner]) -> None:
