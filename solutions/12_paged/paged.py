@@ -211,10 +211,17 @@ def paged_attention(
         q.stride(), k_pool.stride(), v_pool.stride(), tables.stride(), lengths.stride(),
         o.stride(), width**-0.5 * LOG2_E, share, size,
         WIDTH=width, BLOCK_H=max(16, triton.next_power_of_2(share)), BLOCK_D=block_d,
-        BLOCK_N=64 if q.element_size() == 2 and block_d <= 128 else 32,
+        BLOCK_N=_keys_at_a_time(q.element_size(), block_d),
         num_warps=4, num_stages=3 if block_d <= 128 else 2,
     )  # fmt: skip
     return o
+
+
+def _keys_at_a_time(size: int, width: int) -> int:
+    """Return how many keys of so many bytes a number fit into registers beside their values."""
+    if width <= 128:
+        return 64 if size == 2 else 32
+    return 32 if size == 2 else 16
 
 
 @triton.jit(do_not_specialize=["share"])
