@@ -47,21 +47,21 @@ class Served:
             self.engine.generate([warm])
 
     def _build(self) -> Any:
-        options, engine = self._options, self._modules["engine.engine"]
+        wish, engine = self._options, self._modules["engine.engine"]
         setting = engine.Setting(
             slots=1,
             max_len=min(LONGEST, self.config.max_position_embeddings),
             dtype=self.dtype,
             device=self.device,
-            bits=4 if options.quantize else None,
-            compiled=options.compile or self.device == "cuda",
+            bits=4 if wish.quantize else None,
+            compiled=wish.compile or self.device == "cuda",
         )
         draft = None
-        if options.speculate is not None and not options.lookup:
-            if not options.draft.is_dir():
-                raise Unfit(f"--speculate needs a draft: no checkpoint at {options.draft}")
-            draft = self._model(options.draft)
-        return engine.Engine(self._model(options.model), setting, options.speculate or 0, draft)
+        if wish.speculate is not None and not wish.lookup:
+            if not wish.draft.is_dir():
+                raise Unfit(f"--speculate needs a draft: no checkpoint at {wish.draft}")
+            draft = self._model(wish.draft)
+        return engine.Engine(self._model(wish.model), setting, wish.speculate or 0, draft)
 
     def _model(self, folder: Any) -> Any:
         fields = asdict(LlamaConfig.from_pretrained(folder))
@@ -72,12 +72,12 @@ class Served:
         prompt = self._tokenizer.encode(text)
         if not prompt:
             raise Unfit("the prompt is empty")
-        options = self._options
+        wish = self._options
         sampling = self._modules["engine.sampling"].Sampling(
-            options.temperature, options.top_k, options.top_p, options.min_p, options.seed
+            wish.temperature, wish.top_k, wish.top_p, wish.min_p, wish.seed
         )
         request = self._modules["engine.requests"].Request(
-            prompt, options.max_new_tokens, self.config.eos_token_ids, sampling
+            prompt, wish.max_new_tokens, self.config.eos_token_ids, sampling
         )
         self.engine.rounds = type(self.engine.rounds)()  # those of this text alone
         started = time.perf_counter()

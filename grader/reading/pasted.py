@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 GRAM = 5  # tokens or words in a row that two texts share
 NAMELESS_GRAM = 12  # tokens in a row, names aside: a formula of its own is shorter
 PROMPT_GRAM = 3  # words in a row: clauses of a prompt in another order have longer ones
-MOST_LINE = 400  # characters of a statement that is parsed, over all its lines
+MOST_LINE = 600  # characters of a statement that is parsed, over all its lines
 MOST_LINES = 20  # of one statement
 MOST_PARSED = 250  # statements of one text; a file of eight sections has 2000
 

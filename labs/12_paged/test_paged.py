@@ -396,7 +396,7 @@ def test_no_token(student, draw):
 
 @task("torch", contract=11)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["half", "bfloat16"])
-def test_low_precision(student, draw, dtype):
+def test_torch_sums_in_float32(student, draw, dtype):
     """Scores and softmax are float32, the result has the dtype of q."""
     compare(student, "paged_attention_torch", leveled(draw, dtype))
 
@@ -491,7 +491,7 @@ def test_kernel_sizes(student, draw, sizes):
 
 @task("triton", contract=16)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["half", "bfloat16"])
-def test_kernel_in_low_precision(student, draw, dtype):
+def test_kernel_sums_in_float32(student, draw, dtype):
     """Scores and softmax are float32, the result has the dtype of q."""
     compare(student, "paged_attention", leveled(draw, dtype))
 
@@ -508,7 +508,7 @@ def test_kernel_maximum_may_change(student, draw, step):
 
 
 @task("triton", contract=16)
-def test_kernel_takes_views(student, draw):
+def test_kernel_reads_any_views(student, draw):
     """q, tables and pools may be views."""
     compare(student, "paged_attention", with_views(draw))
 
