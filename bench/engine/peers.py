@@ -16,12 +16,11 @@ from bench.engine.cases import DRAFT, DTYPES, INT4, LOOKUP, Case
 from reference.checkpoint import Model
 from reference.engine.engine import Engine, Setting
 from reference.engine.requests import Request
-from reference.engine.weights import Packed
+from reference.engine.weights import GROUP, Packed
 
 GUESSES = 4  # a round
 EAGER_STEPS = 16  # its steps cost the same, and many times those of the others
 CLOSE = {"float32": 1e-3, "bfloat16": 0.1}  # relative L2 of logits
-GROUP = 32  # inputs that share a scale in the engine's int4
 
 Prompts = list[list[int]]
 

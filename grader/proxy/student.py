@@ -158,11 +158,6 @@ class Student(Instruments):
         header = {"op": "race", "function": function, "count": count, "options": options}
         self._conversation().request(header, seconds=seconds)
 
-    def ahead_(self) -> None:
-        """Let the worker that the next call takes start while other work is done."""
-        if self._load_fault is None:
-            self._pool.ahead()
-
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
         kills = [*self._groups.retire(), *self._referee.retire()]

@@ -33,14 +33,10 @@ class WarmPool:
         for _ in range(min(self._size - starting, self._wanted - len(self._waiting))):
             self._waiting.append(self._start())
 
-    def ahead(self) -> None:
-        """Start the next worker now: it is about to be taken."""
-        self._wanted = max(self._wanted, 1)
-        self._fill()
-
     def take(self) -> WorkerProcess:
         """Return a ready worker and start its successor."""
-        self.ahead()
+        self._wanted = max(self._wanted, 1)
+        self._fill()
         worker = self._waiting.popleft()
         self._wanted -= 1
         try:

@@ -1,7 +1,6 @@
 """The fixture of speed tests: races against the baseline, each measured once for all its tiers."""
 
 import gc
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -32,7 +31,6 @@ from grader.timing.trial import (
 
 RACE_SECONDS = 300.0  # for all that a submission does in one race
 VERIFIED_SLOTS = 2
-SPARE_CORES = len(os.sched_getaffinity(0)) >= 4  # judge, baseline, and one more beside them
 
 Tell = Callable[[str, Any], None]
 
@@ -67,7 +65,6 @@ class Stopwatch:
         finally:
             self._student.close_()
             lane.close()
-            self._student.ahead_()
 
     def reach(self, rung: Rung, race: Race) -> None:
         """Fail unless the race reaches the tier; what the interval leaves open, it reaches."""
@@ -97,11 +94,8 @@ class Stopwatch:
     # -- one race ---------------------------------------------------------------------------
 
     def _measure(self, race: Race, rung: Rung) -> Outcome:
-        # The submission starts afresh: while it does not live, the baseline is timed alone. What
-        # its next worker imports until then is ours, and takes a core that must be one to spare.
+        # The submission starts afresh: while it does not live, the baseline is timed alone.
         self._student.close_()
-        if SPARE_CORES:
-            self._student.ahead_()
         roofline = self._prepared()
         prover = self._prover(race)
         slots = self._slots(prover)

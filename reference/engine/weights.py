@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from reference.checkpoint import Model
 
 MOST = 15  # the largest code of 4 bits
+GROUP = 32  # inputs that share a scale
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +93,7 @@ class Weights:
         dtype: torch.dtype,
         device: str,
         bits: int | None = None,
-        group: int = 32,
+        group: int = GROUP,
     ) -> None:
         if model.fields["rope_scaling"] is not None:
             raise ValueError("rope_scaling is not supported")
