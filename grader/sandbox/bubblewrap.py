@@ -40,10 +40,12 @@ def worker_environment(device: str, home: str) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "NCCL_SOCKET_IFNAME": "lo",
         "GLOO_SOCKET_IFNAME": "lo",
+        # What is forked has imported all this, started no thread of numpy's and touched no GPU.
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }
     if device == "cpu":
-        # A second thread of numpy's would start with its import, and could not be forked.
-        return env | {"TRITON_INTERPRET": "1", gpu.VISIBLE: "", "OPENBLAS_NUM_THREADS": "1"}
+        return env | {"TRITON_INTERPRET": "1", gpu.VISIBLE: ""}
     kept = {key: value for key, value in os.environ.items() if key.startswith(GPU_SETTINGS)}
     if visible := os.environ.get(gpu.VISIBLE):
         kept[gpu.VISIBLE] = ",".join(gpu.chosen() or [visible])
@@ -83,7 +85,7 @@ def confine(
     if not forks:
         walls += ["--disable-userns"]
     if os.geteuid() != 0 and block is None:
-        fd = _memory_file("\0".join((*view, *walls)).encode())
+        fd = _arguments([*view, *walls])
         return [bwrap, "--args", str(fd), "--", *command], [*passed, fd]
     outer = [*view, "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--die-with-parent"]
     # A pid namespace of its own: a root monitor could not signal what has become unprivileged,
@@ -95,8 +97,8 @@ def confine(
     for folder in folders:  # what the fresh /tmp has covered
         inner += ["--ro-bind", folder, folder] if folder.startswith("/tmp/") else []
     inner += walls
-    first = _memory_file("\0".join(outer).encode())
-    second = _memory_file("\0".join(inner).encode())
+    first = _arguments(outer)
+    second = _arguments(inner)
     drop = users.become(block.first if block else NOBODY)
     line = [*block.enter] if block else []
     line += [bwrap, "--args", str(first), "--", *drop, bwrap, "--args", str(second), "--", *command]
@@ -184,6 +186,10 @@ def _walls(device: str, block: Block | None) -> list[str]:
     if device != "cpu" and os.environ.get("LD_LIBRARY_PATH"):
         args += ["--setenv", "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]]
     return args
+
+
+def _arguments(options: list[str]) -> int:
+    return _memory_file("".join(f"{option}\0" for option in options).encode())
 
 
 def _memory_file(data: bytes) -> int:

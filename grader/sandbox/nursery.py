@@ -128,7 +128,7 @@ class Nursery:
         return WorkerProcess(setting)
 
     def _fork(self, setting: Setting, folder: Path, handed: list[int]) -> ForkedProcess:
-        program = seccomp.program(cuda=False)
+        program = seccomp.program(cuda=setting.device != "cpu")
         assert program is not None
         request = {
             "folder": folder.name,
@@ -161,12 +161,10 @@ def unfit(setting: Setting) -> str:
     """Return why workers cannot be forked here, or an empty string."""
     if setting.level != "bwrap":
         return "there is no sandbox"
-    if setting.device != "cpu":
-        return "what drives a GPU cannot be forked"
     if setting.ranks > 1:
         return "a worker forks its ranks itself"
-    if seccomp.program(cuda=False) is None:
+    if seccomp.program(cuda=setting.device != "cpu") is None:
         return "there is no filter of system calls for this machine"
-    if any(folder.startswith(("/tmp/", "/dev/")) for folder in installation("cpu")):
+    if any(folder.startswith(("/tmp/", "/dev/")) for folder in installation(setting.device)):
         return "Python lies where each worker has a folder of its own"
     return ""

@@ -35,7 +35,10 @@ def main() -> None:
 
 
 def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
-    """Import all that a worker may need, and return what is given. On a CPU no thread starts."""
+    """Import all that a worker may need, and return what is given.
+
+    No thread starts and no GPU is touched: what has done this may be forked.
+    """
     torch.set_num_threads(config["threads"])
     if config["ranks"] > 1:
         importlib.import_module("grader.worker.rank")
@@ -43,15 +46,12 @@ def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
     given = {name: importlib.import_module(f"labs.{name}") for name in config["given"]}
     for name in config["preload"]:
         importlib.import_module(name)
-    device = torch.device(config["device"])
-    if device.type == "cuda" and config["ranks"] == 1:  # CUDA survives no fork
-        torch.zeros(1, device=device)
     if config["triton"] and not config["compiles"]:
         # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
         from grader.worker import interpreter
 
-        interpreter.prepare(device.type)
-        if device.type == "cpu":  # so that the judge knows where it lies
+        interpreter.prepare(config["device"])
+        if config["device"] == "cpu":  # so that the judge knows where it lies
             importlib.import_module("grader.worker.decoys")
     return given
 
@@ -63,6 +63,8 @@ def serve(fds: list[int], config: dict[str, Any], given: dict[str, ModuleType]) 
     """
     for fd in fds:
         os.set_inheritable(fd, False)
+    if config["device"] != "cpu" and config["ranks"] == 1:  # CUDA survives no fork
+        torch.zeros(1, device=config["device"])
     channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
     worker = _worker(channel, config["device"], config["ranks"])
     worker.given = given

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
@@ -45,9 +46,11 @@ def prepare(device: str) -> None:
     importlib.import_module("triton.language")
     if device == "cpu":
         mend()
-    else:
-        # Builds Triton's own part of the driver, which each worker's empty cache lacks.
-        importlib.import_module("triton.runtime").driver.active.utils  # noqa: B018
+    elif torch.version.cuda:
+        # Builds Triton's own part of the driver, which each worker's empty cache lacks. It is named
+        # here, as Triton would look for a GPU to choose one.
+        cuda: Any = importlib.import_module("triton.backends.nvidia.driver")
+        importlib.import_module("triton.runtime").driver.set_active(cuda.CudaDriver())
 
 
 def mend() -> None:

@@ -20,6 +20,7 @@ from stand_ins.isolation import processes_that_see, require_sandbox
 
 from grader.errors import SandboxError, StudentMemory, StudentTimeout
 from grader.sandbox import limits, nursery
+from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.nursery import Nursery, unfit
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
@@ -151,7 +152,6 @@ def test_close_ends_what_forks_with_all_that_it_has_forked() -> None:
     ("change", "why"),
     [
         ({"level": "none"}, "no sandbox"),
-        ({"device": "cuda"}, "GPU"),
         ({"ranks": 2}, "ranks"),
     ],
 )
@@ -160,6 +160,26 @@ def test_workers_start_alone_where_they_cannot_be_forked(
 ) -> None:
     assert unfit(setting) == ""
     assert why in unfit(replace(setting, **change))
+
+
+def test_workers_that_drive_a_gpu_are_forked(setting: Setting) -> None:
+    assert unfit(replace(setting, device="cuda")) == ""
+
+
+PREPARED = """
+import os, sys, torch
+from grader.worker import boot
+config = {"threads": 1, "ranks": 1, "given_path": ".", "given": [], "compiles": False}
+boot.prepare({**config, "preload": ["torch._dynamo"], "device": "cuda", "triton": True})
+sys.exit(len(os.listdir("/proc/self/task")) - 1 + torch.cuda.is_initialized())
+"""
+
+
+def test_what_is_forked_for_a_gpu_has_touched_none() -> None:
+    env = {**worker_environment("cuda", "/tmp"), "PYTHONPATH": str(HERE.parent)}
+    done = subprocess.run([sys.executable, "-c", PREPARED], env=env, check=False)
+
+    assert done.returncode == 0
 
 
 def test_workers_start_alone_without_a_filter(
