@@ -160,7 +160,7 @@ class JudgePlugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Order the tests: task by task, gates first; then announce them."""
+        """Order the tests: task by task, gates first, what is timed last; then announce them."""
         order = running_order(self._lab.tasks)
         for item in items:
             expected = self._entry(item)
@@ -176,9 +176,9 @@ class JudgePlugin:
         chosen = [item for item in items if self._expected[item.nodeid].task in self._chosen]
         items[:] = chosen or items
 
-        def key(item: pytest.Item) -> tuple[int, bool]:
+        def key(item: pytest.Item) -> tuple[int, bool, bool]:
             expected = self._expected[item.nodeid]
-            return order.index(expected.task), not expected.gate
+            return order.index(expected.task), not expected.gate, takes(item, "tier")
 
         items.sort(key=key)
         open_items = (self._expected[item.nodeid].task for item in items)
@@ -263,7 +263,7 @@ class JudgePlugin:
         """Take the GPU for a task, or alone for all that is timed; waiting is our time."""
         if self._lease is None:
             return
-        alone = "stopwatch" in getattr(item, "fixturenames", ())
+        alone = takes(item, "tier")
         user = None if alone else expected.task
         if user != self._leased:
             # Nothing of this submission is on the GPU while others may have it.
@@ -291,7 +291,7 @@ class JudgePlugin:
 
         What this machine cannot judge stays so, whatever failed before it.
         """
-        if self._stopwatch is None and "stopwatch" in getattr(item, "fixturenames", ()):
+        if self._stopwatch is None and takes(item, "stopwatch"):
             raise NotGraded(NO_STOPWATCH)
         if self._barrier:
             raise GateFailed(self._barrier)
@@ -372,6 +372,11 @@ def running_order(tasks: Sequence[Task]) -> list[str]:
         order.append(ready.id)
         todo.remove(ready)
     return order
+
+
+def takes(item: pytest.Item, fixture: str) -> bool:
+    """Tell whether a test asks for a fixture."""
+    return fixture in getattr(item, "fixturenames", ())
 
 
 def needs_of(item: pytest.Item) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from grader.wire.memory import SharedMemory
 from grader.wire.ring import Layout, slots_of
 
 FEWEST_BLOCKS, MOST_BLOCKS = 6, 30
+CLEAR_BLOCKS = 3  # enough where each of them says the same, by far
 SOLO_SAMPLES = 4
 STEADY = 0.02  # what one timing of the baseline differs from the next by anyway
 EVENT_CALLS = 40
@@ -259,10 +260,16 @@ class Contest:
             if draw.random() < WATCHED_SHARE:
                 self._look(student)
             self.block(student, baseline)
-            enough = len(self._blocks) >= FEWEST_BLOCKS
-            if enough and self.timing().ratio.settles(ratios):
+            if self._is_decided(ratios):
                 break
         self._look(student)
+
+    def _is_decided(self, ratios: tuple[float, ...]) -> bool:
+        blocks = len(self._blocks)
+        if blocks < CLEAR_BLOCKS:
+            return False
+        ratio = self.timing().ratio
+        return ratio.is_clear_of(ratios) or (blocks >= FEWEST_BLOCKS and ratio.settles(ratios))
 
     def _look(self, student: Lane) -> None:
         with self._spent.on(LOOKING):

@@ -146,7 +146,8 @@ def leases(events: list[Any]) -> list[bool]:
 
 
 def test_gpu_is_taken_alone_once_for_all_that_is_timed(events_of: Events) -> None:
-    assert leases(events_of(device="cuda")) == [False, True]
+    # Shared for each task, whole results at the sizes of races among them.
+    assert leases(events_of(device="cuda")) == [False, False, True]
 
 
 def test_what_is_not_measured_waits_for_no_gpu(events_of: Events) -> None:

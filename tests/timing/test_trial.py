@@ -1,20 +1,27 @@
 """From seconds to a tier: time per call, intervals, when enough has been measured."""
 
+import itertools
 import random
 import statistics
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.proxy.spent import Spent
 from grader.timing.interval import TIE, Interval, bootstrap
 from grader.timing.race import Race
 from grader.timing.roofline import Roofline
 from grader.timing.speed import judged
 from grader.timing.trial import (
+    CLEAR_BLOCKS,
     FACTOR,
+    FEWEST_BLOCKS,
+    MOST_BLOCKS,
     MOST_CALLS,
     STEADY,
+    Contest,
     PerCall,
     Sample,
     Timing,
@@ -109,6 +116,39 @@ def test_interval_decides_a_tier(low: float, high: float, settled: bool, reached
 
     assert interval.settles((0.5, 0.9, 1.2)) is settled
     assert interval.reaches(0.9) is reached
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "clear"),
+    [(0.6, 0.75, True), (1.4, 2.0, True), (0.6, 0.8, False), (0.55, 0.7, False), (1.1, 3.0, False)],
+)
+def test_interval_far_from_every_tier_is_clear_of_them(low: float, high: float, clear: bool) -> None:
+    assert Interval((low + high) / 2, low, high).is_clear_of((0.5, 0.9, 1.2)) is clear
+
+
+@pytest.mark.parametrize(
+    ("ratios", "blocks"),
+    [
+        ([2.0, 1.6, 2.4], CLEAR_BLOCKS),
+        ([0.7, 0.5, 0.8], CLEAR_BLOCKS),
+        ([1.4, 1.1, 1.4], FEWEST_BLOCKS),  # above 1, and one of them not by far
+        ([1.04, 1.05, 1.06], FEWEST_BLOCKS),
+        ([1.3, 0.7, 1.3, 0.7], MOST_BLOCKS),
+    ],
+)
+def test_a_race_ends_when_it_is_decided(ratios: list[float], blocks: int) -> None:
+    contest = Contest(cast(Any, None), cast(Any, None), 4, Spent())
+    contest._null, contest._solo = [sample(4, 0.0)], [[sample(4, 1e-3)]]
+    left = itertools.cycle(ratios)
+    contest.block = lambda *lanes: contest._blocks.append(
+        ([sample(4, 1e-3 / next(left))], [sample(4, 1e-3)])
+    )
+    contest._look = lambda student: None
+    lane = cast(Any, None)
+
+    contest.compete(lane, lane, (1.0,))
+
+    assert len(contest._blocks) == blocks
 
 
 def test_equal_kernels_reach_the_tier_of_one() -> None:

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from grader.sandbox import gpu
 from grader.sandbox.gpu import VISIBLE
 
-MOST_BESIDE = 4  # gradings on one GPU: by then they wait for each other's timing
-CORES_EACH = 4  # that one of them keeps busy: its judge, two workers, a compiler
+MOST_BESIDE = 8  # gradings on one GPU: by then they wait for each other's timing
+CORES_EACH = 2  # that one of them keeps busy: its judge, a worker that compiles
 
 
 def visible_gpus() -> tuple[str, ...]:

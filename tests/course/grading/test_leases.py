@@ -149,7 +149,7 @@ def test_places_on_a_gpu_are_as_many_as_cores_feed(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: {*range(cores)})
         found.append(beside(gpus))
 
-    assert found == [1, 1, 2, 4, 4, 2, 4]
+    assert found == [1, 2, 4, 8, 8, 4, 8]
 
 
 @pytest.mark.usefixtures("locks")
