@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from grader.errors import Mismatch, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
@@ -38,6 +40,8 @@ __all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student"
 
 MOST_TUNED = 20  # kernels
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
+
+KernelFiles = tuple[list[str], list[int], Tensor]  # as ``worker/kernels`` packs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,15 @@ class Student(Instruments):
         """Hand the worker the memory of a ring; it gives the one before up."""
         header = {"op": "ring", "size": size, "layout": layout.to_json()}
         self._conversation().request(header, fds=(fd,), seconds=RING_SECONDS)
+
+    def kernels_(self) -> KernelFiles:
+        """Return what was compiled in the worker, for the next one to begin with."""
+        value = self._conversation().request({"op": "kernels"})
+        return expect(value, KernelFiles, "what was compiled")
+
+    def restore_(self, files: KernelFiles) -> None:
+        """Hand the worker what an earlier one has compiled."""
+        self._conversation().request({"op": "restore"}, files)
 
     def race_(
         self, function: str | None, count: int, options: dict[str, object], seconds: float

@@ -11,7 +11,7 @@ from grader.errors import CannotGrade, JudgeError, Mismatch, NotGraded, Submissi
 from grader.labs.lab import Lab
 from grader.labs.tiers import Rung
 from grader.proxy.spent import ALONE, BLOCKS, REST, ROOFLINE, VERIFYING, WARMING
-from grader.proxy.student import Student
+from grader.proxy.student import KernelFiles, Student
 from grader.sandbox import gpu
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
@@ -46,6 +46,10 @@ class Stopwatch:
         self._tell = tell
         self._device = torch.device(setting.device)
         self._outcomes: dict[tuple[str, str], Outcome | Exception] = {}
+        self._kernels: dict[
+            tuple[str, str], KernelFiles
+        ] = {}  # that are compiled when a race begins
+        self._pool: WarmPool | None = None  # of the baseline
         self._baseline: Student | None = None
         self._module: Any = None
         self._roofline: Roofline | None = None
@@ -54,6 +58,7 @@ class Stopwatch:
 
     def verify(self, race: Race) -> None:
         """Fail unless whole outputs are right, and arguments unchanged, at the size of a race."""
+        self._trusted_student()  # it starts meanwhile
         prover = self._prover(race)
         self._student.extend_(RACE_SECONDS)
         lane = self._lane(self._student, race, prover, VERIFIED_SLOTS)
@@ -62,6 +67,7 @@ class Stopwatch:
                 lane.run(prover, VERIFIED_SLOTS, seconds=RACE_SECONDS)
                 prover.judge_whole(lane.slots)
                 lane.watch(prover, VERIFIED_SLOTS)
+                self._kernels[race.key] = self._student.kernels_()
         finally:
             self._student.close_()
             lane.close()
@@ -87,7 +93,9 @@ class Stopwatch:
             )
 
     def close(self) -> None:
-        """Kill the baseline's worker."""
+        """Kill the baseline's worker, whether it was used or not."""
+        if self._pool is not None:
+            self._pool.close()
         if self._baseline is not None:
             self._baseline.close_()
 
@@ -127,6 +135,8 @@ class Stopwatch:
         student = self._lane(self._student, contest.race, contest.prover, FACTOR * contest.calls)
         try:
             with self._spent.on(WARMING):
+                if contest.race.key in self._kernels:
+                    self._student.restore_(self._kernels[contest.race.key])
                 contest.warm_up(student)
             with self._spent.on(BLOCKS):
                 contest.compete(student, baseline, ratios)
@@ -193,7 +203,7 @@ class Stopwatch:
         if self._baseline is None:
             stage = baseline_stage(self._lab, self._setting.stage)
             setting = replace(self._setting, stage=stage)
-            pool = WarmPool(lambda: WorkerProcess(setting), size=1)
-            pool.expect(1)
-            self._baseline = Student(self._lab, setting, pool, "")
+            self._pool = WarmPool(lambda: WorkerProcess(setting), size=1)
+            self._pool.expect(1)
+            self._baseline = Student(self._lab, setting, self._pool, "")
         return self._baseline

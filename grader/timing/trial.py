@@ -36,12 +36,12 @@ from grader.wire.ring import Layout, slots_of
 
 FEWEST_BLOCKS, MOST_BLOCKS = 6, 30
 CLEAR_BLOCKS = 3  # enough where each of them says the same, by far
-SOLO_SAMPLES = 4
+SOLO_SAMPLES = 3
 STEADY = 0.02  # what one timing of the baseline differs from the next by anyway
 EVENT_CALLS = 40
 TRIALS = 3  # of what noise can only lengthen
 FACTOR = 5  # between the short and the long run
-LONG_RUN_SECONDS = 0.03  # of the baseline: this bounds the number of calls
+LONG_RUN_SECONDS = 0.015  # of the baseline: this bounds the number of calls
 MOST_CALLS = 12  # n, of the short run
 RING_SHARE = 0.2  # of the free memory of the device, for one ring of two
 WATCHED_SHARE = 1 / 3  # of the blocks: before each of these the guard looks at a run

@@ -23,7 +23,7 @@ from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES, Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
 from grader.wire.storage import content, held_bytes, odd_tensor, place, trim, whole_storage
-from grader.worker import landmarks, probes
+from grader.worker import kernels, landmarks, probes
 from grader.worker.faults import describe
 
 MODULE = "submission"  # the name under which the student's file is registered
@@ -196,6 +196,10 @@ class Worker:
                 from grader.worker.tuned import tuned  # takes Triton
 
                 return tuned()
+            case "kernels":
+                return kernels.collect()
+            case "restore":
+                kernels.restore(*self.unpack(header["value"], buffers))
             case "ring":
                 self.take_ring(header)
             case "race":

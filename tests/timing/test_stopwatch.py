@@ -328,6 +328,33 @@ def test_what_is_timed_is_not_watched(
     make(WATCHED.format(most=most), lab).reach(lowered(RUNG), RACE)
 
 
+KEEPS = """
+import os, pathlib, torch
+
+kernel = pathlib.Path(os.environ["TRITON_CACHE_DIR"], "ab12", "softmax.cubin")
+
+def softmax(x):
+    told = kernel.read_bytes() if kernel.exists() else b"new"
+    kernel.parent.mkdir(parents=True, exist_ok=True)
+    kernel.write_bytes(b"compiled")
+    if told == b"{told}":
+        raise RuntimeError("found what the other has compiled" if told != b"new" else "found none")
+    return torch.softmax(x.float(), -1).to(x.dtype)
+"""
+
+
+def test_a_race_begins_with_the_kernels_of_the_test_of_its_size(make: Make) -> None:
+    watch = make(KEEPS.format(told="none"))
+    watch.verify(RACE)
+    late = make(KEEPS.format(told="compiled"))
+    late._kernels = watch._kernels
+
+    with pytest.raises(StudentError, match="found what the other has compiled"):
+        late.reach(lowered(RUNG), RACE)
+    with pytest.raises(StudentError, match="found none"):
+        make(KEEPS.format(told="new")).reach(lowered(RUNG), RACE)
+
+
 @pytest.mark.parametrize("result", ["y, y", "y[:-1]", "None", "y.tolist()"])
 def test_result_of_another_form_is_an_error_of_the_submission(make: Make, result: str) -> None:
     watch = make(

@@ -122,7 +122,9 @@ def test_interval_decides_a_tier(low: float, high: float, settled: bool, reached
     ("low", "high", "clear"),
     [(0.6, 0.75, True), (1.4, 2.0, True), (0.6, 0.8, False), (0.55, 0.7, False), (1.1, 3.0, False)],
 )
-def test_interval_far_from_every_tier_is_clear_of_them(low: float, high: float, clear: bool) -> None:
+def test_interval_far_from_every_tier_is_clear_of_them(
+    low: float, high: float, clear: bool
+) -> None:
     assert Interval((low + high) / 2, low, high).is_clear_of((0.5, 0.9, 1.2)) is clear
 
 
