@@ -21,12 +21,14 @@ class Account:
 
     ``kinds`` are what the session spent them on (``proxy/spent``), and what lies outside of it:
     together the whole time. ``tasks`` are the seconds of each task's tests, ``tests`` their number.
+    ``alone`` are those for which nobody else could use the GPU.
     """
 
     report: Report
     kinds: dict[str, float]
     tasks: dict[str, float]
     tests: dict[str, int]
+    alone: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -41,6 +43,7 @@ class Account:
             "device": provenance.get("device", ""),
             "points": self.report.score,
             "seconds": round(self.seconds, 2),
+            "alone": round(self.alone, 2),
             "kinds": self.kinds,
             "tasks": self.tasks,
             "tests": self.tests,
@@ -50,11 +53,14 @@ class Account:
 def account(lab: Lab, source: Path | None, device: str) -> Account:
     """Grade a submission once, by all its tests, and return what the time went to."""
     spent: dict[str, float] = {}
+    alone: list[float] = []
 
     def hear(event: str, data: Any) -> None:
         if event == "spent":  # once for each session: one that died is repeated
             for what, seconds in data.items():
                 spent[what] = spent.get(what, 0.0) + seconds
+        if event == "alone":
+            alone.append(data)
 
     report = grade(lab, source, device=device, on_event=hear)
     outside = report.provenance["seconds"] - sum(spent.values())
@@ -63,12 +69,16 @@ def account(lab: Lab, source: Path | None, device: str) -> Account:
         task: round(sum(test.seconds for test in report.tests if test.task == task), 3)
         for task in tests
     }
-    return Account(report, {OUTSIDE: round(max(0.0, outside), 3), **spent}, tasks, dict(tests))
+    kinds = {OUTSIDE: round(max(0.0, outside), 3), **spent}
+    return Account(report, kinds, tasks, dict(tests), sum(alone))
 
 
 def render(found: Account) -> list[Table]:
     """Return two tables: what the seconds went to, and the tasks that they went to."""
-    kinds = Table(title=f"lab {found.report.lab}: {found.seconds:.1f} s", title_justify="left")
+    title = f"lab {found.report.lab}: {found.seconds:.1f} s"
+    if found.alone:
+        title += f", {found.alone:.1f} of them alone on the GPU"
+    kinds = Table(title=title, title_justify="left")
     for name in ("went to", "seconds", "share"):
         kinds.add_column(name, justify="left" if name == "went to" else "right")
     for what, seconds in sorted(found.kinds.items(), key=lambda item: -item[1]):

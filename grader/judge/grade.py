@@ -62,10 +62,11 @@ def grade(
     each launch on a CPU, and ("tuned", dict[str, Any]), of each kernel with an autotuner. ``start``
     starts the session and ``read`` reads the code: for files of ours there are quicker ways.
     ``on_event`` hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult), and
-    three that no report holds: ("measured", list[dict[str, Any]]), of each test that compared
+    four that no report holds: ("measured", list[dict[str, Any]]), of each test that compared
     numbers the comparison that came closest to its limit; ("asked", dict[str, list[str]]), the
-    public names that the tests of each task called; and ("spent", dict[str, float]), what the
-    session's seconds went to (``proxy/spent``).
+    public names that the tests of each task called; ("spent", dict[str, float]), what the session's
+    seconds went to (``proxy/spent``); and ("alone", float), for how many of them it had the GPU to
+    itself.
     Raises UsageError for what the caller got wrong and CannotGrade where this machine is at fault.
     """
     device = choose_device(device, lab.limits.ranks)

@@ -123,7 +123,7 @@ def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | 
                 differences += [data] if len(differences) < MOST_DIFFERENCES else []
             case "gpu":
                 progress.extras["gpu"] = data
-            case "asked" | "measured" | "spent":
+            case "asked" | "measured" | "spent" | "alone":
                 hear.say(event, data)
             case "compiling" | "compiled" | "metered" | "tuned":
                 hear.say(event, data)

@@ -91,6 +91,7 @@ class JudgePlugin:
         self._gpu_is_lost = False
         self._lease = gpu.Lease() if device != "cpu" else None
         self._leased: str | None = ""  # the task that it was taken for; None: all that is timed
+        self._alone_since: float | None = None
         self._seed = seed
         self._gates = Gates(closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
@@ -247,8 +248,11 @@ class JudgePlugin:
     def pytest_sessionfinish(self) -> None:
         """Tell what tests measured, and which public names those of each task called.
 
-        Neither is in a report: how close an answer was to a limit is for the proof of a suite.
+        Neither is in a report: how close an answer was to a limit is for the proof of a suite. Nor
+        is how long the GPU was taken alone.
         """
+        if self._alone_since is not None:
+            self._emit("alone", round(time.monotonic() - self._alone_since, 3))
         self._emit("measured", self._measured)
         self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
 
@@ -271,6 +275,7 @@ class JudgePlugin:
             with self._student.spent_.on(WAITING):
                 self._grading_deadline += self._lease.take(alone=alone)
             self._leased = user
+            self._alone_since = time.monotonic() if alone else None
 
     def _ended(self) -> tuple[Verdict, str]:
         return self._outcome or (Verdict.INFRA, "the test did not run")

@@ -1,6 +1,7 @@
 """An account of a grading is whole: what it names adds up to the time that passed."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from stand_ins.expectation import HERE
@@ -39,3 +40,12 @@ def test_both_tables_can_be_read(found) -> None:
 
     assert "went to" in text.get()
     assert all(task in text.get() for task in found.tasks)
+
+
+def test_seconds_alone_on_the_gpu_are_told(found) -> None:
+    console = make_console(sys.stdout)
+    with console.capture() as text:
+        console.print(render(replace(found, alone=12.34))[0])
+
+    assert found.alone == found.to_json()["alone"] == 0
+    assert "12.3 of them alone on the GPU" in text.get()

@@ -147,11 +147,17 @@ def leases(events: list[Any]) -> list[bool]:
 
 def test_gpu_is_taken_alone_once_for_all_that_is_timed(events_of: Events) -> None:
     # Shared for each task, whole results at the sizes of races among them.
-    assert leases(events_of(device="cuda")) == [False, False, True]
+    events = events_of(device="cuda")
+
+    assert leases(events) == [False, False, True]
+    assert [data > 0 for event, data in events if event == "alone"] == [True]
 
 
 def test_what_is_not_measured_waits_for_no_gpu(events_of: Events) -> None:
-    assert leases(events_of(WRONG_IF_NARROW, device="cuda")) == [False]
+    events = events_of(WRONG_IF_NARROW, device="cuda")
+
+    assert leases(events) == [False]
+    assert "alone" not in [event for event, _ in events]
 
 
 def test_task_that_is_sure_to_be_lost_is_left_out(

@@ -3,6 +3,7 @@
 import itertools
 import random
 import statistics
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -128,6 +129,19 @@ def test_interval_far_from_every_tier_is_clear_of_them(
     assert Interval((low + high) / 2, low, high).is_clear_of((0.5, 0.9, 1.2)) is clear
 
 
+def contest_of(ratio: Callable[[], float]) -> Contest:
+    """A race against a tier of 1 that has been run; its blocks have the ratios."""
+    nobody = cast(Any, None)
+    contest = Contest(nobody, nobody, 4, Spent())
+    contest._null, contest._solo = [sample(4, 0.0)], [[sample(4, 1e-3)]]
+    contest.block = lambda *lanes: contest._blocks.append(
+        ([sample(4, 1e-3 / ratio())], [sample(4, 1e-3)])
+    )
+    contest._look = lambda student: None
+    contest.compete(nobody, nobody, (1.0,))
+    return contest
+
+
 @pytest.mark.parametrize(
     ("ratios", "blocks"),
     [
@@ -139,18 +153,23 @@ def test_interval_far_from_every_tier_is_clear_of_them(
     ],
 )
 def test_a_race_ends_when_it_is_decided(ratios: list[float], blocks: int) -> None:
-    contest = Contest(cast(Any, None), cast(Any, None), 4, Spent())
-    contest._null, contest._solo = [sample(4, 0.0)], [[sample(4, 1e-3)]]
     left = itertools.cycle(ratios)
-    contest.block = lambda *lanes: contest._blocks.append(
-        ([sample(4, 1e-3 / next(left))], [sample(4, 1e-3)])
-    )
-    contest._look = lambda student: None
-    lane = cast(Any, None)
 
-    contest.compete(lane, lane, (1.0,))
+    assert len(contest_of(lambda: next(left))._blocks) == blocks
 
-    assert len(contest._blocks) == blocks
+
+@pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])
+@pytest.mark.parametrize("true", [0.5, 0.75, 1.35, 2.0])
+def test_few_blocks_decide_as_they_should(true: float, noise: float) -> None:
+    chance = random.Random(11)
+    wrong = blocks = 0
+    for _ in range(40):
+        contest = contest_of(lambda: true * chance.lognormvariate(0, noise))
+        wrong += contest.timing().ratio.reaches(1.0) is not (true > 1)
+        blocks += len(contest._blocks)
+
+    assert wrong == 0
+    assert blocks < 40 * (FEWEST_BLOCKS + 1)
 
 
 def test_equal_kernels_reach_the_tier_of_one() -> None:
