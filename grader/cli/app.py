@@ -146,6 +146,9 @@ def check(
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
     ] = None,
+    share: Annotated[
+        int, typer.Option(min=1, max=31, help="of wrong answers, one in so many: others each day")
+    ] = 1,
     margins: Annotated[
         bool, typer.Option("--margins", help="print how far answers stay from each test's limit")
     ] = False,
@@ -163,6 +166,7 @@ def check(
         *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date, margins),
         public=public,
         messages=messages,
+        share=share,
     )
     raise typer.Exit(commands.check(proof))
 

@@ -185,6 +185,7 @@ class Proof:
     margins: bool
     public: bool
     messages: bool
+    share: int = 1
 
 
 def check(proof: Proof) -> int:
@@ -210,6 +211,7 @@ def check(proof: Proof) -> int:
             brief=proof.brief,
             whole=proof.whole,
             sample_date=proof.sample_date,
+            share=proof.share,
             margins=proof.margins,
             public=proof.public,
             on_progress=progress.on_progress,

@@ -28,7 +28,7 @@ from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
-from grader.prove.sample import compare, draw
+from grader.prove.sample import compare, draw, of_the_day
 from grader.prove.trials import Trial, plan
 
 
@@ -74,6 +74,7 @@ def check_labs(
     brief: bool = False,
     whole: bool = False,
     sample_date: str = "",
+    share: int = 1,
     margins: bool = False,
     public: bool = False,
     on_progress: OnProgress | None = None,
@@ -84,6 +85,7 @@ def check_labs(
     ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
+    Of wrong answers one in ``share`` is graded, those whose turn it is on that day.
     ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
     these catch.
@@ -96,6 +98,8 @@ def check_labs(
             if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
             if not public or trial.role is Role.WRONG
         ]
+        today = sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
+        trials = of_the_day(trials, today, share)
         with _judges(labs, device, sandbox) if judges is None else nullcontext(judges) as judging:
             crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
             runner = _Runner(
@@ -103,8 +107,7 @@ def check_labs(
                 until_lost=not (margins or public),
                 suite="public" if public else "all",
             )
-            date = sample_date or ("" if only or public else f"{datetime.now(UTC):%Y-%m-%d}")
-            drawn = draw(trials, date) if date else ()
+            drawn = () if (only or public) and not sample_date else draw(trials, today)
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (whole or brief or public)
             graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)

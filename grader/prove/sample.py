@@ -1,11 +1,13 @@
-"""A sample of what was graded the quick way is graded the whole way too, and must come to the same.
+"""What a day tries: a sample the whole way too, and of wrong answers a part.
 
-The date draws it, so that each day tries others and any day can be repeated.
+What was graded the quick way must come to the same the whole way. The date draws both, so that each
+day tries others and any day can be repeated.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import date as Date
 
 from grader.labs.results import Report
 from grader.prove.expected import RIGHT_ROLES, SHOWN_TESTS, Graded, Role
@@ -30,6 +32,21 @@ def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
             key = trial.lab.name, "wrong" if trial.role is Role.WRONG else "right"
             least[key] = min(least.get(key, (lot, place)), (lot, place))
     return frozenset(chosen | {place for _, place in least.values()})
+
+
+def of_the_day(trials: Sequence[Trial], date: str, share: int) -> list[Trial]:
+    """Leave out wrong answers, all but one in ``share`` of a lab; in so many days each has a turn."""
+    turns: dict[str, dict[str, int]] = {}  # of each lab's files
+    today = Date.fromisoformat(date).toordinal()
+    kept: list[Trial] = []
+    for trial in trials:
+        files = turns.setdefault(trial.lab.name, {})
+        if trial.role is Role.WRONG:
+            turn = files.setdefault(trial.file, len(files))
+            if (turn + today) % share:
+                continue
+        kept.append(trial)
+    return kept
 
 
 def compare(quick: Graded, whole: Graded) -> Finding:

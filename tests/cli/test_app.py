@@ -437,6 +437,9 @@ def test_check_takes_the_sample_of_a_day(
     assert run("check", *options) == 0
 
     assert calls[0]["sample_date"] == date
+    assert calls[0]["share"] == 1
+    assert run("check", "--share", "3", *options) == 0
+    assert calls[1]["share"] == 3
     assert run("check", "--sample-date", "yesterday") == 2
 
 

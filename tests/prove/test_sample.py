@@ -13,7 +13,7 @@ from grader.labs.results import Report, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.expected import Graded, Role
 from grader.prove.findings import CheckReport
-from grader.prove.sample import ONE_IN, compare, draw
+from grader.prove.sample import ONE_IN, compare, draw, of_the_day
 from grader.prove.trials import Trial
 
 lab = test_check.lab
@@ -94,6 +94,34 @@ def test_no_sample_of(lab: Lab, options: dict[str, object], twice: int) -> None:
     prove(lab, whole, Judge(), **options)
 
     assert len(whole.graded) == twice
+
+
+@pytest.mark.parametrize("share", [1, 2, 3])
+def test_every_wrong_answer_has_its_day_and_right_ones_have_all(lab: Lab, share: int) -> None:
+    other = replace(lab, name="02_letters")
+    many = [*trials(lab, 3, 7), *trials(other, 2, 5)]
+    days = [of_the_day(many, f"2026-02-{day:02}", share) for day in range(1, share + 1)]
+
+    for day in days:
+        assert [trial for trial in day if trial.role is not Role.WRONG] == [
+            trial for trial in many if trial.role is not Role.WRONG
+        ]
+    wrong = [trial for day in days for trial in day if trial.role is Role.WRONG]
+    assert len(wrong) == 2 * (7 + 5)
+    assert {trial.file for trial in wrong} == {t.file for t in many if t.role is Role.WRONG}
+
+
+def test_a_share_of_the_wrong_answers_is_graded(lab: Lab) -> None:
+    graded: list[set[str]] = []
+    for day in ("2026-11-23", "2026-11-24"):
+        judge = Judge()
+        check_labs([lab], judges=Judges(judge), seeds=1, only=["wrong/*"], share=2, sample_date=day)
+        graded.append({*judge.graded})
+    whole = Judge()
+    check_labs([lab], judges=Judges(whole), seeds=1, only=["wrong/*"])
+
+    assert graded[0] | graded[1] == {*whole.graded}
+    assert not graded[0] & graded[1]
 
 
 def test_a_lab_without_a_quick_way_goes_the_whole_way_once(lab: Lab) -> None:
