@@ -35,7 +35,7 @@ def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
 
 
 def of_the_day(trials: Sequence[Trial], date: str, share: int) -> list[Trial]:
-    """Leave out wrong answers, all but one in ``share`` of a lab; in so many days each has a turn."""
+    """Leave out wrong answers but one in ``share`` of a lab; in so many days each has a turn."""
     turns: dict[str, dict[str, int]] = {}  # of each lab's files
     today = Date.fromisoformat(date).toordinal()
     kept: list[Trial] = []

@@ -2,8 +2,7 @@
 
 import os
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -11,40 +10,19 @@ import torch
 from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
-from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
-from grader.proxy.conversation import Conversation
-from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
-from grader.proxy.readings import Count, Left, Meter, Operators, Recorded, Shadow
-from grader.proxy.refused import told as told_refused
+from grader.proxy.kernels import KernelInstruments, refuse_digging
+from grader.proxy.readings import Count, Left, Operators
 from grader.proxy.shown import plain
 from grader.proxy.values import Hidden
-from grader.sandbox.process import Setting
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
 
 
-class Instruments(ABC):
+class Instruments(KernelInstruments):
     """The part of the proxy that starts probes in the worker and believes what may be believed."""
 
     _lab: Lab
-    _setting: Setting
-    _replaced = False  # whether a probe stands in the interpreter's place
-    _records = False  # whether launches are being noted
-
-    @abstractmethod
-    def _lines(self) -> list[str]:
-        """Return the lines of the submission."""
-
-    @abstractmethod
-    def _refused(
-        self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
-    ) -> list[Compiled]:
-        """Return what no compiler takes of launches, or no card has room for."""
-
-    @abstractmethod
-    def _conversation(self) -> Conversation:
-        """Return the conversation with a worker that has loaded the submission."""
 
     def guard(self) -> AbstractContextManager[None]:
         """Fail if the submission reaches, in the calls inside, what the lab's rules forbid.
@@ -88,40 +66,6 @@ class Instruments(ABC):
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
         return self._counted("launches")
 
-    @contextmanager
-    def recorded(self) -> Generator[Recorded, None, None]:
-        """Note the Triton kernels that the calls inside launch, and with what, in the interpreter.
-
-        Raises NotGraded on a GPU.
-        """
-        recorded = Recorded()
-        with self._launched("recorder", recorded):
-            yield recorded
-
-    @contextmanager
-    def metered(self) -> Generator[Meter, None, None]:
-        """Count what the Triton kernels that the calls inside launch move and compute.
-
-        Launches beside ``decoys`` or ``sanitized`` are left out. Raises NotGraded on a GPU.
-        """
-        meter = Meter()
-        with self._launched("meter", meter):
-            yield meter
-
-    @contextmanager
-    def _launched(self, probe: str, into: Recorded | Meter) -> Generator[None, None, None]:
-        if not self._on_cpu:
-            raise NotGraded("launches are recorded in the interpreter only")
-        reading: list[Any] = []
-        self._records = True
-        try:
-            with self._conversation().probe(probe, {}) as reading:
-                yield
-        finally:  # what was launched before a fault counts
-            self._records = False
-            if reading:
-                into.take(reading)
-
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""
         return self._counted("silenced")
@@ -133,10 +77,6 @@ class Instruments(ABC):
         There it is not the rule: it takes a copy of all memory around each launch.
         """
         return self._on_cpu or os.environ.get(ON_A_GPU) == "1"
-
-    @property
-    def _on_cpu(self) -> bool:
-        return self._setting.device == "cpu"
 
     def hide(self, value: Tensor, decoy: Tensor) -> Hidden:
         """Return a stand-in for an argument inside ``decoys``: kernels load ``value``.
@@ -173,88 +113,11 @@ class Instruments(ABC):
                 wrong = error
         if reading or wrong is None:
             left.take(reading)
-        _refuse_digging(left.dug)
+        refuse_digging(left.dug)
         if wrong is not None:
             few = f"{numbers} numbers may leave them, one at a time"
             used = f"; what left them: {left.doors}; {few}" if left.elements else ""
             raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
-
-    @contextmanager
-    def decoys(
-        self, elements: int, free: tuple[str, ...] = (), *, led: bool = True
-    ) -> Generator[Shadow, None, None]:
-        """Let kernels alone see what is hidden, in one call; what it returns is what they wrote.
-
-        torch may move values outside of kernels. What it computes there works on decoys, but for
-        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all. On a
-        GPU, or without ``led``, memory is exchanged around each launch.
-        """
-        shadow = Shadow()
-        how = {"led": led and self._on_cpu, "compiled": not self._on_cpu}
-        config = {"elements": elements, "free": [*free], **how}
-        with self._alone(), self._conversation().probe("decoys", config) as reading:
-            yield shadow
-        shadow.take(reading)
-        _refuse_digging(shadow.dug)
-
-    @contextmanager
-    def _alone(self) -> Generator[None, None, None]:
-        """Hold what takes the interpreter's place; raises RuntimeError if something has it."""
-        if self._replaced:
-            raise RuntimeError("decoys and the sanitizer cannot run at one time")
-        self._replaced = True
-        try:
-            yield
-        finally:
-            self._replaced = False
-
-    @contextmanager
-    def sanitized(self, order: str = "", seed: int = 0) -> Generator[Sanitized, None, None]:
-        """Follow the kernels of the calls inside through memory, in Triton's interpreter.
-
-        ``order`` is that of a launch's programs: "" as they are numbered, "reversed", or
-        "shuffled" by ``seed``. Not inside ``decoys``, nor these inside: either hides from the
-        other what it works on. Raises NotGraded on a GPU, where kernels are compiled.
-        """
-        if self._setting.device != "cpu":
-            raise NotGraded("kernels are followed in the interpreter only")
-        sanitized, config = Sanitized(), {"order": order, "seed": seed}
-        with self._alone(), self._conversation().probe("sanitizer", config) as reading:
-            yield sanitized
-        sanitized.take(reading)
-
-    @contextmanager
-    def sound_kernels(self, order: str = "") -> Generator[None, None, None]:
-        """Fail if kernels of the calls inside do what a GPU would not forgive: ``sanitized`` says.
-
-        Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
-        there what programs do to each other shows in the numbers.
-        """
-        if not self._on_cpu:
-            yield
-            return
-        with self.sanitized(order) as sanitized:
-            yield
-        found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
-        if found:
-            raise Mismatch(told(found, self._lines()))
-
-    @contextmanager
-    def compilable_kernels(self, *targets: str) -> Generator[None, None, None]:
-        """Fail if no GPU would take a kernel that the calls inside launch, as they launch it.
-
-        Each is compiled for ``targets``, names of ``labs.cards``. On a GPU the calls run as they
-        are: there what does not compile does not run. So they do inside of ``recorded``, whose
-        launches ``make compile`` compiles afterwards.
-        """
-        if not self._on_cpu or self._records:
-            yield
-            return
-        with self.recorded() as recorded:
-            yield
-        refused = self._refused(recorded.launches, targets)
-        if refused:
-            raise Mismatch(told_refused(refused, self._lines()))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:
@@ -302,11 +165,6 @@ def _names(message: str, name: str) -> bool:
     """Tell whether a message holds a name as a word of its own: no "t" is in "can't" or "step"."""
     word = rf"(?<!\w)(?<!\w'){re.escape(name)}(?!\w)"
     return re.search(word, message, re.IGNORECASE) is not None
-
-
-def _refuse_digging(dug: list[str]) -> None:
-    if dug:
-        raise Forbidden(f"the code looked for what was kept from it: {', '.join(dug)}")
 
 
 def noise_like(value: Tensor) -> Tensor:

@@ -1,0 +1,157 @@
+"""What tests can measure of a submission's Triton kernels, mostly in the interpreter."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from grader.errors import Forbidden, Mismatch, NotGraded
+from grader.labs.compiled import Compiled
+from grader.proxy.conversation import Conversation
+from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
+from grader.proxy.readings import Meter, Recorded, Shadow
+from grader.proxy.refused import told as told_refused
+from grader.sandbox.process import Setting
+
+
+class KernelInstruments(ABC):
+    """The part of the proxy that follows kernels; each is a context manager around their calls."""
+
+    _setting: Setting
+    _replaced = False  # whether a probe stands in the interpreter's place
+    _records = False  # whether launches are being noted
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Return the lines of the submission."""
+
+    @abstractmethod
+    def _refused(
+        self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
+    ) -> list[Compiled]:
+        """Return what no compiler takes of launches, or no card has room for."""
+
+    @abstractmethod
+    def _conversation(self) -> Conversation:
+        """Return the conversation with a worker that has loaded the submission."""
+
+    @property
+    def _on_cpu(self) -> bool:
+        return self._setting.device == "cpu"
+
+    @contextmanager
+    def recorded(self) -> Generator[Recorded, None, None]:
+        """Note the Triton kernels that the calls inside launch, and with what, in the interpreter.
+
+        Raises NotGraded on a GPU.
+        """
+        recorded = Recorded()
+        with self._launched("recorder", recorded):
+            yield recorded
+
+    @contextmanager
+    def metered(self) -> Generator[Meter, None, None]:
+        """Count what the Triton kernels that the calls inside launch move and compute.
+
+        Launches beside ``decoys`` or ``sanitized`` are left out. Raises NotGraded on a GPU.
+        """
+        meter = Meter()
+        with self._launched("meter", meter):
+            yield meter
+
+    @contextmanager
+    def _launched(self, probe: str, into: Recorded | Meter) -> Generator[None, None, None]:
+        if not self._on_cpu:
+            raise NotGraded("launches are recorded in the interpreter only")
+        reading: list[Any] = []
+        self._records = True
+        try:
+            with self._conversation().probe(probe, {}) as reading:
+                yield
+        finally:  # what was launched before a fault counts
+            self._records = False
+            if reading:
+                into.take(reading)
+
+    @contextmanager
+    def decoys(
+        self, elements: int, free: tuple[str, ...] = (), *, led: bool = True
+    ) -> Generator[Shadow, None, None]:
+        """Let kernels alone see what is hidden, in one call; what it returns is what they wrote.
+
+        torch may move values outside of kernels. What it computes there works on decoys, but for
+        the operators ``free`` on what kernels wrote, and for ``elements`` elements in all. On a
+        GPU, or without ``led``, memory is exchanged around each launch.
+        """
+        shadow = Shadow()
+        how = {"led": led and self._on_cpu, "compiled": not self._on_cpu}
+        config = {"elements": elements, "free": [*free], **how}
+        with self._alone(), self._conversation().probe("decoys", config) as reading:
+            yield shadow
+        shadow.take(reading)
+        refuse_digging(shadow.dug)
+
+    @contextmanager
+    def _alone(self) -> Generator[None, None, None]:
+        """Hold what takes the interpreter's place; raises RuntimeError if something has it."""
+        if self._replaced:
+            raise RuntimeError("decoys and the sanitizer cannot run at one time")
+        self._replaced = True
+        try:
+            yield
+        finally:
+            self._replaced = False
+
+    @contextmanager
+    def sanitized(self, order: str = "", seed: int = 0) -> Generator[Sanitized, None, None]:
+        """Follow the kernels of the calls inside through memory, in Triton's interpreter.
+
+        ``order`` is that of a launch's programs: "" as they are numbered, "reversed", or
+        "shuffled" by ``seed``. Not inside ``decoys``, nor these inside: either hides from the
+        other what it works on. Raises NotGraded on a GPU, where kernels are compiled.
+        """
+        if self._setting.device != "cpu":
+            raise NotGraded("kernels are followed in the interpreter only")
+        sanitized, config = Sanitized(), {"order": order, "seed": seed}
+        with self._alone(), self._conversation().probe("sanitizer", config) as reading:
+            yield sanitized
+        sanitized.take(reading)
+
+    @contextmanager
+    def sound_kernels(self, order: str = "") -> Generator[None, None, None]:
+        """Fail if kernels of the calls inside do what a GPU would not forgive: ``sanitized`` says.
+
+        Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
+        there what programs do to each other shows in the numbers.
+        """
+        if not self._on_cpu:
+            yield
+            return
+        with self.sanitized(order) as sanitized:
+            yield
+        found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
+        if found:
+            raise Mismatch(told(found, self._lines()))
+
+    @contextmanager
+    def compilable_kernels(self, *targets: str) -> Generator[None, None, None]:
+        """Fail if no GPU would take a kernel that the calls inside launch, as they launch it.
+
+        Each is compiled for ``targets``, names of ``labs.cards``. On a GPU the calls run as they
+        are: there what does not compile does not run. So they do inside of ``recorded``, whose
+        launches ``make compile`` compiles afterwards.
+        """
+        if not self._on_cpu or self._records:
+            yield
+            return
+        with self.recorded() as recorded:
+            yield
+        refused = self._refused(recorded.launches, targets)
+        if refused:
+            raise Mismatch(told_refused(refused, self._lines()))
+
+
+def refuse_digging(dug: list[str]) -> None:
+    """Raise Forbidden if a submission has looked for what was kept from it."""
+    if dug:
+        raise Forbidden(f"the code looked for what was kept from it: {', '.join(dug)}")
