@@ -147,7 +147,7 @@ class KernelStep:
         shape = self._shape(kind, weight)
         num_out, inputs = weight.shape[0] // (2 if gated else 1), weight.shape[1]
         same = self._options(shape.warps, K=inputs, OUTS=num_out, GATED=gated, ADD=add)
-        if self._one and not (isinstance(weight, Packed) and weight.group != GROUP):
+        if self._one and summed(weight):
             same |= {"ROWS": shape.rows, "STEPS": shape.steps, "NORM": norm is not None}
             self._vector(weight, x, norm, out, shape, same)
             return
@@ -191,15 +191,21 @@ class KernelStep:
         return self._normed
 
 
+def summed(weight: Weight) -> bool:
+    """Whether one row is multiplied by sums: else its product is that of many rows."""
+    return not isinstance(weight, Packed) or weight.group == GROUP
+
+
 def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     """Return a cut that any sizes allow, near the best on an H200 for a Llama of a billion."""
     inputs, packed = weight.shape[1], isinstance(weight, Packed)
-    if size == 1 and packed:
+    one = size == 1 and summed(weight)
+    if one and packed:
         of_codes = {"gate_up": Shape(8, 4, 2, 2), "down": Shape(16, 8, 1, 8)}
         return of_codes.get(kind, Shape(8, 4, 1, 2))
-    if size == 1 and inputs > 4096:
+    if one and inputs > 4096:
         return Shape(4, 8, 2)
-    if size == 1:
+    if one:
         whole = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
         return whole.get(kind, Shape(2, 1))
     block, split, stages = 64, 1, 6

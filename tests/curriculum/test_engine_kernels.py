@@ -25,13 +25,13 @@ MAX_LEN, SPARE = 150, 2
 def near(got, want):
     return bool((got - want).abs().max() < 1e-4 * want.abs().max())
 
-def check(size, heads, groups, width, bits, tuning, start):
+def check(size, heads, groups, width, bits, tuning, start, group=32):
     g = torch.Generator().manual_seed(1)
     def normal(*shape, scale=1.0, shift=0.0):
         return torch.randn(*shape, generator=g) * scale + shift
     model = random_model(normal, hidden_size=64, intermediate_size=96, num_heads=heads,
         num_kv_heads=groups, head_dim=width, vocab_size=21)
-    weights = Weights(model, MAX_LEN, torch.float32, "cpu", bits)
+    weights = Weights(model, MAX_LEN, torch.float32, "cpu", bits, group)
     ours, theirs = (StaticCache(model.fields, size + SPARE, MAX_LEN, torch.float32, "cpu")
         for _ in range(2))
     for a, b in zip((*ours.keys, *ours.values), (*theirs.keys, *theirs.values)):
@@ -73,6 +73,7 @@ CASES = {
     "one row in several steps": f"1, 4, 2, 32, None, {STEPS}, 33",
     "one row of codes": f"1, 4, 2, 64, 4, {SMALL}, 40",
     "one row of codes in several steps": f"1, 4, 2, 32, 4, {CODES}, 0",
+    "one row of codes in other groups": "1, 4, 2, 32, 4, None, 0, 16",
     "three rows of codes": f"3, 8, 1, 32, 4, {SMALL}, 5",
     "three rows in shares": f"3, 4, 2, 128, None, {SPLIT}, 31",
     "one row, nine chunks to merge": "1, 4, 2, 32, None, Tuning(chunk=16, keys=16), 140",
