@@ -33,15 +33,13 @@ def vector(
         scale = tl.load(gain + cols, mask=cols < K, other=0.0)
     begin(PDL)
     v = tl.load(x + cols, mask=cols < K, other=0.0).to(tl.float32)
-    before = load_before(out, block, OUTS, ROWS, ADD)
     root = 1.0
     if NORM:
         root = tl.rsqrt(tl.sum(v * v, 0) / K + eps)
         v *= scale.to(tl.float32)
     for step in tl.static_range(STEPS):
-        here, there, was = first, second, before
+        here, there = first, second
         if step + 1 < STEPS:  # the next rows are on their way while these are added up
-            before = load_before(out, block + step + 1, OUTS, ROWS, ADD)
             first = _rows(w, (block + step + 1) * ROWS, K, OUTS, ROWS, BLOCK)
             if GATED:
                 second = _rows(w + OUTS * K, (block + step + 1) * ROWS, K, OUTS, ROWS, BLOCK)
@@ -49,7 +47,8 @@ def vector(
         z = y
         if GATED:
             z = tl.sum(there.to(tl.float32) * v[None, :], 1) * root
-        finish(y, z, was, block + step, out, best, where, OUTS, ROWS, GATED, BEST)
+        before = load_before(out, block + step, OUTS, ROWS, ADD)
+        finish(y, z, before, block + step, out, best, where, OUTS, ROWS, GATED, BEST)
 
 
 @triton.jit
@@ -187,7 +186,7 @@ def _ask(at):
 
 @triton.jit
 def load_before(out, block, OUTS: tl.constexpr, ROWS: tl.constexpr, ADD: tl.constexpr):
-    """Load what a block of outputs is added to, while the sums are made."""
+    """Load what a block of outputs is added to, as float32; 0 if there is nothing."""
     rows = block * ROWS + tl.arange(0, ROWS)
     if ADD:
         return tl.load(out + rows, mask=rows < OUTS, other=0.0).to(tl.float32)
