@@ -58,7 +58,7 @@ def bench_engine(wanted: Decoding) -> int:
         lines.extend(run.run_cases(found, device, wanted.rounds, seconds, _tell))
     except KeyboardInterrupt:
         _tell("stopped: the table has what was measured until then")
-    facts = run.machine(device)
+    facts = run.machine(device, lines)
     # Shown first: no disk that fills up may cost the table.
     make_console(sys.stdout).print(table.render_terminal(lines, facts))
     if wanted.json is not None:

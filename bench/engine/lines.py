@@ -1,7 +1,7 @@
 """From rates to lines of the table: medians, spreads, shares of the roof, ratios."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.kernels.rounds import summarize
 
@@ -20,6 +20,7 @@ class Line:
     ratio_spread: float | None = None
     baseline: str = ""  # the peer of ratio 1
     note: str = ""
+    copied: float | None = None  # bytes per second that its roof takes, read and written
 
     @property
     def share(self) -> float | None:
@@ -43,6 +44,11 @@ def lines_of(
         else Line(case, peer, problems.get(peer, "") or "not measured")
         for peer in peers
     ]
+
+
+def with_copies(lines: Sequence[Line], copied: float) -> list[Line]:
+    """The lines of a case, with the bandwidth that their roofs take."""
+    return [replace(line, copied=copied) for line in lines]
 
 
 def _line(

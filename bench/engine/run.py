@@ -3,6 +3,7 @@
 import gc
 import os
 import platform
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from bench.engine.cases import DRAFT, DTYPES, EAGER, ENGINE, INT4, STATIC, TARGET, Case, make
-from bench.engine.lines import Line, lines_of
+from bench.engine.lines import Line, lines_of, with_copies
 from bench.engine.peers import (
     CLOSE,
     Ours,
@@ -96,7 +97,8 @@ def measure(case: Case, device: str, rounds: int, checkpoints: Path) -> list[Lin
     }
     baseline = STATIC if STATIC in peers else ENGINE
     notes = {name: peer.note for name, peer in peers.items()}
-    return lines_of(case.name, case.peers, rates, roofs, problems, baseline, notes)
+    lines = lines_of(case.name, case.peers, rates, roofs, problems, baseline, notes)
+    return with_copies(lines, speed)
 
 
 def _peers(
@@ -160,14 +162,17 @@ def _prompts(case: Case, model: Model, checkpoints: Path) -> Prompts:
     return torch.randint(model.fields["vocab_size"], shape, generator=source).tolist()
 
 
-def machine(device: str) -> dict[str, str]:
-    """When and on what this ran: date, device, copy bandwidth, versions, command."""
+def machine(device: str, lines: Sequence[Line]) -> dict[str, str]:
+    """When and on what this ran: date, device, copy bandwidth of the rounds, versions, command."""
     gpu = device == "cuda"
+    copied = statistics.median(
+        [line.copied for line in lines if line.copied] or [bandwidth(device)]
+    )
     return {
         "date": datetime.now().astimezone().strftime("%Y-%m-%d"),
         "device": torch.cuda.get_device_name() if gpu else _processor(),
         "threads": str(torch.get_num_threads()),
-        "copy": f"{bandwidth(device) / 1e9:,.0f} GB/s read and written",
+        "copy": f"{copied / 1e9:,.0f} GB/s read and written",
         "Python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": _version("transformers"),

@@ -12,9 +12,9 @@ import torch
 import triton
 from torch import Tensor
 
-from reference.engine import kernels, products
+from reference.engine import codes, kernels, products
 from reference.engine.decoder import StaticCache
-from reference.engine.weights import Layer, Packed, Weight, Weights
+from reference.engine.weights import GROUP, Layer, Packed, Weight, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Shape:
     rows: int = 4  # outputs at a time
     warps: int = 4
     steps: int = 1  # of one row
+    shares: int = 1  # of a row's codes, one for each of so many warps
     block: int = 64  # inputs at a time, of several rows
     split: int = 1
     stages: int = 4
@@ -146,13 +147,13 @@ class KernelStep:
         shape = self._shape(kind, weight)
         num_out, inputs = weight.shape[0] // (2 if gated else 1), weight.shape[1]
         same = self._options(shape.warps, K=inputs, OUTS=num_out, GATED=gated, ADD=add)
-        if self._one:
+        if self._one and summed(weight):
             same |= {"ROWS": shape.rows, "STEPS": shape.steps, "NORM": norm is not None}
-            self._vector(weight, x, norm, out, triton.cdiv(num_out, shape.rows * shape.steps), same)
+            self._vector(weight, x, norm, out, shape, same)
             return
         if norm is not None:
             x = self._normalize(x, norm)
-        codes, scale, zero, group = (
+        packed, scale, zero, group = (
             (weight.codes, weight.scale, weight.zero, weight.group)
             if isinstance(weight, Packed) else (weight, x, x, 0)
         )  # fmt: skip
@@ -161,22 +162,23 @@ class KernelStep:
             "SPLIT": shape.split, "BEST": best, "STAGES": shape.stages,
         }  # fmt: skip
         products.tile[triton.cdiv(num_out, shape.rows), shape.split](
-            x, codes, scale, zero, out, self._best, self._where, self._parts, self._tiles,
+            x, packed, scale, zero, out, self._best, self._where, self._parts, self._tiles,
             self._size, **same,
         )  # fmt: skip
 
     def _vector(
-        self, weight: Weight, x: Tensor, norm: Tensor | None, out: Tensor, programs: int,
+        self, weight: Weight, x: Tensor, norm: Tensor | None, out: Tensor, shape: Shape,
         same: dict[str, Any],
     ) -> None:  # fmt: skip
+        programs = triton.cdiv(same["OUTS"], shape.rows * shape.steps)
         gain, eps = x if norm is None else norm, self._weights.fields["rms_norm_eps"]
         if isinstance(weight, Packed):
             words = weight.codes.view(torch.int32)
-            groups = triton.next_power_of_2(weight.shape[1] // weight.group)
-            same |= {"GROUP": weight.group, "GROUPS": groups}
-            products.vector4[(programs,)](
-                x, gain, words, weight.scale, weight.zero, out, eps, **same
-            )
+            # Plain floats where the dtype is theirs, and where assembly is not understood.
+            halves = x.is_cuda and x.dtype != torch.float32
+            same |= {"GROUP": weight.group, "HALVES": halves}
+            same |= {"SHARES": shape.shares, "WARPS": shape.warps}
+            codes.vector4[(programs,)](x, gain, words, weight.scale, weight.zero, out, eps, **same)
         else:
             block = triton.next_power_of_2(weight.shape[1])
             same |= {"BLOCK": block, "BEST": out is self.logits}
@@ -189,15 +191,23 @@ class KernelStep:
         return self._normed
 
 
+def summed(weight: Weight) -> bool:
+    """Whether one row is multiplied by sums: else its product is that of many rows."""
+    return not isinstance(weight, Packed) or weight.group == GROUP
+
+
 def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     """Return a cut that any sizes allow, near the best on an H200 for a Llama of a billion."""
     inputs, packed = weight.shape[1], isinstance(weight, Packed)
-    if size == 1 and inputs > 4096:
-        return Shape(2, 8, 4) if packed else Shape(4, 8, 2)
-    if size == 1:
-        of_codes = {"gate_up": Shape(2, 2, 4), "out": Shape(4, 2)}
+    one = size == 1 and summed(weight)
+    if one and packed:
+        of_codes = {"gate_up": Shape(8, 4, 2, 2), "down": Shape(16, 8, 1, 8)}
+        return of_codes.get(kind, Shape(8, 4, 1, 2))
+    if one and inputs > 4096:
+        return Shape(4, 8, 2)
+    if one:
         whole = {"gate_up": Shape(1, 1, 4), "head": Shape(4, 4, 4)}
-        return of_codes.get(kind, Shape(2, 2)) if packed else whole.get(kind, Shape(2, 1))
+        return whole.get(kind, Shape(2, 1))
     block, split, stages = 64, 1, 6
     if kind == "down":
         split, stages = 4, 8
@@ -208,9 +218,9 @@ def default_shape(kind: str, weight: Weight, size: int) -> Shape:
     while inputs % (block * split):
         block //= 2
     if isinstance(weight, Packed):
-        return Shape(64, 4, 1, max(block, weight.group), split, min(stages, 4))
+        return Shape(64, 4, 1, 1, max(block, weight.group), split, min(stages, 4))
     # Shared memory holds as many bytes in any dtype.
-    return Shape(64, 4, 1, block, split, max(2, stages * 2 // weight.element_size()))
+    return Shape(64, 4, 1, 1, block, split, max(2, stages * 2 // weight.element_size()))
 
 
 def default_tuning(size: int) -> Tuning:

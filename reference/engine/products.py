@@ -47,7 +47,8 @@ def vector(
         z = y
         if GATED:
             z = tl.sum(there.to(tl.float32) * v[None, :], 1) * root
-        _finish(y, z, block + step, out, best, where, OUTS, ROWS, GATED, ADD, BEST)
+        before = load_before(out, block + step, OUTS, ROWS, ADD)
+        finish(y, z, before, block + step, out, best, where, OUTS, ROWS, GATED, BEST)
 
 
 @triton.jit
@@ -60,110 +61,19 @@ def _rows(w, start, K: tl.constexpr, OUTS: tl.constexpr, ROWS: tl.constexpr,
 
 
 @triton.jit
-def _finish(y, z, block, out, best, where, OUTS: tl.constexpr, ROWS: tl.constexpr,
-            GATED: tl.constexpr, ADD: tl.constexpr, BEST: tl.constexpr):  # fmt: skip
+def finish(y, z, before, block, out, best, where, OUTS: tl.constexpr, ROWS: tl.constexpr,
+            GATED: tl.constexpr, BEST: tl.constexpr):  # fmt: skip
     """Store a block of outputs of one row, y gates z if GATED."""
     rows = block * ROWS + tl.arange(0, ROWS)
     if GATED:
         y = y * tl.sigmoid(y) * z
-    if ADD:
-        y += tl.load(out + rows, mask=rows < OUTS, other=0.0).to(tl.float32)
+    y += before
     tl.store(out + rows, y.to(out.dtype.element_ty), mask=rows < OUTS)
     if BEST:
         y = tl.where(rows < OUTS, y, -float("inf"))
         top = tl.max(y, 0)
         tl.store(best + block, top, mask=block * ROWS < OUTS)
         tl.store(where + block, tl.min(tl.where(y == top, rows, OUTS), 0), mask=block * ROWS < OUTS)
-
-
-@triton.jit
-def vector4(
-    x, gain, w, scale, zero, out, eps,
-    K: tl.constexpr, OUTS: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr,
-    STEPS: tl.constexpr, GROUPS: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr,
-    ADD: tl.constexpr, PDL: tl.constexpr,
-):  # fmt: skip
-    """Do what ``vector`` does for codes of 4 bits, w int32 [O, K / 8]; GROUPS >= K / GROUP."""
-    block = tl.program_id(0) * STEPS
-    a = _codes(w, scale, zero, block * ROWS, 0, OUTS, K, GROUP, ROWS, GROUPS)
-    b = a
-    if GATED:
-        b = _codes(w, scale, zero, block * ROWS, OUTS, OUTS, K, GROUP, ROWS, GROUPS)
-    here = (
-        tl.arange(0, GROUPS)[:, None, None] * GROUP
-        + 8 * tl.arange(0, GROUP // 8)[None, :, None]
-        + tl.arange(0, 8)[None, None, :]
-    )
-    size = here
-    if NORM:
-        size = tl.load(gain + here, mask=here < K, other=0.0)
-    begin(PDL)
-    v = tl.load(x + here, mask=here < K, other=0.0).to(tl.float32)  # [GROUPS, GROUP / 8, 8]
-    root = 1.0
-    if NORM:
-        root = tl.rsqrt(tl.sum(tl.sum(tl.sum(v * v, 2), 1), 0) / K + eps)
-        v *= size.to(tl.float32)
-    total = tl.sum(tl.sum(v, 2), 1)[None, :]
-    low, high = tl.split(tl.reshape(v, [GROUPS, GROUP // 8, 4, 2]))  # of bytes
-    for step in tl.static_range(STEPS):
-        c, d = a, b
-        if step + 1 < STEPS:
-            more = (block + step + 1) * ROWS
-            a = _codes(w, scale, zero, more, 0, OUTS, K, GROUP, ROWS, GROUPS)
-            if GATED:
-                b = _codes(w, scale, zero, more, OUTS, OUTS, K, GROUP, ROWS, GROUPS)
-        y = _weigh(c[0], c[1], c[2], low, high, total) * root
-        z = y
-        if GATED:
-            z = _weigh(d[0], d[1], d[2], low, high, total) * root
-        _finish(y, z, block + step, out, out, out, OUTS, ROWS, GATED, ADD, False)
-
-
-@triton.jit
-def _codes(w, scale, zero, start, above: tl.constexpr, OUTS: tl.constexpr, K: tl.constexpr,
-           GROUP: tl.constexpr, ROWS: tl.constexpr, GROUPS: tl.constexpr):  # fmt: skip
-    """Load packed words [ROWS, GROUPS, GROUP / 8], and scale and zero [ROWS, GROUPS]."""
-    rows = start + tl.arange(0, ROWS)
-    group, word = tl.arange(0, GROUPS), tl.arange(0, GROUP // 8)
-    keep = (rows < OUTS)[:, None] & (group < K // GROUP)[None, :]
-    line = (above + rows).to(tl.int64)[:, None] * (K // GROUP) + group[None, :]
-    at = line[:, :, None] * (GROUP // 8) + word[None, None, :]
-    words = tl.load(w + at, mask=keep[:, :, None], other=0)
-    sizes = tl.load(scale + line, mask=keep, other=0.0)
-    return words, sizes, tl.load(zero + line, mask=keep, other=0)
-
-
-@triton.jit
-def _weigh(words, size, zero, low, high, total):
-    """Return the sums [ROWS] of (code - zero) * size * v.
-
-    low, high [GROUPS, GROUP / 8, 4]: v of the halves of a word's bytes; total [1, GROUPS]: of all.
-    """
-    W: tl.constexpr = low.shape[1]
-    even, odd = tl.split(tl.reshape(low, [low.shape[0], W, 2, 2]))
-    even2, odd2 = tl.split(tl.reshape(high, [low.shape[0], W, 2, 2]))
-    v0, v4 = tl.split(even)
-    v2, v6 = tl.split(odd)
-    v1, v5 = tl.split(even2)
-    v3, v7 = tl.split(odd2)
-    parts = _code(words, 0) * v0[None] + _code(words, 1) * v1[None]
-    parts += _code(words, 2) * v2[None]
-    parts += _code(words, 3) * v3[None]
-    parts += _code(words, 4) * v4[None]
-    parts += _code(words, 5) * v5[None]
-    parts += _code(words, 6) * v6[None]
-    parts += _code(words, 7) * v7[None]
-    return tl.sum((tl.sum(parts, 2) - (zero.to(tl.float32) + 128.0) * total) * size, 1)
-
-
-@triton.jit
-def _code(words, J: tl.constexpr):
-    """Return 128 + the code in nibble J of each word.
-
-    Bits 16 to 19 of a float of 128 are its units: a code put there is a float without the slow
-    conversion of integers.
-    """
-    return ((((words >> (4 * J)) & 15) << 16) | 0x43000000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -272,3 +182,13 @@ def _ask(at):
         "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [at.to(tl.int64)], dtype=tl.int32,
         is_pure=False, pack=1,
     )  # fmt: skip
+
+
+@triton.jit
+def load_before(out, block, OUTS: tl.constexpr, ROWS: tl.constexpr, ADD: tl.constexpr):
+    """Load what a block of outputs is added to, as float32; 0 if there is nothing."""
+    rows = block * ROWS + tl.arange(0, ROWS)
+    if ADD:
+        return tl.load(out + rows, mask=rows < OUTS, other=0.0).to(tl.float32)
+    else:
+        return 0.0

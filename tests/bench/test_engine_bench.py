@@ -13,7 +13,7 @@ from rich.console import Console
 from bench.engine import cases as cases_module
 from bench.engine import peers, run, table
 from bench.engine.cases import EAGER, ENGINE, INT4, STATIC, Case, cases, chosen, make
-from bench.engine.lines import Line, lines_of
+from bench.engine.lines import Line, lines_of, with_copies
 from bench.engine.peers import Ours, Theirs, disagreement, hugging_face
 from bench.engine.roof import bandwidth, step_bytes
 from bench.page import BEGIN_ON, END, into_page
@@ -281,6 +281,12 @@ def test_the_table_is_strict_json() -> None:
     assert data["schema"] == 1
     assert data["lines"][0]["share"] == 0.5
     assert data["lines"][2]["rate"] is None
+
+
+def test_the_copy_that_is_told_is_that_of_the_rounds() -> None:
+    measured = with_copies(lines(), 3e9) + with_copies(lines(), 5e9) + with_copies(lines(), 4e9)
+
+    assert run.machine("cpu", measured)["copy"] == "4 GB/s read and written"
 
 
 def test_each_device_has_its_part_of_the_page() -> None:
