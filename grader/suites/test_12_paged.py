@@ -382,7 +382,7 @@ def test_same_tokens_behind_another_beginning_are_others(student, draw):
 
 
 def _colliding() -> dict[str, tuple[int, int]]:
-    """Pairs of tokens that Python's hash, a sum, or a narrower kind of number does not tell apart."""
+    """Pairs of tokens that a hash, a sum, or a narrower kind of number does not tell apart."""
     return {
         **{"minus one": (-1, -2), "zero": (0, 2**61 - 1)},
         **{"beyond the modulus": (5, 5 + 2**61 - 1), "beyond 32 bits": (7, 7 + 2**32)},
