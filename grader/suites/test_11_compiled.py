@@ -26,6 +26,7 @@ from grader.suite import (
     Race,
     assert_close,
     assert_equal,
+    assert_unmodified,
     check,
     check_within,
     expect,
@@ -379,6 +380,20 @@ def test_garbage_behind_a_position_is_not_seen(student, draw, device, garbage):
     play(here, draw, eager(here), [5, 3, 4, 5])
 
 
+@task("step", contract=3)
+def test_arguments_of_a_step_stay_as_they_are(student, draw, device):
+    """Tokens, positions and slots are the caller's: a step writes to the cache alone."""
+    here = bench(student, draw, device, num_layers=1)
+    _, step = compiled(here)
+    for function in (partial(student.decode_step, here.model.inside, here.cache), step):
+        given = {name: student.watch(x) for name, x in columns(here.rows_anywhere(draw, 3)).items()}
+
+        expect(function(*given.values()), Tensor, "the logits", shape=(3, VOCAB))
+
+        for name, argument in given.items():
+            assert_unmodified(argument, name)
+
+
 def compiled(here: Bench) -> tuple[Backend, Proxy]:
     backend = here.student.backend()
     backend.name(here.model.inside, keys=(here.cache, "keys"), values=(here.cache, "values"))
@@ -656,14 +671,18 @@ def test_generated_tokens(student, draw, length, count, max_len, layers):
     check(count <= runs <= count + 1, f"{text}, expected {count}, or one more")
 
 
-def clear_text(draw: Any, model: Small, count: int) -> tuple[list[int], list[int]]:
+def clear_text(
+    draw: Any, model: Small, count: int, gap: float = 1e-2
+) -> tuple[list[int], list[int]]:
     """Draw a prompt whose greedy tokens leave no doubt; the last of them is there once."""
     while True:
         prompt, new = draw.tokens(VOCAB, 4), list[int]()
         clear = True
         for _ in range(count):
             best = model.recompute(prompt + new).topk(2)
-            clear &= bool(best.values[0] - best.values[1] > 1e-2)
+            clear &= bool(best.values[0] - best.values[1] > gap)
+            if not clear:
+                break
             new.append(int(best.indices[0]))
         if clear and new.index(new[-1]) == count - 1:
             return prompt, new
@@ -681,6 +700,19 @@ def test_generate_ends_at_an_eos(student, draw):
         got, _ = continued(student, model, prompt, 9, eos, 20, [6])
 
         assert_equal(got, tokens[:place], "the tokens before an EOS")
+
+
+@task("prefill", contract=9)
+def test_generate_in_low_precision(student, draw):
+    """The cache has the model's dtype: a Llama in bfloat16 says what its weights say."""
+    made = small(student, draw, num_layers=1)
+    low = {name: weight.bfloat16() for name, weight in made.weights.items()}
+    model = loaded(student, made.fields, low)
+    prompt, tokens = clear_text(draw, model, 3, gap=0.5)
+
+    got, _ = continued(student, model, prompt, 3, [], 9, [6])
+
+    assert_equal(got, tokens, "the new tokens")
 
 
 @task("prefill", contract=9)
@@ -864,6 +896,8 @@ def test_each_size_is_captured_once(student, draw, device, sizes):
         text = f"captured is {captured} after steps of {sorted(used)} rows"
         check(used <= {*captured} <= {*sizes}, f"{text}, with sizes {sizes}")
         check(len({*captured}) == len(captured), f"{text}: a size is there twice")
+        made = len(run.made)
+        check(len(captured) <= made, f"{text}, where {made} graphs were made")
     text = f"{len(run.made)} graphs were made for sizes {sizes}"
     check(len(run.made) <= len(sizes), f"{text}, expected one each")
 
