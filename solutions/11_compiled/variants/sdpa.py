@@ -85,7 +85,7 @@ class _Step(torch.nn.Module):
 def compile_step(model: Llama, cache: StaticCache, backend: Any) -> Step:
     """Return ``decode_step`` as one graph for each batch size at most."""
 
-    return torch.compile(_Step(model, cache), backend=backend)
+    return torch.compile(_Step(model, cache), backend=backend, fullgraph=True)
 
 
 class Prefill:
