@@ -73,4 +73,9 @@ def _stepper(
         memory.normal_(generator=noise)
     runner = answer.GraphRunner(model, cache, [batch], make_graph_for(device))
     positions = [FIRST + BETWEEN * row for row in range(batch)]
-    return lambda tokens: runner.step(tokens.tolist(), positions, [*range(batch)])
+
+    # A graph reads the memory of model and cache, but does not keep it: this function does.
+    def step(tokens: Tensor, held: tuple[Any, ...] = (model, cache)) -> Tensor:
+        return runner.step(tokens.tolist(), positions, [*range(batch)])
+
+    return step

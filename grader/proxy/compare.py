@@ -61,8 +61,12 @@ LOW_PRECISION = {
     ("attention", torch.bfloat16): Tolerance(2e-2, 1.6e-2, 8e-3),
     ("backward", torch.float16): Tolerance(4e-3, 4e-3, 2e-3),
     ("backward", torch.bfloat16): Tolerance(3e-2, 3e-2, 1.5e-2),
+    # Of many layers: two that round otherwise differ by 5 % in bfloat16, and by 40 % if one layer
+    # of 22 is left out.
+    ("model", torch.float16): Tolerance(6e-2, 6e-2, 1.2e-2),
+    ("model", torch.bfloat16): Tolerance(5e-1, 5e-1, 1e-1),
 }
-CASES = ("elementwise", "matmul", "attention", "backward")
+CASES = ("elementwise", "matmul", "attention", "backward", "model")
 
 
 def tolerance(case: str, dtype: torch.dtype, inner: int) -> Tolerance:
@@ -76,7 +80,7 @@ def tolerance(case: str, dtype: torch.dtype, inner: int) -> Tolerance:
             return Tolerance(1e-5, 1e-5, 1e-6 * max(1.0, math.sqrt(inner) / 32))
         long = math.sqrt(inner / 1024)
         return Tolerance(1e-5 * max(1.0, long), 1e-4, 2e-6 * max(0.5, long))
-    return LOW_PRECISION[case if case in ("attention", "backward") else "plain", dtype]
+    return LOW_PRECISION["plain" if case in ("elementwise", "matmul") else case, dtype]
 
 
 def check(condition: bool, message: str) -> None:

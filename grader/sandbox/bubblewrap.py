@@ -46,6 +46,8 @@ def worker_environment(device: str, home: str) -> dict[str, str]:
     }
     if device == "cpu":
         return env | {"TRITON_INTERPRET": "1", gpu.VISIBLE: ""}
+    # Inductor would start a process for each core, which a worker's limits do not allow.
+    env |= {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
     kept = {key: value for key, value in os.environ.items() if key.startswith(GPU_SETTINGS)}
     if visible := os.environ.get(gpu.VISIBLE):
         kept[gpu.VISIBLE] = ",".join(gpu.chosen() or [visible])

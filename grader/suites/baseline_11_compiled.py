@@ -6,6 +6,7 @@ On a CPU, where it is only tested, the operators run as they are. Weights and ca
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
@@ -113,10 +114,19 @@ def _stepper(batch: int, device: torch.device, seed: int, layers: int, width: in
     graph = torch.cuda.CUDAGraph()
     with torch.no_grad(), torch.cuda.graph(graph):
         logits = model(static)
+    return Captured(model, static, graph, logits)
 
-    def step(tokens: Tensor) -> Tensor:
-        static.copy_(tokens)
-        graph.replay()
-        return logits.clone()
 
-    return step
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A step as a graph, and what it reads: a graph alone keeps no memory of others alive."""
+
+    model: Model
+    static: Tensor  # int64 [B]
+    graph: torch.cuda.CUDAGraph
+    logits: Tensor  # [B, V]
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        self.static.copy_(tokens)
+        self.graph.replay()
+        return self.logits.clone()

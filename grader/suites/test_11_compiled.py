@@ -26,6 +26,7 @@ from grader.suite import (
     Race,
     assert_close,
     assert_equal,
+    assert_unmodified,
     check,
     check_within,
     expect,
@@ -199,10 +200,16 @@ class Bench:
 
 
 def bench(
-    student: Any, draw: Any, slots: int = SLOTS, max_len: int = MAX_LEN, **changes: Any
+    student: Any,
+    draw: Any,
+    device: str,
+    slots: int = SLOTS,
+    max_len: int = MAX_LEN,
+    **changes: Any,
 ) -> Bench:
     model = small(student, draw, **changes)
-    return on(student, model, slots, max_len)
+    place = {} if device == "cpu" else {"device": device}  # a cache lies on the CPU by default
+    return on(student, model, slots, max_len, **place)
 
 
 def on(student: Any, model: Small, slots: int, max_len: int, **options: Any) -> Bench:
@@ -238,9 +245,9 @@ def columns(rows: Sequence[Row]) -> dict[str, Tensor]:
 
 @task("cache", contract=1, gate=True)
 @pytest.mark.parametrize(("slots", "max_len", "layers"), [(5, 13, 2), (1, 7, 3), (8, 1, 1)])
-def test_memory_is_there_from_the_start(student, draw, slots, max_len, layers):
+def test_memory_is_there_from_the_start(student, draw, device, slots, max_len, layers):
     """keys and values are lists of L tensors [slots + 1, G, max_len, D] of zeros."""
-    here = bench(student, draw, slots, max_len, num_layers=layers)
+    here = bench(student, draw, device, slots, max_len, num_layers=layers)
 
     for part in PARTS:
         for index, tensor in enumerate(here.memory(part)):
@@ -262,9 +269,9 @@ def test_memory_has_the_dtype_asked_for(student, draw, device, dtype):
 
 
 @task("cache", contract=1)
-def test_memory_never_moves(student, draw):
+def test_memory_never_moves(student, draw, device):
     """Neither an update nor a step of the model makes new memory for keys and values."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     before = [student.places(here.cache, part) for part in PARTS]
     check(len({*before[0], *before[1]}) > 0, "keys and values have no memory")
 
@@ -289,9 +296,9 @@ def distinct_places(draw: Any, batch: int, new: int, max_len: int) -> Tensor:
 
 @task("cache", contract=2)
 @pytest.mark.parametrize(("batch", "new"), [(3, 1), (1, 4), (4, 5), (6, 13)])
-def test_update_writes_each_token_to_its_place(student, draw, batch, new):
+def test_update_writes_each_token_to_its_place(student, draw, device, batch, new):
     """Token t of row b goes to (slots[b], positions[b, t]), and the rows come back whole."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     for index in (1, 0):
         slots = torch.tensor(draw.shuffled(range(SLOTS + 1))[:batch])
@@ -312,9 +319,9 @@ def test_update_writes_each_token_to_its_place(student, draw, batch, new):
 
 
 @task("cache", contract=2)
-def test_one_step_after_the_other(student, draw):
+def test_one_step_after_the_other(student, draw, device):
     """What earlier updates have written stays until it is written over."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     for _ in range(6):
         batch = draw.integer(1, SLOTS + 1)
         slots = torch.tensor(draw.shuffled(range(SLOTS))[:batch])
@@ -356,21 +363,35 @@ def eager(here: Bench) -> Callable[[Sequence[Row]], Any]:
 @pytest.mark.parametrize(
     "changes", [{}, {"num_kv_heads": 1}, {"tie_word_embeddings": True}], ids=str
 )
-def test_steps_give_the_logits_of_full_recompute(student, draw, changes):
+def test_steps_give_the_logits_of_full_recompute(student, draw, device, changes):
     """Rows of any slots, each at its own position, say what their whole text says."""
-    here = bench(student, draw, **changes)
+    here = bench(student, draw, device, **changes)
 
     play(here, draw, eager(here), [4, 1, 3, 5, 2, 5, 5, 3])
 
 
 @task("step", contract=3)
 @pytest.mark.parametrize("garbage", [1e4, -1e4])
-def test_garbage_behind_a_position_is_not_seen(student, draw, garbage):
+def test_garbage_behind_a_position_is_not_seen(student, draw, device, garbage):
     """What an earlier sequence has left behind a row's position does not matter."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw, garbage)
 
     play(here, draw, eager(here), [5, 3, 4, 5])
+
+
+@task("step", contract=3)
+def test_arguments_of_a_step_stay_as_they_are(student, draw, device):
+    """Tokens, positions and slots are the caller's: a step writes to the cache alone."""
+    here = bench(student, draw, device, num_layers=1)
+    _, step = compiled(here)
+    for function in (partial(student.decode_step, here.model.inside, here.cache), step):
+        given = {name: student.watch(x) for name, x in columns(here.rows_anywhere(draw, 3)).items()}
+
+        expect(function(*given.values()), Tensor, "the logits", shape=(3, VOCAB))
+
+        for name, argument in given.items():
+            assert_unmodified(argument, name)
 
 
 def compiled(here: Bench) -> tuple[Backend, Proxy]:
@@ -404,9 +425,9 @@ def graph_of(here: Bench, backend: Backend, step: Proxy, rows: Sequence[Row]) ->
 
 @task("step", contract=4, gate=True)
 @pytest.mark.parametrize(("count", "layers"), [(3, 2), (1, 1)])
-def test_one_graph_for_all_steps(student, draw, count, layers):
+def test_one_graph_for_all_steps(student, draw, device, count, layers):
     """backend is called once for a batch size, and each step is one call of its graph."""
-    here = bench(student, draw, num_layers=layers)
+    here = bench(student, draw, device, num_layers=layers)
     here.fill(draw)
     backend, step = compiled(here)
 
@@ -423,9 +444,9 @@ def test_one_graph_for_all_steps(student, draw, count, layers):
 
 
 @task("step", contract=4)
-def test_no_value_is_read(student, draw):
+def test_no_value_is_read(student, draw, device):
     """A compiled step looks at no value of a tensor: that would wait for the device."""
-    here = bench(student, draw, num_layers=1)
+    here = bench(student, draw, device, num_layers=1)
     here.fill(draw)
     backend, step = compiled(here)
     for _ in range(2):
@@ -438,12 +459,12 @@ def test_no_value_is_read(student, draw):
 
 @task("step", contract=5)
 @pytest.mark.parametrize(("counts", "layers"), [((3,), 2), ((1, 4), 1)], ids=str)
-def test_graph_is_right_elsewhere(student, draw, counts, layers):
+def test_graph_is_right_elsewhere(student, draw, device, counts, layers):
     """The graph of a step, run on another cache and on other inputs, gives their logits.
 
     So does that of a batch size that comes later.
     """
-    here = bench(student, draw, num_layers=layers)
+    here = bench(student, draw, device, num_layers=layers)
     backend, step = compiled(here)
     for count in counts:
         graph = graph_of(here, backend, step, here.rows_anywhere(draw, count))
@@ -497,9 +518,9 @@ def logits_of(results: object, want: Tensor) -> Tensor:
 
 
 @task("step", contract=6)
-def test_further_batch_sizes_cost_one_call(student, draw):
+def test_further_batch_sizes_cost_one_call(student, draw, device):
     """A batch size that is new costs one call of backend at most, one that was there none."""
-    here = bench(student, draw, num_layers=1)
+    here = bench(student, draw, device, num_layers=1)
     here.fill(draw)
     backend, step = compiled(here)
     calls, known = 0, set[int]()
@@ -535,9 +556,9 @@ def read_prompt(here: Bench, draw: Any, prefill: Proxy, length: int, slot: int) 
 
 
 @task("prefill", contract=7, gate=True)
-def test_prompts_of_any_length(student, draw):
+def test_prompts_of_any_length(student, draw, device):
     """Prefill gives the logits of the last token, and leaves all other slots alone."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     _, prefill = prefilled(here, [5, 12])
 
@@ -547,9 +568,9 @@ def test_prompts_of_any_length(student, draw):
 
 @task("prefill", contract=7)
 @pytest.mark.parametrize("sizes", [[11], [7, 13, 2]], ids=str)
-def test_one_graph_for_each_bucket(student, draw, sizes):
+def test_one_graph_for_each_bucket(student, draw, device, sizes):
     """backend is called once for a bucket at most, and each prompt is one call of a graph."""
-    here = bench(student, draw, num_layers=1)
+    here = bench(student, draw, device, num_layers=1)
     backend, prefill = prefilled(here, sizes)
     used, runs = set[int](), 0
     for length in draw.shuffled([1, 2, 3, 4, 5, 6, 8, 10, 11]):
@@ -567,9 +588,9 @@ def test_one_graph_for_each_bucket(student, draw, sizes):
 
 
 @task("prefill", contract=7)
-def test_decoding_goes_on_after_a_prefill(student, draw):
+def test_decoding_goes_on_after_a_prefill(student, draw, device):
     """The tokens that follow see the prompt, and nothing of its padding."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw, 1e4)
     _, prefill = prefilled(here, [3, 8])
     lengths = draw.shuffled([1, 3, 4, 7, 8])
@@ -580,9 +601,9 @@ def test_decoding_goes_on_after_a_prefill(student, draw):
 
 
 @task("prefill", contract=7)
-def test_slot_is_used_again(student, draw):
+def test_slot_is_used_again(student, draw, device):
     """A shorter prompt takes the place of a longer one."""
-    here = bench(student, draw, num_layers=1)
+    here = bench(student, draw, device, num_layers=1)
     _, prefill = prefilled(here, [4, 12])
     for slot in range(SLOTS):
         read_prompt(here, draw, prefill, 11, slot)
@@ -601,9 +622,9 @@ def test_slot_is_used_again(student, draw):
     ],
     ids=["tokens", "slot"],
 )
-def test_prefill_refuses(student, draw, naming, cases):
+def test_prefill_refuses(student, draw, device, naming, cases):
     """What does not fit is a ValueError that names it, and the cache keeps every bit."""
-    here = bench(student, draw, num_layers=1)
+    here = bench(student, draw, device, num_layers=1)
     here.fill(draw)
     _, prefill = prefilled(here, [9, 4])
     before = here.snapshot()
@@ -624,7 +645,7 @@ def continued(
     return expect(got, list[int], "the new tokens"), backend
 
 
-def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float = 1e-3) -> None:
+def assert_greedy(model: Small, prompt: list[int], got: list[int], slack: float = 2e-4) -> None:
     for place, regret in enumerate(llama.regrets(model.config, model.wide, prompt, got)):
         check_within(regret, slack, f"new token {place} is not the most likely one", "regret")
 
@@ -650,14 +671,18 @@ def test_generated_tokens(student, draw, length, count, max_len, layers):
     check(count <= runs <= count + 1, f"{text}, expected {count}, or one more")
 
 
-def clear_text(draw: Any, model: Small, count: int) -> tuple[list[int], list[int]]:
+def clear_text(
+    draw: Any, model: Small, count: int, gap: float = 1e-2
+) -> tuple[list[int], list[int]]:
     """Draw a prompt whose greedy tokens leave no doubt; the last of them is there once."""
     while True:
         prompt, new = draw.tokens(VOCAB, 4), list[int]()
         clear = True
         for _ in range(count):
             best = model.recompute(prompt + new).topk(2)
-            clear &= bool(best.values[0] - best.values[1] > 1e-2)
+            clear &= bool(best.values[0] - best.values[1] > gap)
+            if not clear:
+                break
             new.append(int(best.indices[0]))
         if clear and new.index(new[-1]) == count - 1:
             return prompt, new
@@ -675,6 +700,19 @@ def test_generate_ends_at_an_eos(student, draw):
         got, _ = continued(student, model, prompt, 9, eos, 20, [6])
 
         assert_equal(got, tokens[:place], "the tokens before an EOS")
+
+
+@task("prefill", contract=9)
+def test_generate_in_low_precision(student, draw):
+    """The cache has the model's dtype: a Llama in bfloat16 says what its weights say."""
+    made = small(student, draw, num_layers=1)
+    low = {name: weight.bfloat16() for name, weight in made.weights.items()}
+    model = loaded(student, made.fields, low)
+    prompt, tokens = clear_text(draw, model, 3, gap=0.5)
+
+    got, _ = continued(student, model, prompt, 3, [], 9, [6])
+
+    assert_equal(got, tokens, "the new tokens")
 
 
 @task("prefill", contract=9)
@@ -833,7 +871,7 @@ def running(here: Bench, sizes: list[int], device: str) -> Running:
 @pytest.mark.parametrize("sizes", [[1, 2, 4], [4, 1], [3]], ids=str)
 def test_captures_leave_the_slots_alone(student, draw, device, sizes):
     """To capture leaves slots 0 to slots - 1 as they were, in the constructor and later."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     before = here.snapshot()
 
@@ -848,7 +886,7 @@ def test_captures_leave_the_slots_alone(student, draw, device, sizes):
 @pytest.mark.parametrize("sizes", [[1, 2, 4], [5, 3]], ids=str)
 def test_each_size_is_captured_once(student, draw, device, sizes):
     """captured lists the sizes that have a graph, each once."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     run = running(here, sizes, device)
     used = set[int]()
     for size in [*draw.shuffled(sizes), *sizes, *sizes]:
@@ -858,6 +896,8 @@ def test_each_size_is_captured_once(student, draw, device, sizes):
         text = f"captured is {captured} after steps of {sorted(used)} rows"
         check(used <= {*captured} <= {*sizes}, f"{text}, with sizes {sizes}")
         check(len({*captured}) == len(captured), f"{text}: a size is there twice")
+        made = len(run.made)
+        check(len(captured) <= made, f"{text}, where {made} graphs were made")
     text = f"{len(run.made)} graphs were made for sizes {sizes}"
     check(len(run.made) <= len(sizes), f"{text}, expected one each")
 
@@ -865,7 +905,7 @@ def test_each_size_is_captured_once(student, draw, device, sizes):
 @task("graphs", contract=13, gate=True)
 def test_steps_are_right(student, draw, device):
     """Each step works on its own tokens, positions and slots; padding touches only scratch."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     run = running(here, [2, 5, 4], device)
 
@@ -876,7 +916,7 @@ def test_steps_are_right(student, draw, device):
 @task("graphs", contract=13)
 def test_texts_by_replays(student, draw, device):
     """Texts that grow by replays say what full recompute says."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw, 1e4)
     run = running(here, [1, 3, 5], device)
 
@@ -887,7 +927,7 @@ def test_texts_by_replays(student, draw, device):
 @pytest.mark.parametrize("sizes", [[1, 2, 5], [4, 2], [5, 3, 4]], ids=str)
 def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
     """A step is one replay, of the graph of the smallest size that fits."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     run = running(here, sizes, device)
     graph_of: dict[int, int] = {}
     for count in [*sizes, *range(1, max(sizes) + 1), 1]:
@@ -912,7 +952,7 @@ def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
 @task("graphs", contract=14)
 def test_results_are_the_callers(student, draw, device):
     """What a step has returned stays as it is when later steps run."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     run = running(here, [2, 4], device)
     steps = [here.rows_anywhere(draw, count) for count in (2, 3, 2, 4, 1, 3)]
@@ -928,7 +968,7 @@ def test_results_are_the_callers(student, draw, device):
 @task("graphs", contract=15)
 def test_numbers_of_the_model_stay(student, draw, device):
     """A number that the model's Python holds stays what it was in the capture."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     run = running(here, [2, 4], device)
     for count in (2, 4):
@@ -946,7 +986,7 @@ def test_numbers_of_the_model_stay(student, draw, device):
 @task("graphs", contract=15)
 def test_weights_are_live(student, draw, device):
     """Weights that are changed in place are the new ones at once."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     run = running(here, [2, 4], device)
     for count in (2, 4):
@@ -978,7 +1018,7 @@ def test_weights_are_live(student, draw, device):
 )
 def test_runner_refuses(student, draw, device, lists, naming):
     """What does not fit is a ValueError that names it, and nothing is written."""
-    here = bench(student, draw)
+    here = bench(student, draw, device)
     here.fill(draw)
     run = running(here, [2, 4], device)
     run.right_step(here.rows_anywhere(draw, 2))
@@ -1014,7 +1054,7 @@ def step_race(batch: int) -> Race:
         case=f"a batch of {batch}",
         inputs=inputs,
         options={"seed": SECRET, "layers": LAYERS, "width": WIDTH},
-        compare="backward",  # roundings of 22 layers in bfloat16 add up as those of two passes
+        compare="model",
         bytes=2 * weights,
         flops=2 * batch * weights,
         size=batch,

@@ -382,14 +382,18 @@ def test_same_tokens_behind_another_beginning_are_others(student, draw):
 
 
 def _colliding() -> dict[str, tuple[int, int]]:
-    """Pairs of tokens that Python's hash, or a sum, does not tell apart."""
-    return {"minus one": (-1, -2), "beyond the modulus": (5, 5 + 2**61 - 1), "zero": (0, 2**61 - 1)}
+    """Pairs of tokens that a hash, a sum, or a narrower kind of number does not tell apart."""
+    return {
+        **{"minus one": (-1, -2), "zero": (0, 2**61 - 1)},
+        **{"beyond the modulus": (5, 5 + 2**61 - 1), "beyond 32 bits": (7, 7 + 2**32)},
+        "beyond a float": (2**53, 2**53 + 1),
+    }
 
 
 @task("sharing", contract=5)
 @pytest.mark.parametrize("pair", list(_colliding()))
 def test_blocks_are_told_apart_by_their_tokens(student, draw, pair):
-    """Blocks whose hashes are the same are not: the tokens themselves count."""
+    """Blocks whose hashes, or halves, are the same are not: the tokens themselves count."""
     one, other = _colliding()[pair]
     pool = sharing(student, size=2)
     tail = drawn_text(draw, 3, 90)
@@ -676,11 +680,19 @@ def make(
 
 
 def assert_paged(
-    function: Callable[..., Any], case: Case, rounding: float = ULPS, got: Any = None
+    function: Callable[..., Any],
+    case: Case,
+    rounding: float = ULPS,
+    got: Any = None,
+    *,
+    excused: bool = True,
 ) -> None:
-    """Call a paged attention, unless its result is at hand, and compare it with the oracle's."""
+    """Call a paged attention, unless its result is at hand, and compare it with the oracle's.
+
+    ``excused`` is what all steps in the dtype of q lose.
+    """
     got = function(*case.arguments) if got is None else got
-    trusted = case.trusted(rounding)
+    trusted = case.trusted(rounding) if excused else ()
     how = dict(inner=1024, like=case.q, trusted=trusted, what="the result")
     assert_close(got, case.want(), "attention", **how)
 
@@ -768,7 +780,7 @@ def test_scores_are_float32(student, draw, dtype):
     """Scores of hundreds, a few units apart, are kept in float32."""
     for level in (250.0, -250.0):
         case = leveled(make(draw, [40, 9], 8, 64, 2, 1, dtype), level)
-        assert_paged(student.paged_attention_torch, case)
+        assert_paged(student.paged_attention_torch, case, excused=False)
 
 
 @task("torch", contract=11)
@@ -1037,7 +1049,7 @@ def test_kernel_scores_are_float32(student, draw, dtype):
     """Scores of hundreds, a few units apart, are kept in float32."""
     for level in (250.0, -250.0):
         case = leveled(make(draw, [70, 9], 8, 64, 2, 1, dtype), level)
-        assert_paged(student.paged_attention, case)
+        assert_paged(student.paged_attention, case, excused=False)
 
 
 @task("triton", contract=16)
@@ -1078,7 +1090,8 @@ def test_kernel_leaves_arguments_and_results_alone(student, draw):
 @pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
 def test_kernel_programs_do_not_need_each_other(student, draw, order):
     """Nothing that a program writes is read or written by another, or lies outside of a tensor."""
-    for case in (make(draw, [9, 0, 41], 4, 20, 4, 2), make(draw, [3, 70], 7, 16, 3, 1)):
+    cases = [make(draw, [9, 0, 41], 4, 20, 4, 2), make(draw, [3, 70], 7, 16, 3, 1)]
+    for case in (*cases, make(draw, [150, 0, 30], 16, 16)):
         with student.sound_kernels(order):
             assert_paged(student.paged_attention, case)
 

@@ -82,8 +82,10 @@ class Prover:
         self._signs = [output.new_empty(_rows(output).shape[1]) for output in outputs]
         self._inputs = tuple(Spec.of(tensor) for tensor in inputs)
         self._outputs = tuple(Spec.of(tensor) for tensor in outputs)
-        # Outputs in float32 count as the inputs do, from which they are made.
-        self._limit = tolerance(race.compare, inputs[0].dtype, inputs[0].shape[-1])
+        # Outputs in float32 count as the inputs do, from which they are made, if these are numbers
+        # of that kind: tokens are not.
+        made = inputs[0] if inputs[0].is_floating_point() else outputs[0]
+        self._limit = tolerance(race.compare, made.dtype, made.shape[-1])
 
     def layout(self, slots: int) -> Layout:
         """Return the layout of a ring of this race."""

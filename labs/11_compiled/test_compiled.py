@@ -44,9 +44,10 @@ def given_model(student: Any, draw: Any, layers: int = 2) -> Proxy:
     return expect(student.given("llama").Llama(config, named), Proxy, "the given Llama")
 
 
-def a_cache(student: Any, layers: int = 2) -> Proxy:
+def a_cache(student: Any, device: str, layers: int = 2) -> Proxy:
     config = student.record("LlamaConfig", **FIELDS | {"num_layers": layers})
-    cache = student.StaticCache(config, SLOTS, MAX_LEN)
+    place = {} if device == "cpu" else {"device": device}  # a cache lies on the CPU by default
+    cache = student.StaticCache(config, SLOTS, MAX_LEN, **place)
     return expect(cache, Proxy, "StaticCache(...)")
 
 
@@ -139,9 +140,9 @@ ORDERS = [[0, 2, 1], [1], [2, 0], [1, 0, 2], [2, 1]]
 
 
 @task("cache", contract=1)
-def test_memory_of_a_cache(student, draw):
+def test_memory_of_a_cache(student, draw, device):
     """Two layers, [4, 2, 10, 6] each, all zeros, in the same place after a step."""
-    cache = a_cache(student)
+    cache = a_cache(student, device)
     for tensors in memory(cache).values():
         for tensor in tensors:
             assert_equal(tensor, torch.zeros(SLOTS + 1, 2, MAX_LEN, 6), "a new cache")
@@ -154,9 +155,9 @@ def test_memory_of_a_cache(student, draw):
 
 
 @task("cache", contract=2)
-def test_update_of_the_handout(student):
+def test_update_of_the_handout(student, device):
     """Row 0 goes to slot 2 at position 1, row 1 to slot 0 at position 3."""
-    cache = a_cache(student)
+    cache = a_cache(student, device)
     positions, slots = torch.tensor([[1], [3]]), torch.tensor([2, 0])
     k, v = torch.tensor([7.0, 8.0]).view(2, 1, 1, 1).expand(2, 2, 1, 6), torch.ones(2, 2, 1, 6)
 
@@ -171,9 +172,9 @@ def test_update_of_the_handout(student):
 
 
 @task("cache", contract=2)
-def test_update_of_several_tokens(student, draw):
+def test_update_of_several_tokens(student, draw, device):
     """Three tokens of a row, in any order of positions, over what was there."""
-    cache = a_cache(student)
+    cache = a_cache(student, device)
     fill(draw, cache)
     want = memory(cache)["values"][0].clone()
     positions, slots = torch.tensor([[4, 9, 0], [2, 3, 1]]), torch.tensor([1, 3])
@@ -194,9 +195,9 @@ def test_update_of_several_tokens(student, draw):
 
 @task("step", contract=3)
 @pytest.mark.parametrize("garbage", [0.0, 1e4])
-def test_steps_say_what_whole_texts_say(student, draw, garbage):
+def test_steps_say_what_whole_texts_say(student, draw, device, garbage):
     """Rows in any order, each at its own position, over garbage of earlier sequences."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     fill(draw, cache, garbage)
     texts = Texts(draw, model)
     for slots in ORDERS:
@@ -213,9 +214,9 @@ def compiled(student: Any, model: Proxy, cache: Proxy) -> tuple[Backend, Proxy]:
 
 
 @task("step", contract=4)
-def test_one_graph_for_eight_steps(student, draw):
+def test_one_graph_for_eight_steps(student, draw, device):
     """Two rows a step: one call of backend, eight of its graph, and no value is read."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     backend, step = compiled(student, model, cache)
     texts = Texts(draw, model)
     for turn in range(8):
@@ -229,9 +230,9 @@ def test_one_graph_for_eight_steps(student, draw):
 
 
 @task("step", contract=5)
-def test_graph_of_a_step_is_right_elsewhere(student, draw):
+def test_graph_of_a_step_is_right_elsewhere(student, draw, device):
     """The graph of the first token, run elsewhere, says what the second and third token should."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     backend, step = compiled(student, model, cache)
     texts = Texts(draw, model)
     first = texts.grow([2])
@@ -252,9 +253,9 @@ def test_graph_of_a_step_is_right_elsewhere(student, draw):
 
 
 @task("step", contract=6)
-def test_other_batch_sizes(student, draw):
+def test_other_batch_sizes(student, draw, device):
     """Sizes 3, 2, 3, 1, 2: three are new, and cost three calls of backend at most."""
-    model, cache = given_model(student, draw, layers=1), a_cache(student, layers=1)
+    model, cache = given_model(student, draw, layers=1), a_cache(student, device, layers=1)
     backend, step = compiled(student, model, cache)
     texts, most, known = Texts(draw, model), 0, set[int]()
     for slots in ([0, 1, 2], [2, 0], [1, 0, 2], [1], [0, 2]):
@@ -276,9 +277,9 @@ def prefilled(student: Any, model: Proxy, cache: Proxy, sizes: list[int]) -> tup
 
 
 @task("prefill", contract=7)
-def test_prompts_in_buckets(student, draw):
+def test_prompts_in_buckets(student, draw, device):
     """Prompts of 3, 5, 1, 8, 7 tokens in buckets of 4 and 9; then decoding goes on."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     fill(draw, cache, 1e4)
     backend, prefill = prefilled(student, model, cache, [9, 4])
     texts = Texts(draw, model)
@@ -300,9 +301,9 @@ def test_prompts_in_buckets(student, draw):
 
 
 @task("prefill", contract=8)
-def test_what_prefill_refuses(student, draw):
+def test_what_prefill_refuses(student, draw, device):
     """No tokens, more than the largest size, and slots that are not there."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     fill(draw, cache)
     _, prefill = prefilled(student, model, cache, [4, 6])
     before = memory(cache)
@@ -398,7 +399,7 @@ class Running:
 @task("graphs", contract=12)
 def test_captures(student, draw, device):
     """Sizes 1 and 3 are captured once each, and the slots keep what they hold."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     fill(draw, cache)
     before = memory(cache)
 
@@ -415,7 +416,7 @@ def test_captures(student, draw, device):
 @task("graphs", contract=13)
 def test_replayed_steps_say_what_whole_texts_say(student, draw, device):
     """Rows of padding write to scratch alone, and each step is one replay."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     fill(draw, cache, 1e4)
     run = Running(student, model, cache, [3, 1], device)
     texts = Texts(draw, model)
@@ -430,7 +431,7 @@ def test_replayed_steps_say_what_whole_texts_say(student, draw, device):
 @task("graphs", contract=14)
 def test_results_stay(student, draw, device):
     """Three steps of one size, whose results are looked at after the last."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     run, texts = Running(student, model, cache, [2], device), Texts(draw, model)
     steps = [texts.grow([0, 1])]
     first = says(model, texts.of[0])
@@ -446,7 +447,7 @@ def test_results_stay(student, draw, device):
 @task("graphs", contract=15)
 def test_numbers_stay_and_weights_are_live(student, draw, device):
     """After a capture another eps changes nothing, another embedding does."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     run, texts = Running(student, model, cache, [1], device), Texts(draw, model)
     run.step(texts.grow([0]))
     rows = texts.grow([0])
@@ -465,7 +466,7 @@ def test_numbers_stay_and_weights_are_live(student, draw, device):
 @task("graphs", contract=16)
 def test_what_step_refuses(student, draw, device):
     """Each is a ValueError that names what does not fit, and nothing is written."""
-    model, cache = given_model(student, draw), a_cache(student)
+    model, cache = given_model(student, draw), a_cache(student, device)
     fill(draw, cache)
     run = Running(student, model, cache, [2], device)
     run.step([(1, 2, 0), (3, 4, 2)])

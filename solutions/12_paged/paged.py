@@ -17,6 +17,8 @@ from torch import Tensor
 
 START = 0  # the number of the empty prefix
 LOG2_E = math.log2(math.e)
+PROGRAMS = 512  # keep a large GPU busy: about four for each of its multiprocessors
+SHORTEST = 128  # keys that a program of its own is worth
 
 
 @dataclass
@@ -199,21 +201,33 @@ def paged_attention(
     tables: Tensor,  # [B, M] int32
     lengths: Tensor,  # [B] int32
 ) -> Tensor:  # [B, H, D]
-    """Do the same in one kernel, which follows the tables itself."""
+    """Do the same in a kernel that follows the tables itself.
+
+    The keys of a row are dealt to several programs where there are few rows; a second kernel joins.
+    """
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     (batch, heads, width), size, groups = q.shape, k_pool.shape[1], k_pool.shape[2]
     if o.numel() == 0:
         return o
-    share = heads // groups
+    share, longest = heads // groups, tables.shape[1] * size
     block_d = max(16, triton.next_power_of_2(width))
-    _attend[(batch, groups)](
-        q, k_pool, v_pool, tables, lengths, o,
+    block_n = _keys_at_a_time(q.element_size(), block_d)
+    parts = max(1, min(PROGRAMS // (batch * groups), triton.cdiv(longest, SHORTEST)))
+    keys = triton.cdiv(longest, parts * block_n) * block_n
+    sums = torch.empty(batch, heads, parts, device=q.device)
+    results = o if parts == 1 else torch.empty(*sums.shape, width, device=q.device)
+    _attend[(batch, groups, parts)](
+        q, k_pool, v_pool, tables, lengths, results, sums,
         q.stride(), k_pool.stride(), v_pool.stride(), tables.stride(), lengths.stride(),
-        o.stride(), width**-0.5 * LOG2_E, share, size,
+        width**-0.5 * LOG2_E, share, size, keys,
         WIDTH=width, BLOCK_H=max(16, triton.next_power_of_2(share)), BLOCK_D=block_d,
-        BLOCK_N=_keys_at_a_time(q.element_size(), block_d),
-        num_warps=4, num_stages=3 if block_d <= 128 else 2,
+        BLOCK_N=block_n, num_warps=4, num_stages=2,
     )  # fmt: skip
+    if parts > 1:
+        _join[(batch * heads,)](
+            results, sums, o, parts,
+            WIDTH=width, BLOCK_D=block_d, BLOCK_S=triton.next_power_of_2(parts), num_warps=1,
+        )  # fmt: skip
     return o
 
 
@@ -226,14 +240,19 @@ def _keys_at_a_time(size: int, width: int) -> int:
 
 @triton.jit(do_not_specialize=["share"])
 def _attend(
-    q, k_pool, v_pool, tables, lengths, o,
-    q_strides, k_strides, v_strides, table_strides, length_strides, o_strides,
-    factor, share, size, WIDTH: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
+    q, k_pool, v_pool, tables, lengths, results, sums,
+    q_strides, k_strides, v_strides, table_strides, length_strides,
+    factor, share, size, keys, WIDTH: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """Attend the heads of one row that read one key head; ``factor`` is scale times log2(e)."""
+    """Attend the heads of one row that read one key head to one part of the row.
+
+    ``factor`` is scale times log2(e), ``keys`` the size of a part. ``results`` [B, H, parts, D] has
+    the mean of the values, ``sums`` [B, H, parts] log2 of the weights' sum, -inf for no key.
+    """
     row = tl.program_id(0).to(tl.int64)
     group = tl.program_id(1).to(tl.int64)
+    part = tl.program_id(2)
     length = tl.load(lengths + row * length_strides[0])
     tables += row * table_strides[0]
     k_pool += group * k_strides[2]
@@ -249,7 +268,7 @@ def _attend(
     acc = tl.zeros([BLOCK_H, BLOCK_D], tl.float32)
     total = tl.zeros([BLOCK_H], tl.float32)
     top = tl.full([BLOCK_H], float("-inf"), tl.float32)
-    for start in range(0, length, BLOCK_N):
+    for start in range(part * keys, tl.minimum(length, (part + 1) * keys), BLOCK_N):
         positions = start + tl.arange(0, BLOCK_N)
         inside = positions < length
         block = tl.load(
@@ -269,11 +288,32 @@ def _attend(
         total = total * shrink + tl.sum(p, 1)
         acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None], input_precision="ieee")
         top = new
-    result = acc / tl.where(total > 0, total, 1.0)[:, None]
-    tl.store(
-        o + row * o_strides[0] + head[:, None] * o_strides[1] + d[None, :] * o_strides[2],
-        result.to(o.dtype.element_ty), mask=mine,
-    )  # fmt: skip
+    some = tl.where(total > 0, total, 1.0)
+    at = (row * share * tl.num_programs(1) + head) * tl.num_programs(2) + part
+    result = (acc / some[:, None]).to(results.dtype.element_ty)
+    tl.store(results + at[:, None] * WIDTH + d[None, :], result, mask=mine)
+    tl.store(sums + at, top + tl.log2(some), mask=heads < share)
+
+
+@triton.jit
+def _join(
+    results, sums, o, parts, WIDTH: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_S: tl.constexpr
+):  # fmt: skip
+    """Weigh what the parts of a row gave for one head by their sums."""
+    head = tl.program_id(0).to(tl.int64)
+    s = tl.arange(0, BLOCK_S)
+    d = tl.arange(0, BLOCK_D)
+    logs = tl.load(sums + head * parts + s, mask=s < parts, other=float("-inf"))
+    top = tl.max(logs, 0)
+    top = tl.where(top > float("-inf"), top, 0.0)  # a row of no token
+    total = tl.sum(tl.exp2(logs - top), 0)
+    acc = tl.zeros([BLOCK_D], tl.float32)
+    for part in range(0, parts):
+        at = head * parts + part
+        weight = tl.exp2(tl.load(sums + at) - top)
+        acc += weight * tl.load(results + at * WIDTH + d, mask=d < WIDTH, other=0.0)
+    acc /= tl.where(total > 0, total, 1.0)
+    tl.store(o + head * WIDTH + d, acc.to(o.dtype.element_ty), mask=d < WIDTH)
 
 
 @dataclass

@@ -1,8 +1,11 @@
 """The step of lab 11 that is timed: a submission's runner and the baseline say the same."""
 
+import gc
 import importlib.util
+import weakref
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -33,3 +36,22 @@ def test_runner_and_baseline_agree_in_any_order():
     for got, want in zip(theirs, reversed(ours), strict=False):
         assert (got - want).norm() < 1e-2 * want.norm()
     assert (theirs[0] - theirs[1]).norm() > want.norm() / 2
+
+
+def test_model_and_cache_outlive_a_runner_that_keeps_graphs_alone():
+    """A graph reads their memory, but is no reason for it to stay."""
+    made: list[weakref.ref[Any]] = []
+
+    class Runner:
+        def __init__(self, model: Any, cache: Any, sizes: list[int], make_graph: Any) -> None:
+            made.extend((weakref.ref(model), weakref.ref(cache)))
+
+        def step(self, tokens: list[int], positions: list[int], slots: list[int]) -> torch.Tensor:
+            return torch.zeros(len(tokens), 5)
+
+    answer = module_at("solutions/11_compiled/compiled.py")
+    answer.GraphRunner = Runner
+    timed_step(answer, torch.tensor([1, 2]), seed=6, layers=1, width=64)
+    gc.collect()
+
+    assert [x() is not None for x in made] == [True, True]

@@ -103,6 +103,12 @@ def test_what_a_host_sets_for_nccl_holds_on_gpus(monkeypatch: pytest.MonkeyPatch
     assert "NCCL_NVLS_ENABLE" not in worker_environment("cpu", "/tmp")
 
 
+def test_inductor_compiles_in_the_worker_itself() -> None:
+    name = "TORCHINDUCTOR_COMPILE_THREADS"  # by default as many processes as there are cores
+    assert worker_environment("cuda", "/tmp")[name] == "1"
+    assert name not in worker_environment("cpu", "/tmp")
+
+
 def test_no_process_in_view_tells_of_the_judge(inside: Run) -> None:
     code = """
         import glob

@@ -75,3 +75,25 @@ def test_output_that_was_not_written_is_found():
     expected = prover.prepare(slots)
     with pytest.raises(Mismatch):
         prover.judge(prover.reader(slots).read(), expected)
+
+
+def test_what_is_made_of_tokens_has_the_tolerance_of_the_outputs():
+    """A step of a model takes integers: what it may lose is told by its logits."""
+    table = torch.randn(50, WIDTH, generator=torch.Generator().manual_seed(1)).bfloat16()
+
+    def inputs(generator: torch.Generator) -> tuple[Tensor, ...]:
+        return (torch.randint(50, (3,), generator=generator),)
+
+    race = Race(function="step", case="", inputs=inputs, compare="model", bytes=1)
+    prover = Prover(race, table.__getitem__, CPU)
+    slots = slots_of(prover.layout(1), torch.zeros(prover.layout(1).size, dtype=torch.uint8))
+    expected = prover.prepare(slots)
+    slots[0].outputs[0].copy_(table[slots[0].inputs[0]] * 1.05)
+    prover.judge(prover.reader(slots).read(), expected)
+    prover.judge_whole(slots)
+
+    slots[0].outputs[0].copy_(table[(slots[0].inputs[0] + 1) % 50])
+    with pytest.raises(Mismatch, match="right values"):
+        prover.judge(prover.reader(slots).read(), expected)
+    with pytest.raises(Mismatch, match="elements are off"):
+        prover.judge_whole(slots)

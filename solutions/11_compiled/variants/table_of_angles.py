@@ -217,15 +217,17 @@ class GraphRunner:
         device = self._cache.keys[0].device
         inputs = torch.zeros(3, size, dtype=torch.int64, device=device)
         inputs[2] = self._cache.slots  # scratch: warm-up and padding write there alone
+        decode = decode_step
         if device.type == "cuda":
+            decode = torch.compile(decode_step, fullgraph=True, dynamic=False)
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
+            with torch.no_grad(), torch.cuda.stream(stream):
                 for _ in range(2):
-                    decode_step(self._model, self._cache, *inputs)
+                    decode(self._model, self._cache, *inputs)
             torch.cuda.current_stream().wait_stream(stream)
         with graph.capture():
-            logits = decode_step(self._model, self._cache, *inputs)
+            logits = decode(self._model, self._cache, *inputs)
         return graph, inputs, logits
 
     def step(self, tokens: list[int], positions: list[int], slots: list[int]) -> Tensor:  # [n, V]

@@ -1,6 +1,6 @@
 """Each step compiles its own function.
 
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """The graph keeps the positions that the first step of a size had.
 
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """A chunk's axes are reshaped, not transposed, which one token does not show.
 
-Fails: cache, prefill
+Fails: cache, step, prefill, graphs
 """
 
 LINES = {

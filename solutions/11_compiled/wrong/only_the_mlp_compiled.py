@@ -1,6 +1,6 @@
 """Attention and cache stay eager: each layer's MLP is a graph.
 
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """Positions enter the graph as numbers of the program, which it is compiled for.
 
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {

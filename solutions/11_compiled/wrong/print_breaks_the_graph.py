@@ -1,6 +1,6 @@
 """A print in the middle of a step breaks the graph in two.
 
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """Only the places up to the furthest position come back, so a value is read.
 
-Fails: cache, step, graphs
+Fails: cache, step, prefill, graphs
 """
 
 LINES = {

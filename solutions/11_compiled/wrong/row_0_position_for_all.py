@@ -1,6 +1,6 @@
 """All rows are written at the positions of row 0.
 
-Fails: cache, step, graphs
+Fails: cache, step, prefill, graphs
 """
 
 LINES = {

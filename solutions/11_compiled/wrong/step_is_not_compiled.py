@@ -1,6 +1,6 @@
 """compile_step gives the eager function back.
 
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {

@@ -5,8 +5,8 @@ Fails: triton, speed
 
 LINES = {
     "_attend": r"""
--         result.to(o.dtype.element_ty), mask=mine,
-+         result.to(o.dtype.element_ty),
-+         mask=(head < share * tl.num_programs(1))[:, None] & (d < WIDTH)[None, :],
+-     tl.store(results + at[:, None] * WIDTH + d[None, :], result, mask=mine)
++     mine = (head < share * tl.num_programs(1))[:, None] & (d < WIDTH)[None, :]
++     tl.store(results + at[:, None] * WIDTH + d[None, :], result, mask=mine)
 """,
 }

@@ -5,7 +5,7 @@ Fails: triton, speed
 
 LINES = {
     "paged_attention": r"""
--         o.stride(), width**-0.5 * LOG2_E, share, size,
-+         o.stride(), block_d**-0.5 * LOG2_E, share, size,
+-         width**-0.5 * LOG2_E, share, size, keys,
++         block_d**-0.5 * LOG2_E, share, size, keys,
 """,
 }

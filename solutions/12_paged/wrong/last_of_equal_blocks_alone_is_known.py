@@ -1,6 +1,6 @@
 """Of blocks with equal beginnings the newest alone is remembered.
 
-Fails: sharing
+Fails: sharing, scheduler
 """
 
 LINES = {
