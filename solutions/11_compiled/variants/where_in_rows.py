@@ -78,7 +78,7 @@ def compile_step(
 class Prefill:
     def __init__(self, model: Llama, cache: StaticCache, sizes: list[int], backend: Any) -> None:
         self.slots, _, self.longest, _ = cache.keys[0].shape
-        self.device = cache.keys[0].device
+        self.on_gpu = cache.keys[0].is_cuda
         self.sizes = sorted(sizes)
         self.run = torch.compile(
             _Step(model, cache), backend=backend, fullgraph=True, dynamic=False
@@ -160,12 +160,12 @@ class GraphRunner:
         self.captured: list[int] = []
         self.sizes, self.make_graph = sorted(sizes), make_graph
         self.scratch, _, self.longest, _ = (n - 1 for n in cache.keys[0].shape)
-        self.device = cache.keys[0].device
+        self.on_gpu = cache.keys[0].is_cuda
         self.run: Callable[..., Tensor] = _Step(model, cache)
-        if self.device.type == "cuda":
+        if self.on_gpu:
             self.run = torch.compile(self.run, fullgraph=True, dynamic=False)
         # Tokens, positions and slots of all graphs; the smaller ones read its beginning.
-        self.inputs = torch.zeros(3, max(sizes), dtype=torch.int64, device=self.device)
+        self.inputs = torch.zeros(3, max(sizes), dtype=torch.int64).to(cache.keys[0].device)
         self.graphs: dict[int, tuple[Any, Tensor]] = {}
 
     def fill(self, *lists: list[int]) -> None:
@@ -177,7 +177,7 @@ class GraphRunner:
         self.fill([], [], [])
         tokens, positions, slots = self.inputs[:, :size]
         given = tokens[:, None], positions[:, None], slots
-        if self.device.type == "cuda":
+        if self.on_gpu:
             side, main = torch.cuda.Stream(), torch.cuda.current_stream()
             side.wait_stream(main)
             with torch.no_grad(), torch.cuda.stream(side):
