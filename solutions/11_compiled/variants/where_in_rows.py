@@ -78,7 +78,7 @@ def compile_step(
 class Prefill:
     def __init__(self, model: Llama, cache: StaticCache, sizes: list[int], backend: Any) -> None:
         self.slots, _, self.longest, _ = cache.keys[0].shape
-        self.on_gpu = cache.keys[0].is_cuda
+        self.device = cache.keys[0].device
         self.sizes = sorted(sizes)
         self.run = torch.compile(
             _Step(model, cache), backend=backend, fullgraph=True, dynamic=False
