@@ -23,7 +23,7 @@ from grader.labs.lab import Lab
 from grader.proxy.calls import Calls
 from grader.proxy.lent import Lent, Refusal
 from grader.proxy.readings import Count, Operators
-from grader.proxy.student import Folder
+from grader.proxy.requests import Folder, Offers
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
@@ -93,7 +93,7 @@ class DirectGiven:
         return lambda *args, **kwargs: self._owner.run(function, args, kwargs)
 
 
-class DirectStudent:
+class DirectStudent(Offers):
     """A stand-in for ``Student`` without a worker."""
 
     def __init__(self, lab: Lab, file: Path, checkpoints: dict[str, Path]) -> None:
@@ -228,37 +228,6 @@ class DirectStudent:
     def private_bytes(self) -> int | None:
         """Return None: the test's own memory is in the same process."""
         return None
-
-    def record(self, name: str, /, **fields: Any) -> Record:
-        """Return an instance of a dataclass of the given code."""
-        return Record(name, fields)
-
-    def lend(
-        self,
-        target: Any,
-        methods: tuple[str, ...] = ("__call__",),
-        attributes: tuple[str, ...] = (),
-        *,
-        keep: bool = False,
-        steady: bool = False,
-    ) -> Lent:
-        """Let the submission use one of the test's objects."""
-        return Lent(target, methods, attributes, keep, steady)
-
-    def watch(self, value: Any) -> Watched:
-        """Return a stand-in for an argument."""
-        return Watched(value)
-
-    @contextlib.contextmanager
-    def raises(self, kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
-        """Expect the submission to raise."""
-        try:
-            yield
-        except StudentError as error:
-            if kind.__name__ not in error.bases or naming.lower() not in error.message.lower():
-                raise Mismatch("another exception") from None
-            return
-        raise Mismatch("nothing was raised")
 
     @contextlib.contextmanager
     def time_limit(self, seconds: float) -> Generator[None, None, None]:

@@ -7,7 +7,6 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,24 +16,23 @@ from grader.errors import (
     Forbidden,
     NotGraded,
     StudentCrashed,
-    StudentMemory,
     StudentTimeout,
     SubmissionFault,
 )
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
+from grader.judge.gpu_use import GpuUse
+from grader.judge.items import needs_of, running_order, takes
 from grader.judge.recorder import Recorder
 from grader.judge.verdicts import verdict_of
-from grader.labs.lab import Lab, Task
+from grader.labs.lab import Lab
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
 from grader.proxy.budget import hold_to_its_time
 from grader.proxy.compare import measuring
 from grader.proxy.shown import differing, revealing
-from grader.proxy.spent import WAITING
 from grader.proxy.student import Student
 from grader.reading import rules
-from grader.sandbox import gpu
 from grader.sandbox.pace import PACE
 from grader.timing.stopwatch import Stopwatch
 
@@ -88,10 +86,7 @@ class JudgePlugin:
         # Suites and ids of tests in which this process has ended, twice, and why.
         self._fatal = fatal
         self._device = device
-        self._gpu_is_lost = False
-        self._lease = gpu.Lease() if device != "cpu" else None
-        self._leased: str | None = ""  # the task that it was taken for; None: all that is timed
-        self._alone_since: float | None = None
+        self._gpu = GpuUse(student) if device != "cpu" else None
         self._seed = seed
         self._gates = Gates(closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
@@ -208,8 +203,9 @@ class JudgePlugin:
         """Give each task its own worker and each test its deadline; report when it has ended."""
         expected = self._expected[item.nodeid]
         self._barrier = self._find_barrier(item, expected)
-        if not self._barrier:
-            self._take_gpu(item, expected)
+        if self._gpu is not None and not self._barrier:
+            alone = takes(item, "tier")
+            self._grading_deadline += self._gpu.take(expected.task, alone=alone)
         if expected.task != self._current_task:
             self._student.retire_()
             self._current_task = expected.task
@@ -251,8 +247,9 @@ class JudgePlugin:
         Neither is in a report: how close an answer was to a limit is for the proof of a suite. Nor
         is how long the GPU was taken alone.
         """
-        if self._alone_since is not None:
-            self._emit("alone", round(time.monotonic() - self._alone_since, 3))
+        alone = self._gpu.alone_seconds if self._gpu is not None else None
+        if alone is not None:
+            self._emit("alone", round(alone, 3))
         self._emit("measured", self._measured)
         self._emit("asked", {task: sorted(names) for task, names in self._asked.items()})
 
@@ -262,20 +259,6 @@ class JudgePlugin:
             closest = max(measured, key=lambda item: item.share)
             place = {"suite": expected.suite, "test": expected.id}
             self._measured.append({**place, "closest": dataclasses.asdict(closest)})
-
-    def _take_gpu(self, item: pytest.Item, expected: Expected) -> None:
-        """Take the GPU for a task, or alone for all that is timed; waiting is our time."""
-        if self._lease is None:
-            return
-        alone = takes(item, "tier")
-        user = None if alone else expected.task
-        if user != self._leased:
-            # Nothing of this submission is on the GPU while others may have it.
-            self._student.close_()
-            with self._student.spent_.on(WAITING):
-                self._grading_deadline += self._lease.take(alone=alone)
-            self._leased = user
-            self._alone_since = time.monotonic() if alone else None
 
     def _ended(self) -> tuple[Verdict, str]:
         return self._outcome or (Verdict.INFRA, "the test did not run")
@@ -340,8 +323,8 @@ class JudgePlugin:
             return Verdict.SKIPPED, str(error)
         if isinstance(error, Forbidden):
             self._close(self._expected[item.nodeid].task, str(error))
-        if isinstance(error, SubmissionFault) and self._device != "cpu":
-            trouble = self._blame_gpu(error)
+        if isinstance(error, SubmissionFault) and self._gpu is not None:
+            trouble = self._gpu.trouble(error)
             if trouble:
                 return Verdict.INFRA, trouble
         return verdict_of(item, error, self._student.calls_().lines())
@@ -352,51 +335,3 @@ class JudgePlugin:
             gate = rules.rule_of(task_id)
             self._gates.close(task_id, gate)
             self._emit("test", TestResult(gate, task_id, rules.SUITE, Verdict.FAILED, message))
-
-    def _blame_gpu(self, error: SubmissionFault) -> str:
-        """Return what is wrong with the GPU, if that may be what the submission met."""
-        if not (isinstance(error, StudentMemory) or "CUDA" in str(error)):
-            return ""
-        # Looked at without the submission, which may be what holds all the memory.
-        self._student.close_()
-        trouble = gpu.lasting_trouble(patient=not self._gpu_is_lost)
-        self._gpu_is_lost = bool(trouble)
-        return trouble
-
-
-def running_order(tasks: Sequence[Task]) -> list[str]:
-    """Return the tasks' ids, those worth most first, but never before what they require.
-
-    While the tests of a large task run, the workers of the others get warm.
-    """
-    order: list[str] = []
-    # Speed comes last: it needs to know what is right.
-    todo = sorted(tasks, key=lambda task: (bool(task.ladders), -task.points))
-    while todo:
-        ready = next(task for task in todo if set(task.requires) <= set(order))
-        order.append(ready.id)
-        todo.remove(ready)
-    return order
-
-
-def takes(item: pytest.Item, fixture: str) -> bool:
-    """Tell whether a test asks for a fixture."""
-    return fixture in getattr(item, "fixturenames", ())
-
-
-def needs_of(item: pytest.Item) -> tuple[str, ...]:
-    """Return the tasks of which no test may have failed."""
-    marker = item.get_closest_marker("task")
-    return tuple(marker.kwargs.get("needs", ())) if marker else ()
-
-
-def suite_files(lab: Lab, suite: str) -> list[Path]:
-    """Return the files of a suite, "all", "public" or "speed"; no student's tree has a hidden one.
-
-    What is timed stands in the hidden one: where that is missing, it is the sizes for students.
-    """
-    if suite == "speed":
-        files = [lab.hidden_suite if lab.hidden_suite.is_file() else lab.speed_suite]
-    else:
-        files = [lab.public_suite, *([lab.hidden_suite] if suite == "all" else [])]
-    return [file for file in files if file.is_file()]

@@ -175,7 +175,7 @@ def run_pytest(
 
 def arguments(lab: Lab, suite: str) -> list[str]:
     """Return the command line of pytest for a lab's suites."""
-    from grader.judge.plugin import suite_files
+    from grader.judge.items import suite_files
 
     return [
         *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),

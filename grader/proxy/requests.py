@@ -29,8 +29,44 @@ class Folder:
     path: str
 
 
-class Requests(ABC):
-    """The part of the proxy that asks; each method is one request, or needs none."""
+class Offers:
+    """What tests have without asking a worker."""
+
+    def record(self, name: str, /, **fields: Any) -> Record:
+        """Return an instance of a dataclass of the given code."""
+        return Record(name, fields)
+
+    def lend(
+        self,
+        target: Any,
+        methods: tuple[str, ...] = ("__call__",),
+        attributes: tuple[str, ...] = (),
+        *,
+        keep: bool = False,
+        steady: bool = False,
+    ) -> Lent:
+        """Let the submission use one of our objects, by these names, in the call it is passed to.
+
+        ``keep`` extends that to the rest of the test. With ``steady`` each answer tells the
+        attributes too, which saves asking: numbers that change in the object's own methods alone.
+        ``Refusal`` raised in it reaches the submission.
+        """
+        return Lent(target, methods, attributes, keep, steady)
+
+    def watch(self, value: Any) -> Watched:
+        """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call.
+
+        A tensor, a list or dictionary of tensors and plain values, or a ``record``.
+        """
+        return Watched(value)
+
+    def raises(self, kind: type[Exception], naming: str = "") -> AbstractContextManager[None]:
+        """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
+        return raises(kind, naming)
+
+
+class Requests(Offers, ABC):
+    """The part of the proxy that asks; each method is one request at most."""
 
     _setting: Setting
 
@@ -115,34 +151,6 @@ class Requests(ABC):
         pid = talk.worker.channel.sender
         return private_bytes(pid) if pid and self._setting.device == "cpu" else None
 
-    def record(self, name: str, /, **fields: Any) -> Record:
-        """Return an instance of a dataclass of the given code."""
-        return Record(name, fields)
-
-    def lend(
-        self,
-        target: Any,
-        methods: tuple[str, ...] = ("__call__",),
-        attributes: tuple[str, ...] = (),
-        *,
-        keep: bool = False,
-        steady: bool = False,
-    ) -> Lent:
-        """Let the submission use one of our objects, by these names, in the call it is passed to.
-
-        ``keep`` extends that to the rest of the test. With ``steady`` each answer tells the
-        attributes too, which saves asking: numbers that change in the object's own methods alone.
-        ``Refusal`` raised in it reaches the submission.
-        """
-        return Lent(target, methods, attributes, keep, steady)
-
-    def watch(self, value: Any) -> Watched:
-        """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call.
-
-        A tensor, a list or dictionary of tensors and plain values, or a ``record``.
-        """
-        return Watched(value)
-
     def generator(self, seed: int) -> Proxy:
         """Return a generator that lives in the worker, and goes on from call to call.
 
@@ -157,10 +165,6 @@ class Requests(ABC):
         An argument that shares memory with the result shows it, if it is watched.
         """
         return self._conversation().call(["overwritten", name], args, kwargs)
-
-    def raises(self, kind: type[Exception], naming: str = "") -> AbstractContextManager[None]:
-        """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
-        return raises(kind, naming)
 
     def checkpoint(self, name: str) -> Folder:
         """Return a checkpoint that the lab lists."""

@@ -46,9 +46,8 @@ class Stopwatch:
         self._tell = tell
         self._device = torch.device(setting.device)
         self._outcomes: dict[tuple[str, str], Outcome | Exception] = {}
-        self._kernels: dict[
-            tuple[str, str], KernelFiles
-        ] = {}  # that are compiled when a race begins
+        # By race, as outcomes: what is compiled when it begins.
+        self._kernels: dict[tuple[str, str], KernelFiles] = {}
         self._pool: WarmPool | None = None  # of the baseline
         self._baseline: Student | None = None
         self._module: Any = None

@@ -11,7 +11,7 @@ from stand_ins.programs import Programs
 from stand_ins.suites import module_of
 
 from grader import ROOT
-from grader.judge.plugin import suite_files
+from grader.judge.items import suite_files
 from grader.labs.lab import Lab, all_labs
 from grader.timing.race import Race, load_baseline
 

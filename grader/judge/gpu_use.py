@@ -1,0 +1,47 @@
+"""How one grading uses the GPU: in turn with others, and whose fault it is when it fails there."""
+
+import time
+
+from grader.errors import StudentMemory, SubmissionFault
+from grader.proxy.spent import WAITING
+from grader.proxy.student import Student
+from grader.sandbox import gpu
+
+
+class GpuUse:
+    """The place of a grading on the GPU: for a task beside others, alone for all that is timed."""
+
+    def __init__(self, student: Student) -> None:
+        self._student = student
+        self._lease = gpu.Lease()
+        self._user: str | None = ""  # the task that it was taken for; None: all that is timed
+        self._alone_since: float | None = None
+        self._is_lost = False
+
+    def take(self, task: str, *, alone: bool) -> float:
+        """Have the GPU for a task, or alone; return the seconds of waiting, which are ours."""
+        user = None if alone else task
+        if user == self._user:
+            return 0.0
+        # Nothing of this submission is on the GPU while others may have it.
+        self._student.close_()
+        with self._student.spent_.on(WAITING):
+            waited = self._lease.take(alone=alone)
+        self._user = user
+        self._alone_since = time.monotonic() if alone else None
+        return waited
+
+    @property
+    def alone_seconds(self) -> float | None:
+        """For how long nobody else could use it; None if others can."""
+        return None if self._alone_since is None else time.monotonic() - self._alone_since
+
+    def trouble(self, error: SubmissionFault) -> str:
+        """Return what is wrong with the GPU, if that may be what the submission met."""
+        if not (isinstance(error, StudentMemory) or "CUDA" in str(error)):
+            return ""
+        # Looked at without the submission, which may be what holds all the memory.
+        self._student.close_()
+        trouble = gpu.lasting_trouble(patient=not self._is_lost)
+        self._is_lost = bool(trouble)
+        return trouble

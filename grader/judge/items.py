@@ -1,0 +1,46 @@
+"""What there is to run of a lab: files, the order of its tasks, and what each test asks for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from grader.labs.lab import Lab, Task
+
+
+def running_order(tasks: Sequence[Task]) -> list[str]:
+    """Return the tasks' ids, those worth most first, but never before what they require.
+
+    While the tests of a large task run, the workers of the others get warm.
+    """
+    order: list[str] = []
+    # Speed comes last: it needs to know what is right.
+    todo = sorted(tasks, key=lambda task: (bool(task.ladders), -task.points))
+    while todo:
+        ready = next(task for task in todo if set(task.requires) <= set(order))
+        order.append(ready.id)
+        todo.remove(ready)
+    return order
+
+
+def takes(item: pytest.Item, fixture: str) -> bool:
+    """Tell whether a test asks for a fixture."""
+    return fixture in getattr(item, "fixturenames", ())
+
+
+def needs_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the tasks of which no test may have failed."""
+    marker = item.get_closest_marker("task")
+    return tuple(marker.kwargs.get("needs", ())) if marker else ()
+
+
+def suite_files(lab: Lab, suite: str) -> list[Path]:
+    """Return the files of a suite, "all", "public" or "speed"; no student's tree has a hidden one.
+
+    What is timed stands in the hidden one: where that is missing, it is the sizes for students.
+    """
+    if suite == "speed":
+        files = [lab.hidden_suite if lab.hidden_suite.is_file() else lab.speed_suite]
+    else:
+        files = [lab.public_suite, *([lab.hidden_suite] if suite == "all" else [])]
+    return [file for file in files if file.is_file()]
