@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Report
 from grader.proxy.spent import WAITING
@@ -62,7 +63,7 @@ def account(lab: Lab, source: Path | None, device: str) -> Account:
         if event == "alone":
             alone.append(data)
 
-    report = grade(lab, source, device=device, on_event=hear)
+    report = grade(Request(lab, source, device), on_event=hear)
     outside = report.provenance["seconds"] - sum(spent.values())
     tests = Counter(test.task for test in report.tests)
     tasks = {

@@ -154,6 +154,7 @@ def _timed(command: list[str], root: Path) -> tuple[float, float]:
 def run_direct(name: str) -> None:
     """Run the suites of a lab on its solution in this process; exit 1 if a test fails."""
     from bench.direct import DirectStudent
+    from grader.judge.configuration import Run
     from grader.judge.grade import find_checkpoints
     from grader.judge.session import run_pytest
     from grader.labs.lab import load_lab
@@ -167,7 +168,7 @@ def run_direct(name: str) -> None:
         if event == "test" and getattr(data, "verdict", "") not in ("passed", "not_graded"):
             failed.append(data)
 
-    run_pytest(lab, student, device="cpu", seed=1, suite="all", closed={}, emit=emit)
+    run_pytest(Run(lab, seed=1), student, emit)
     if failed:
         print(failed, file=sys.stderr)
         sys.exit(1)

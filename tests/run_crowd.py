@@ -23,6 +23,7 @@ from stand_ins.isolation import is_required
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.judge.start import ForkServer
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
@@ -135,7 +136,7 @@ def run(cases: Sequence[tuple[Lab, Path]], jobs: int) -> list[Graded]:
     def attempt(case: tuple[Lab, Path]) -> Graded:
         started = time.monotonic()
         try:
-            report = grade(*case, device="cpu", seed=None, sandbox="required", start=server)
+            report = grade(Request(*case, device="cpu", sandbox="required"), start=server)
         except InferlabError as error:
             graded = Graded(*case, None, time.monotonic() - started, error.message)
         else:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.labs.lab import load_lab
 from grader.labs.results import Verdict
 
@@ -43,7 +44,7 @@ def verdict(lab: str, file: Path, right: bool) -> tuple[bool, str]:
     tasks = TASKS[lab] if right else TASKS[lab][:1]
     name = f"{lab} {file.parent.name}/{file.name}"
     try:
-        report = grade(load_lab(ROOT / "labs" / lab), file, device="cuda", tasks=tasks)
+        report = grade(Request(load_lab(ROOT / "labs" / lab), file, device="cuda", tasks=tasks))
     except InferlabError as error:
         return False, f"{name}: {error.message}"
     tests = [test for test in report.tests if test.task in tasks]

@@ -22,6 +22,7 @@ from stand_ins.isolation import is_required, look_around
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.judge.start import ForkServer, Starter
 from grader.labs.lab import Lab
 from grader.labs.results import Expected
@@ -161,9 +162,8 @@ def attempt(lab: Lab, case: Case, start: Starter) -> str:
             manifest.extend(data)
 
     try:
-        report = grade(
-            lab, case.source, device="cpu", seed=7, sandbox="required", start=start, on_event=hear
-        )
+        request = Request(lab, case.source, device="cpu", seed=7, sandbox="required")
+        report = grade(request, start=start, on_event=hear)
     except InferlabError as error:
         return error.message
     role = Role.VARIANT if case.kind == "right" else Role.WRONG

@@ -9,6 +9,7 @@ from stand_ins import expectation
 from stand_ins.isolation import require_sandbox
 
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.labs.results import Report
 
 FILES = {file.stem: file for file in sorted(expectation.CLOCK.glob("*.py"))}
@@ -20,7 +21,7 @@ def graded(name: str) -> Report:
         pytest.skip("speed is graded on a GPU only")
     require_sandbox()
     lab = expectation.find(expectation.SPEED)
-    return grade(lab, FILES[name], device="cuda", sandbox="required")
+    return grade(Request(lab, FILES[name], device="cuda", sandbox="required"))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -17,6 +17,7 @@ from grader.cli.public import print_catches, print_least, print_shares
 from grader.cli.watch import saves
 from grader.errors import UsageError
 from grader.files import json_bytes, write_file
+from grader.judge.request import Request
 from grader.labs.lab import Lab, all_labs, find_lab, find_root
 from grader.labs.results import Report
 from grader.labs.standing import Standing, last_file, next_to_do, standing
@@ -39,6 +40,11 @@ class Order:
     sandbox: str
     suite: str
     tasks: tuple[str, ...] = ()  # none: all
+
+    def request(self, lab: Lab) -> Request:
+        """Return what the judge is asked for, of the lab that was found."""
+        where = self.device, self.seed, self.sandbox
+        return Request(lab, self.source, *where, self.suite, self.tasks)
 
 
 def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
@@ -68,17 +74,7 @@ def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
     from grader.judge.grade import grade  # starts the judge, which the other commands do not need
 
     with GradingProgress(lab.name, sys.stderr) as progress:
-        report = grade(
-            lab,
-            order.source,
-            device=order.device,
-            seed=order.seed,
-            sandbox=order.sandbox,
-            suite=order.suite,
-            tasks=order.tasks,
-            on_event=progress.on_event,
-            partial_file=kept,
-        )
+        report = grade(order.request(lab), on_event=progress.on_event, partial_file=kept)
     return report.of_tasks(order.tasks) if order.tasks else report
 
 

@@ -8,6 +8,7 @@ from grader.cli.launched import say_what_is_missing
 from grader.cli.progress import GradingProgress
 from grader.errors import UsageError
 from grader.files import json_bytes
+from grader.judge.request import Request
 from grader.labs.lab import find_lab, find_root
 from grader.report.kernels import Made, render_kernels
 from grader.report.terminal import make_console
@@ -24,6 +25,9 @@ def compile_lab(
         raise UsageError(f"lab {lab.name} has no kernels", "labs 6, 7, 9 and 12 have")
     for task in tasks:
         lab.task(task)
+    request = Request(
+        *(lab, source), device="cpu", sandbox=sandbox, suite="public", tasks=tasks, compiles=True
+    )
     made: list[Made] = []
     line = "running the public tests, then compiling what they launch …"
     with GradingProgress(lab.name, sys.stderr, line) as progress:
@@ -33,16 +37,7 @@ def compile_lab(
             if event == "compiled":
                 made.append(Made.of(data))
 
-        report = grade(
-            lab,
-            source,
-            device="cpu",
-            sandbox=sandbox,
-            suite="public",
-            tasks=tasks,
-            compiles=True,
-            on_event=hear,
-        )
+        report = grade(request, on_event=hear)
     if as_json:
         rows = [{**one.compiled.to_json(), **one.more_json()} for one in made]
         print(json_bytes({"schema": 1, "lab": lab.number, "kernels": rows}).decode())

@@ -18,6 +18,7 @@ from grader.cli.launched import say_what_is_missing
 from grader.cli.python import environment_of
 from grader.errors import UsageError
 from grader.files import check_writable, json_bytes, write_file
+from grader.judge.request import Request
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.metered import Metered, Tuned
 from grader.labs.results import Report
@@ -47,6 +48,11 @@ class Wish:
     as_json: bool
     svg: Path | None
     html: Path | None
+
+    def request(self, lab: Lab, device: str, suite: str, tasks: Sequence[str]) -> Request:
+        """Return what the judge is asked for: a grading that is metered."""
+        asked = (lab, self.source, device, None, self.sandbox, suite, tasks)
+        return Request(*asked, meters=True)
 
 
 @dataclass(slots=True)
@@ -86,10 +92,10 @@ def bench_lab(wish: Wish) -> int:
     return _counted(lab, wish)
 
 
-def _graded(lab: Lab, wish: Wish, heard: Heard, **how: Any) -> Report:
+def _graded(request: Request, heard: Heard) -> Report:
     from grader.judge.grade import grade
 
-    return grade(lab, wish.source, sandbox=wish.sandbox, meters=True, on_event=heard.hear, **how)
+    return grade(request, on_event=heard.hear)
 
 
 # Without a GPU
@@ -98,7 +104,7 @@ def _graded(lab: Lab, wish: Wish, heard: Heard, **how: Any) -> Report:
 def _counted(lab: Lab, wish: Wish) -> int:
     heard = Heard()
     _say("running the public tests in the interpreter, counting what they launch …")
-    report = _graded(lab, wish, heard, device="cpu", suite="public", tasks=wish.tasks)
+    report = _graded(wish.request(lab, "cpu", "public", wish.tasks), heard)
     _show(lab, wish, heard, f"Lab {lab.number:02d}: the largest launch of each kernel")
     say_what_is_missing(report, len(heard.gauged), "to count")
     return int(not heard.gauged)
@@ -147,7 +153,7 @@ def _timed(lab: Lab, wish: Wish) -> int:
     functions = [name for task in wish.tasks for name in lab.task(task).functions]
     timed = [task.id for task in lab.tasks if task.ladders]
     _say("timing the speed cases beside the baseline …")
-    report = _graded(lab, wish, heard, device="cuda", suite="speed", tasks=timed)
+    report = _graded(wish.request(lab, "cuda", "speed", timed), heard)
     cases = chosen(report, functions)
     if wish.as_json:
         speed = report.extras.get("speed", [])

@@ -1,6 +1,15 @@
 """What is known so far of a grading, and who hears of it.
 
 Results are saved as they arrive: a grading that is cut off has a partial report.
+
+Who listens hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult), and what
+no report holds: ("measured", list[dict[str, Any]]), of each test that compared numbers the
+comparison that came closest to its limit; ("asked", dict[str, list[str]]), the public names that
+the tests of each task called; ("spent", dict[str, float]), what the session's seconds went to
+(``proxy/spent``); and ("alone", float), for how many of them it had the GPU to itself. What
+compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as ("metered",
+dict[str, Any]) of each launch on a CPU, and ("tuned", dict[str, Any]) of each kernel with an
+autotuner.
 """
 
 import json
@@ -29,6 +38,12 @@ class Progress:
     extras: dict[str, Any]
     expected: list[Expected]
     results: list[TestResult]
+
+    def begin_again(self, seed: int) -> None:
+        """Note that the suites run anew, under another seed: what is no result is told anew."""
+        self.provenance["seed"] = seed
+        for told in ("speed", "plots", "differences"):
+            self.extras.pop(told, None)
 
     def report(self, *, partial: bool) -> Report:
         """Return the report of what has arrived."""
@@ -92,8 +107,9 @@ def save(report: Report, file: Path) -> None:
     write_file(file, json_bytes(report.to_json()))
 
 
-def follow(lines: Iterable[bytes], progress: Progress, hear: Listener) -> int | None:
+def follow(lines: Iterable[bytes], hear: Listener) -> int | None:
     """Read the session's events to the end; return pytest's exit code, None if it never said."""
+    progress = hear.progress
     for line in lines:
         if not line.endswith(b"\n"):
             return None  # the session was killed while it wrote

@@ -6,8 +6,7 @@ It runs in the trusted session process.
 import dataclasses
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -19,13 +18,13 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
+from grader.judge.configuration import Run
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.gpu_use import GpuUse
 from grader.judge.items import needs_of, running_order, takes
 from grader.judge.recorder import Recorder
 from grader.judge.verdicts import verdict_of
-from grader.labs.lab import Lab
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
 from grader.proxy.budget import hold_to_its_time
@@ -66,35 +65,23 @@ class JudgePlugin:
 
     def __init__(
         self,
-        lab: Lab,
+        run: Run,
         student: Student,
-        *,
-        device: str,
-        seed: int,
-        closed: dict[str, str],
         emit: Callable[[str, Any], None],
         stopwatch: Stopwatch | None = None,
-        until_lost: bool = False,
-        tasks: frozenset[str] = frozenset(),
-        fatal: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._lab = lab
+        self._run = run
+        self._lab = run.lab
         self._student = student
         self._stopwatch = stopwatch
-        self._until_lost = until_lost
-        self._chosen = tasks  # none: all
-        # Suites and ids of tests in which this process has ended, twice, and why.
-        self._fatal = fatal
-        self._device = device
-        self._gpu = GpuUse(student) if device != "cpu" else None
-        self._seed = seed
-        self._gates = Gates(closed)
+        self._gpu = GpuUse(student) if run.device != "cpu" else None
+        self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
-        self._timed = {task.id for task in lab.tasks if task.ladders}
-        self._grading_deadline = PACE.now() + lab.limits.total_seconds
+        self._timed = {task.id for task in run.lab.tasks if task.ladders}
+        self._grading_deadline = PACE.now() + run.lab.limits.total_seconds
         self._outcome: tuple[Verdict, str] | None = None
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
@@ -111,12 +98,12 @@ class JudgePlugin:
     @pytest.fixture
     def device(self) -> str:
         """Where tensors land in the worker."""
-        return self._device
+        return self._run.device
 
     @pytest.fixture
     def draw(self, request: pytest.FixtureRequest) -> Draw:
         """Random inputs of this test."""
-        return Draw(self._seed, request.node.nodeid.partition("::")[2])
+        return Draw(self._run.seed, request.node.nodeid.partition("::")[2])
 
     @pytest.fixture
     def stopwatch(self) -> Stopwatch:
@@ -169,7 +156,7 @@ class JudgePlugin:
             self._expected[item.nodeid] = expected
             if expected.weight > 0:
                 self._needed.setdefault(expected.task, set()).update(needs_of(item))
-        chosen = [item for item in items if self._expected[item.nodeid].task in self._chosen]
+        chosen = [item for item in items if self._expected[item.nodeid].task in self._run.tasks]
         items[:] = chosen or items
 
         def key(item: pytest.Item) -> tuple[int, bool, bool]:
@@ -268,7 +255,7 @@ class JudgePlugin:
         task_id = expected.task
         try:
             self._gates.check(task_id, self._lab.task(task_id).requires, needs_of(item))
-            if self._until_lost:
+            if self._run.until_lost:
                 self._gates.check_not_lost(task_id, self._needed.get(task_id, ()))
         except GateFailed as closed:
             return str(closed)
@@ -284,7 +271,7 @@ class JudgePlugin:
         if self._barrier:
             raise GateFailed(self._barrier)
         expected = self._expected[item.nodeid]
-        why = self._fatal.get(f"{expected.suite} {expected.id}")
+        why = self._run.fatal.get(f"{expected.suite} {expected.id}")
         if why is not None:
             raise StudentCrashed(FATAL.format(ENDED[why]))
         if PACE.now() > self._grading_deadline:
@@ -294,7 +281,7 @@ class JudgePlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         """Let a test take so much of the judge's time; on a GPU the races spin through theirs."""
-        if self._device != "cpu":
+        if self._run.device != "cpu":
             return None
         names = pyfuncitem._fixtureinfo.argnames  # pyright: ignore[reportPrivateUsage]
         given = {name: pyfuncitem.funcargs[name] for name in names}

@@ -6,11 +6,14 @@ from importlib import metadata
 from typing import Any
 
 from grader import __version__
+from grader.judge.request import Request
 from grader.labs.submission import Submission
 from grader.sandbox.process import Setting
 
 
-def begun(submission: Submission, seed: int, setting: Setting, why_not: str) -> dict[str, Any]:
+def begun(
+    request: Request, submission: Submission, seed: int, setting: Setting, why_not: str
+) -> dict[str, Any]:
     """Describe a grading that begins now; ``why_not`` says why it is not isolated, if it is not."""
     found: dict[str, Any] = {
         "submission_sha256": submission.sha256,
@@ -27,7 +30,11 @@ def begun(submission: Submission, seed: int, setting: Setting, why_not: str) -> 
     }
     if submission.notes:
         found["notebook"] = list(submission.notes)
-    return found | ({"not_isolated": why_not} if setting.level == "none" else {})
+    if setting.level == "none":
+        found["not_isolated"] = why_not
+    if request.suite == "public" or not request.lab.hidden_suite.is_file():
+        found["suite"] = "public"  # its points do not compare with those of all tests
+    return found
 
 
 def _version(package: str) -> str:

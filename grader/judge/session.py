@@ -4,6 +4,7 @@ It is a process of its own so that a fault in a suite or in torch cannot take th
 and so that nothing of the student's lies on its path.
 """
 
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -11,18 +12,23 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from grader.judge.configuration import Configuration, Run
 from grader.judge.start import die_with_parent, serve_forks
-from grader.labs.lab import PSEUDOCODE, Lab, load_lab
+from grader.labs.lab import Lab
 from grader.sandbox import limits
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import Setting, WorkerProcess
 
+if TYPE_CHECKING:
+    from grader.judge.launches import LaunchPlugin
+    from grader.proxy.student import Student
+    from grader.timing.stopwatch import Stopwatch
+
+Emit = Callable[[str, Any], None]
 PRELOADED = (
     "torch",
     "pytest",
@@ -39,7 +45,7 @@ def main(start: Callable[[Setting], WorkerProcess] | None = None) -> None:
     """
     sys.dont_write_bytecode = True
     die_with_parent()
-    config = json.load(sys.stdin)
+    told = json.load(sys.stdin)
     # The report goes where standard output went; whatever else prints goes to standard error.
     out = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
@@ -48,7 +54,9 @@ def main(start: Callable[[Setting], WorkerProcess] | None = None) -> None:
         out.write(json.dumps([event, data], default=dataclasses.asdict) + "\n")
         out.flush()
 
-    emit("end", run(config, emit, start))
+    if told["group"]:
+        limits.join(told["group"])
+    emit("end", run(Configuration.from_json(told), emit, start))
 
 
 def serve(fd: int) -> None:
@@ -73,12 +81,11 @@ def collect(lab: Lab) -> None:
     pytest.main([*arguments(lab, "all"), "--collect-only"])
 
 
-def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProcess] | None) -> int:
+def run(
+    configuration: Configuration, emit: Emit, start: Callable[[Setting], WorkerProcess] | None
+) -> int:
     """Run the suites and return pytest's exit code."""
-    if config["group"]:
-        limits.join(config["group"])
-    lab = load_lab(Path(config["lab"]))
-    setting = Setting.from_json(config["setting"])
+    lab, setting = configuration.run.lab, configuration.setting
     # The first workers start before this process imports torch itself.
     nursery = Nursery()
     if start is None:
@@ -87,90 +94,60 @@ def run(config: dict[str, Any], emit: Any, start: Callable[[Setting], WorkerProc
         )
     else:
         pool = WarmPool(functools.partial(start, setting))
-    chosen = frozenset(config["tasks"])
-    tasks = (chosen or {task.id for task in lab.tasks}) - {*config["closed"]} - {PSEUDOCODE}
-    pool.expect(len(tasks))
+    pool.expect(len(configuration.run.open_tasks))
 
     import torch
 
-    from grader.judge.kernels import compile_all
-    from grader.judge.launches import LaunchPlugin, tell_metered, tell_tuned
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
     torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
-    student = Student(lab, setting, pool, config["source"])
+    student = Student(lab, setting, pool, configuration.source)
     timed = setting.device != "cpu" and lab.baseline.is_file()
     stopwatch = Stopwatch(lab, student, setting, emit) if timed else None
-    compiles, meters = config["compiles"], config["meters"]
-    recording = LaunchPlugin(student.recorded) if compiles else None
-    if meters and setting.device == "cpu":
-        recording = LaunchPlugin(student.metered)
-    try:
-        code = run_pytest(
-            lab,
-            student,
-            device=setting.device,
-            seed=config["seed"],
-            suite=config["suite"],
-            closed=config["closed"],
-            emit=emit,
-            stopwatch=stopwatch,
-            until_lost=config["until_lost"],
-            tasks=chosen,
-            fatal=config["fatal"],
-            recording=recording,
-        )
-        emit("spent", student.spent_.seconds())
-        if meters:
-            tell_metered(recording.launches if recording else [], emit)
-            tell_tuned(student, emit)
-        if compiles and recording is not None:
-            student.close_()
-            compile_all(recording.launches, student, emit)
-        return code
-    finally:
+    with contextlib.ExitStack() as ending:
+        ending.callback(pool.close)
+        ending.callback(student.close_)
+        ending.callback(nursery.close)  # before these: what was forked is gone with it
         if stopwatch is not None:
-            stopwatch.close()
-        nursery.close()  # first: what was forked is gone with it
+            ending.callback(stopwatch.close)
+        return _run_suites(configuration.run, student, stopwatch, emit)
+
+
+def _run_suites(run: Run, student: "Student", stopwatch: "Stopwatch | None", emit: Emit) -> int:
+    """Run pytest, then tell what was noted beside the tests; return pytest's exit code."""
+    from grader.judge.kernels import compile_all
+    from grader.judge.launches import LaunchPlugin, tell_metered, tell_tuned
+
+    recording = LaunchPlugin(student.recorded) if run.compiles else None
+    if run.meters and run.device == "cpu":
+        recording = LaunchPlugin(student.metered)
+    code = run_pytest(run, student, emit, stopwatch, recording)
+    emit("spent", student.spent_.seconds())
+    if run.meters:
+        tell_metered(recording.launches if recording else [], emit)
+        tell_tuned(student, emit)
+    if run.compiles and recording is not None:
         student.close_()
-        pool.close()
+        compile_all(recording.launches, student, emit)
+    return code
 
 
 def run_pytest(
-    lab: Lab,
+    run: Run,
     student: Any,
-    *,
-    device: str,
-    seed: int,
-    suite: str,
-    closed: dict[str, str],
-    emit: Callable[[str, Any], None],
+    emit: Emit,
     stopwatch: Any = None,
-    until_lost: bool = False,
-    tasks: frozenset[str] = frozenset(),
-    fatal: Mapping[str, str] = MappingProxyType({}),
-    recording: Any = None,
+    recording: "LaunchPlugin | None" = None,
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
     import pytest
 
     from grader.judge.plugin import JudgePlugin
 
-    plugin = JudgePlugin(
-        lab,
-        student,
-        device=device,
-        seed=seed,
-        closed=closed,
-        emit=emit,
-        stopwatch=stopwatch,
-        until_lost=until_lost,
-        tasks=tasks,
-        fatal=fatal,
-    )
+    plugin = JudgePlugin(run, student, emit, stopwatch)
     plugins = [plugin, *([recording] if recording else [])]
-    return int(pytest.main(arguments(lab, suite), plugins=plugins))
+    return int(pytest.main(arguments(run.lab, run.suite), plugins=plugins))
 
 
 def arguments(lab: Lab, suite: str) -> list[str]:

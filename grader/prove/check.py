@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.errors import InferlabError
+from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report
 from grader.prove.contracts import check_contracts
@@ -35,19 +36,7 @@ from grader.prove.trials import Trial, plan
 class Grade(Protocol):
     """The judge's ``grade``, as far as the proof needs it."""
 
-    def __call__(
-        self,
-        lab: Lab,
-        source: Path,
-        *,
-        device: str,
-        seed: int,
-        sandbox: str,
-        suite: str,
-        until_lost: bool,
-        tasks: Collection[str],
-        on_event: Callable[[str, Any], None],
-    ) -> Report: ...
+    def __call__(self, request: Request, *, on_event: Callable[[str, Any], None]) -> Report: ...
 
 
 def _none(lab: Lab) -> Grade | None:
@@ -182,24 +171,21 @@ class _Runner:
         report: Report | None = None
         failure = ""
         try:
-            report = grade(
-                trial.lab,
-                trial.source,
-                device=self.device,
-                seed=trial.seed,
-                sandbox="none" if quick else self.sandbox,
-                suite=self.suite,
-                # All that counts of a wrong answer is which tasks it loses; a control must not
-                # earn a single test.
-                until_lost=trial.role is Role.WRONG and self.until_lost,
-                tasks=self._tasks(trial),
-                on_event=hear,
-            )
+            report = grade(self._request(trial, "none" if quick else self.sandbox), on_event=hear)
         except InferlabError as error:
             failure = error.line
         return Graded(
             *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
             *(tuple(manifest), asked, report, failure, self.crowd, tuple(measured)),
+        )
+
+    def _request(self, trial: Trial, sandbox: str) -> Request:
+        return Request(
+            *(trial.lab, trial.source, self.device, trial.seed, sandbox, self.suite),
+            tasks=self._tasks(trial),
+            # All that counts of a wrong answer is which tasks it loses; a control must not earn a
+            # single test.
+            until_lost=trial.role is Role.WRONG and self.until_lost,
         )
 
     def _tasks(self, trial: Trial) -> Collection[str]:

@@ -14,6 +14,8 @@ import pytest
 import grader.prove.check
 from grader.cli import app, commands
 from grader.errors import CannotGrade
+from grader.judge.request import Request
+from grader.labs.lab import find_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.findings import CheckReport, Finding, Outcome
 
@@ -63,8 +65,8 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[dict[str, Any
     def install(answer: Any) -> list[dict[str, Any]]:
         calls: list[dict[str, Any]] = []
 
-        def grade(lab: Any, source: Any, **options: Any) -> Report:
-            calls.append({"lab": lab.name, "source": source, **options})
+        def grade(request: Request, **options: Any) -> Report:
+            calls.append({"request": request, **options})
             options["on_event"]("manifest", [Expected("test_a", "norm", "hidden")])
             options["on_event"]("begin", Expected("test_a", "norm", "hidden"))
             if isinstance(answer, BaseException):
@@ -107,13 +109,7 @@ def test_options_reach_the_judge(tree: Path, judge: Any) -> None:
     (call,) = calls
     assert call.pop("on_event")
     assert call == {
-        "lab": "01_llama",
-        "source": Path("x y"),
-        "device": "cpu",
-        "seed": 7,
-        "sandbox": "none",
-        "suite": "all",
-        "tasks": (),
+        "request": Request(find_lab("1", tree), Path("x y"), "cpu", 7, "none"),
         "partial_file": tree / ".inferlab" / "last" / "01_llama.json",
     }
 
@@ -125,7 +121,7 @@ def test_one_task_alone_is_reported_and_not_kept(
 
     assert run("grade", "1", "--task", "norm") == 0
 
-    assert (calls[0]["tasks"], calls[0]["partial_file"]) == (("norm",), None)
+    assert (calls[0]["request"].tasks, calls[0]["partial_file"]) == (("norm",), None)
     assert "norm" in capsys.readouterr().out
     assert not (tree / ".inferlab" / "last" / "01_llama.json").exists()
 
@@ -378,7 +374,7 @@ def test_watch_grades_public_tests_at_each_save(
     monkeypatch.setattr(commands, "saves", saves)
 
     assert run("watch", "1") == 0
-    assert [call["suite"] for call in calls] == ["public", "public"]
+    assert [call["request"].suite for call in calls] == ["public", "public"]
     assert [str(path) for path in watched] == [
         "labs/01_llama/llama.py",
         "labs/01_llama/PSEUDOCODE.md",

@@ -14,6 +14,7 @@ from stand_ins.sample_reports import measured, result, speed_entry
 
 from grader import ROOT
 from grader.__main__ import main
+from grader.judge.request import Request
 from grader.labs.results import Report, Verdict
 
 SCRIPT = """
@@ -140,8 +141,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     module = importlib.import_module("grader.judge.grade")
     seen: dict[str, Any] = {}
 
-    def grade(lab: Any, source: Any, *, on_event: Any, **how: Any) -> Report:
-        seen.update(how)
+    def grade(request: Request, *, on_event: Any) -> Report:
+        seen["request"] = request
         kernel = {"kernel": "_rows", "line": 9, "keys": ["N"], "configs": ["num_warps=4"]}
         on_event("tuned", kernel)
         return seen["report"]
@@ -167,8 +168,9 @@ def test_races_are_shown_with_their_steps_and_without_points(
     assert "Example GPU 80" in told
     assert "_rows, line 9: the autotuner chooses among 1" in told
     assert "point" not in told
-    asked_for = {name: asked[name] for name in ("device", "suite", "tasks", "meters")}
-    assert asked_for == {"device": "cuda", "suite": "speed", "tasks": ["speed"], "meters": True}
+    request = asked["request"]
+    assert (request.device, request.suite, request.tasks) == ("cuda", "speed", ["speed"])
+    assert request.meters
 
 
 def test_a_task_shows_the_races_of_its_functions(

@@ -12,6 +12,7 @@ COLLECT = """
 import json, sys
 import pytest
 from pathlib import Path
+from grader.judge.configuration import Run
 from grader.judge.plugin import JudgePlugin
 from grader.judge.session import arguments
 from grader.labs.lab import all_labs
@@ -22,7 +23,7 @@ for lab in all_labs(Path(sys.argv[1])):
     def emit(event, data, name=lab.name):
         if event == "manifest":
             found[name] = [f"{test.suite} {test.id}" for test in data]
-    plugin = JudgePlugin(lab, None, device="cpu", seed=1, closed={}, emit=emit)
+    plugin = JudgePlugin(Run(lab, seed=1), None, emit)
     pytest.main([*arguments(lab, "all"), "--collect-only"], plugins=[plugin])
 json.dump(found, out)
 """

@@ -18,6 +18,7 @@ from stand_ins.isolation import processes_that_see, require_sandbox
 from grader.errors import JudgeError, UsageError
 from grader.judge.grade import choose_device, find_checkpoints, freeze, grade
 from grader.judge.listener import Listener, Progress, follow
+from grader.judge.request import Request
 from grader.judge.start import ForkServer, Session, start_anew
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TestResult, Verdict
@@ -76,11 +77,7 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     events: list[tuple[str, Any]] = []
     file = tmp_path_factory.mktemp("reports") / "new" / "report.json"
     report = grade(
-        LAB,
-        LAB.solutions,
-        device="cpu",
-        seed=7,
-        sandbox="required",
+        Request(LAB, LAB.solutions, device="cpu", seed=7, sandbox="required"),
         on_event=lambda event, data: events.append((event, data)),
         partial_file=file,
     )
@@ -164,10 +161,7 @@ def test_provenance_says_how_it_was_graded(right: Heard) -> None:
 
 def test_without_a_sandbox_the_report_says_so(sessions: ForkServer) -> None:
     report = grade(
-        *(LAB, LAB.solutions / "echo.py"),
-        device="cpu",
-        sandbox="none",
-        suite="public",
+        Request(LAB, LAB.solutions / "echo.py", device="cpu", sandbox="none", suite="public"),
         start=sessions,
     )
 
@@ -192,14 +186,8 @@ def test_seed_repeats_inputs_and_another_changes_them(tmp_path: Path, sessions: 
     seeds: list[int] = []
     lab = lab_with(tmp_path, SHOWS_INPUT)
     for seed in (5, 5, None):
-        report = grade(
-            *(lab, SUBMISSIONS / "wrong_value.py"),
-            device="cpu",
-            seed=seed,
-            sandbox="none",
-            tasks={"scale"},  # no other has a test
-            start=sessions,
-        )
+        asked = Request(lab, SUBMISSIONS / "wrong_value.py", "cpu", seed, "none", tasks={"scale"})
+        report = grade(asked, start=sessions)  # no other task has a test
         messages.append([t.message for t in report.tests])
         seeds.append(report.provenance["seed"])
 
@@ -295,9 +283,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, sessions: ForkServer) -> Rep
     folder = tmp_path_factory.mktemp("mixed")
     (folder / "answer.py").write_text(ANSWER)
     return grade(
-        *(lab_with(folder, SUITE), folder / "answer.py"),
-        device="cpu",
-        sandbox="required",
+        Request(lab_with(folder, SUITE), folder / "answer.py", device="cpu", sandbox="required"),
         start=sessions,
     )
 
@@ -349,14 +335,9 @@ def test_session_that_ends_twice_in_a_test_is_the_submissions_doing(
 ) -> None:
     (tmp_path / "answer.py").write_text(ANSWER)
     deaths = tmp_path / "deaths"
+    lab = lab_with(tmp_path, DYING.format(file=str(deaths), times=times))
 
-    report = grade(
-        *(lab_with(tmp_path, DYING.format(file=str(deaths), times=times)), tmp_path / "answer.py"),
-        device="cpu",
-        sandbox="none",
-        seed=5,
-        start=sessions,
-    )
+    report = grade(Request(lab, tmp_path / "answer.py", "cpu", 5, "none"), start=sessions)
 
     expected = {"test_before": "passed", "test_dies": verdict, "test_after": "passed"}
     assert verdicts(report) == expected
@@ -406,12 +387,10 @@ def test_diary_that_takes_long_to_read_is_the_submissions_doing(
     tmp_path: Path, sessions: ForkServer
 ) -> None:
     (tmp_path / "writes.py").write_text(WRITES)
+    lab = lab_with(tmp_path, READING, **TIMES)
 
     report = grade(
-        *(lab_with(tmp_path, READING, **TIMES), tmp_path / "writes.py"),
-        device="cpu",
-        sandbox="none",
-        start=sessions,
+        Request(lab, tmp_path / "writes.py", device="cpu", sandbox="none"), start=sessions
     )
 
     expected = {"test_before": "passed", "test_reads_a_diary": "timeout", "test_after": "passed"}
@@ -442,14 +421,12 @@ def test_session_that_runs_out_of_memory_twice_in_a_test_says_so(
 ) -> None:
     if limits.detect() == "watch":
         pytest.skip("no control group can be made here")
-    monkeypatch.setattr("grader.judge.grade.JUDGE_MEMORY", 400 << 20)
+    monkeypatch.setattr("grader.judge.runner.JUDGE_MEMORY", 400 << 20)
     (tmp_path / "answer.py").write_text(ANSWER)
+    lab = lab_with(tmp_path, HUNGRY)
 
     report = grade(
-        *(lab_with(tmp_path, HUNGRY), tmp_path / "answer.py"),
-        device="cpu",
-        sandbox="required",
-        start=sessions,
+        Request(lab, tmp_path / "answer.py", device="cpu", sandbox="required"), start=sessions
     )
 
     expected = {"test_before": "passed", "test_takes_all": "crashed", "test_after": "passed"}
@@ -463,10 +440,7 @@ def test_rest_of_a_lost_task_is_left_out_on_request(tmp_path: Path, sessions: Fo
     lab = lab_with(tmp_path, SUITE)
 
     report = grade(
-        *(lab, tmp_path / "answer.py"),
-        device="cpu",
-        sandbox="required",
-        until_lost=True,
+        Request(lab, tmp_path / "answer.py", device="cpu", sandbox="required", until_lost=True),
         start=sessions,
     )
 
@@ -481,10 +455,7 @@ def test_some_tasks_alone_are_graded_on_request(tmp_path: Path, sessions: ForkSe
     lab = lab_with(tmp_path, SUITE)
 
     report = grade(
-        *(lab, tmp_path / "answer.py"),
-        device="cpu",
-        sandbox="none",
-        tasks={"loop"},
+        Request(lab, tmp_path / "answer.py", device="cpu", sandbox="none", tasks={"loop"}),
         start=sessions,
     )
 
@@ -550,12 +521,9 @@ def test_submission_that_eats_all_the_time_earns_timeouts_not_our_pity(
     started = time.monotonic()
 
     report = grade(
-        *(lab, tmp_path / "answer.py"),
-        device="cpu",
-        sandbox="required",
-        tasks={"scale"},  # no other has a test
+        Request(lab, tmp_path / "answer.py", device="cpu", sandbox="required", tasks={"scale"}),
         start=sessions,
-    )
+    )  # no other task has a test
 
     assert set(verdicts(report).values()) == {"timeout"}
     assert report.tests[-1].message == "the grading ran past its time limit"
@@ -583,7 +551,7 @@ def test_slow(student, n):
 def test_killed_session_is_our_fault_and_leaves_nothing(
     stages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.judge.grade.MOST_SESSIONS", 1)
+    monkeypatch.setattr("grader.judge.runner.MOST_SESSIONS", 1)
     lab = lab_with(tmp_path, QUICK_THEN_SLOW, call_seconds=100, total_seconds=300)
     (tmp_path / "answer.py").write_text(ANSWER)
     file = tmp_path / "report.json"
@@ -599,10 +567,7 @@ def test_killed_session_is_our_fault_and_leaves_nothing(
             started[0].kill()
 
     report = grade(
-        lab,
-        tmp_path / "answer.py",
-        device="cpu",
-        sandbox="required",
+        Request(lab, tmp_path / "answer.py", device="cpu", sandbox="required"),
         start=start,
         on_event=kill,
         partial_file=file,
@@ -628,6 +593,7 @@ import sys
 sys.path[:0] = [{project!r}]
 from pathlib import Path
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.labs.lab import load_lab
 def hear(event, data):
     if event == "test" and data.suite == "hidden":
@@ -635,7 +601,8 @@ def hear(event, data):
         import time; time.sleep(1000)
 lab = load_lab(Path({lab!r}))
 save = Path({file!r})
-grade(lab, lab.solutions, device="cpu", sandbox="required", partial_file=save, on_event=hear)
+asked = Request(lab, lab.solutions, device="cpu", sandbox="required")
+grade(asked, partial_file=save, on_event=hear)
 """
 
 
@@ -658,8 +625,7 @@ def test_killed_judge_leaves_a_partial_report_and_no_worker(stages: Path, tmp_pa
 
 def heard(lines: list[bytes]) -> tuple[int | None, Progress]:
     progress = Progress(LAB, {}, {}, [], [])
-    code = follow(lines, progress, Listener(progress, None, None))
-    return code, progress
+    return follow(lines, Listener(progress, None, None)), progress
 
 
 def test_line_cut_off_by_a_kill_ends_the_session() -> None:
@@ -717,9 +683,7 @@ def test_suite_that_cannot_run_is_told_as_ours(
 ) -> None:
     with pytest.raises(JudgeError, match="the suite of lab 90 could not be run"):
         grade(
-            *(lab_with(tmp_path, suite), LAB.solutions),
-            device="cpu",
-            sandbox="required",
+            Request(lab_with(tmp_path, suite), LAB.solutions, device="cpu", sandbox="required"),
             start=sessions,
         )
 
@@ -736,14 +700,14 @@ def test_devices() -> None:
 def test_gpu_that_is_not_there_is_a_usage_error() -> None:
     assert choose_device("auto") == "cpu"
     with pytest.raises(UsageError, match="no NVIDIA GPU"):
-        grade(LAB, LAB.solutions, device="cuda")
+        grade(Request(LAB, LAB.solutions, device="cuda"))
 
 
 def test_missing_submission_is_a_usage_error_and_leaves_no_stage(
     tmp_path: Path, stages: Path
 ) -> None:
     with pytest.raises(UsageError, match="does not exist"):
-        grade(LAB, tmp_path / "nowhere", device="cpu")
+        grade(Request(LAB, tmp_path / "nowhere", device="cpu"))
 
     assert list(stages.glob("inferlab-*")) == []
 

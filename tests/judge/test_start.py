@@ -10,6 +10,7 @@ import pytest
 
 from grader.errors import JudgeError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.judge.start import ForkServer, start_anew
 from grader.labs.lab import load_lab
 
@@ -27,7 +28,7 @@ def server() -> Iterator[ForkServer]:
 
 def test_forked_session_grades_like_any_other(server: ForkServer) -> None:
     reports = [
-        grade(LAB, LAB.solutions, device="cpu", seed=5, start=start)
+        grade(Request(LAB, LAB.solutions, device="cpu", seed=5), start=start)
         for start in (start_anew, server, server)
     ]
 
@@ -70,4 +71,4 @@ def test_folder_that_is_gone_ends_that_session_alone(server: ForkServer, tmp_pat
     with server(str(tmp_path / "nowhere")) as session:
         assert session.stdout is not None
         assert session.stdout.read() == b""
-    assert grade(LAB, LAB.solutions, device="cpu", seed=5, start=server).score == 100.0
+    assert grade(Request(LAB, LAB.solutions, device="cpu", seed=5), start=server).score == 100.0

@@ -9,6 +9,7 @@ from stand_ins.expectation import SUBMISSIONS, find
 from stand_ins.isolation import require_sandbox
 
 import grader.judge.grade as grading
+from grader.judge.request import Request
 from grader.sandbox import users
 
 WAIT = 0.3
@@ -36,7 +37,7 @@ def test_a_grading_waits_for_its_turn_where_users_are_not_divided(
     monkeypatch.setattr(users, "in_turn", ask)
 
     with pytest.raises(Turn) as caught:
-        grading.grade(find(name), SUBMISSIONS / "right_plain_lists.py", device="cpu")
+        grading.grade(Request(find(name), SUBMISSIONS / "right_plain_lists.py", device="cpu"))
     assert caught.value.args == (alone,)
 
 

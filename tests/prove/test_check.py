@@ -4,7 +4,7 @@ import ast
 import re
 import shutil
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from grader.errors import JudgeError
+from grader.judge.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.check import Judges, check_labs
@@ -130,23 +131,12 @@ class Judge:
         self.ungraded: tuple[str, ...] = ()
         self.asked = {"double": ["double"], "halve": ["Halver"]}
 
-    def __call__(
-        self,
-        lab: Lab,
-        source: Path,
-        *,
-        device: str,
-        seed: int,
-        sandbox: str,
-        suite: str,
-        until_lost: bool,
-        tasks: Collection[str],
-        on_event: Callable[[str, Any], None],
-    ) -> Report:
-        self.graded.append(f"{source.name} {seed} {device} {sandbox}")
-        self.cut |= {source.name} if until_lost else set()
-        self.chosen |= {source.name: set(tasks)} if tasks else {}
-        self.whole |= {str(seed)} if until_lost and not tasks else set()
+    def __call__(self, request: Request, *, on_event: Callable[[str, Any], None]) -> Report:
+        lab, source, seed = request.lab, request.source, request.seed
+        self.graded.append(f"{source.name} {seed} {request.device} {request.sandbox}")
+        self.cut |= {source.name} if request.until_lost else set()
+        self.chosen |= {source.name: set(request.tasks)} if request.tasks else {}
+        self.whole |= {str(seed)} if request.until_lost and not request.tasks else set()
         on_event("manifest", list(self.manifest))
         code = source / lab.code_name if source.is_dir() else source
         verdicts = {
@@ -644,8 +634,8 @@ def test_a_variant_need_not_be_fast(lab: Lab) -> None:
     edit(lab, "labs/01_numbers/lab.toml", 'hint = "Add."\n', f'hint = "Add."\n{tiers}')
 
     class Slow(Judge):
-        def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
-            report = super().__call__(lab, source, **options)
+        def __call__(self, request: Request, **options: Any) -> Report:
+            report = super().__call__(request, **options)
             tasks = tuple(replace(t, score=24.0) if t.id == "double" else t for t in report.tasks)
             tests = tuple(
                 replace(t, verdict=Verdict.FAILED) if t.task == "double" else t
@@ -680,10 +670,10 @@ def test_a_broken_judge_is_no_proof(lab: Lab) -> None:
 
 def test_one_grading_that_cannot_be_made_does_not_stop_the_others(lab: Lab) -> None:
     class Failing(Judge):
-        def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
-            if source.name == "shift.py":
+        def __call__(self, request: Request, **options: Any) -> Report:
+            if request.source.name == "shift.py":
                 raise JudgeError("the suite could not be run", "look above")
-            return super().__call__(lab, source, **options)
+            return super().__call__(request, **options)
 
     report = prove(lab, Failing(), seeds=1)
 
@@ -697,11 +687,11 @@ def test_the_order_does_not_depend_on_what_ends_first(lab: Lab) -> None:
     first = threading.Event()
 
     class Late(Judge):
-        def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
-            if source == lab.folder:
+        def __call__(self, request: Request, **options: Any) -> Report:
+            if request.source == lab.folder:
                 first.wait(10)
             try:
-                return super().__call__(lab, source, **options)
+                return super().__call__(request, **options)
             finally:
                 first.set()
 

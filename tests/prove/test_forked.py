@@ -16,6 +16,7 @@ from stand_ins.isolation import PATIENCE_SECONDS, require_sandbox
 
 from grader.errors import JudgeError, StudentCrashed
 from grader.judge.grade import grade, worker_setting
+from grader.judge.request import Request
 from grader.judge.start import ForkServer
 from grader.labs.results import Report
 from grader.prove.forked import Nursery, Quick, fork_worker
@@ -252,7 +253,7 @@ FILES = {
 def gradings(quick: Quick) -> dict[str, Report]:
     def graded(name: str) -> Report:
         lab = DEMO if FILES[name].parent == SUBMISSIONS else GROUPS
-        return quick.judge(lab)(lab, FILES[name], device="cpu", seed=3, sandbox="none")
+        return quick.judge(lab)(Request(lab, FILES[name], device="cpu", seed=3, sandbox="none"))
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(FILES, pool.map(graded, FILES), strict=True))
@@ -281,13 +282,9 @@ def test_what_hurts_has_the_same_verdicts_the_whole_way(
     file.write_text(f"{RIGHT}\n\ndef {function}(*args, **kwargs):\n    {body}\n")
 
     ways = [
-        quick.judge(DEMO)(DEMO, file, device="cpu", seed=3, sandbox="none", tasks=tasks),
+        quick.judge(DEMO)(Request(DEMO, file, device="cpu", seed=3, sandbox="none", tasks=tasks)),
         grade(
-            *(DEMO, file),
-            device="cpu",
-            seed=3,
-            sandbox="required",
-            tasks=tasks,
+            Request(DEMO, file, device="cpu", seed=3, sandbox="required", tasks=tasks),
             start=sessions,
         ),
     ]

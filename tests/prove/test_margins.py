@@ -1,13 +1,13 @@
 """`lab check --margins`: how far right and wrong answers stay from the limits of tests."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import test_check
 from test_check import Judge
 
 from grader.cli.margins import print_margins
+from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Measured, Report
 from grader.prove.check import Judges, check_labs
@@ -24,14 +24,12 @@ class Measuring(Judge):
         super().__init__()
         self.shares = shares
 
-    def __call__(
-        self, lab: Lab, source: Path, *, on_event: Callable[[str, Any], None], **options: Any
-    ) -> Report:
-        share = self.shares.get(source.name)
+    def __call__(self, request: Request, *, on_event: Callable[[str, Any], None]) -> Report:
+        share = self.shares.get(request.source.name)
         closest = {"what": "twice", "by": "whole", "error": 1e-6 * (share or 0), "limit": 1e-6}
         item = {"suite": "hidden", "test": "test_double", "closest": closest}
         on_event("measured", [item] if share is not None else [])
-        return super().__call__(lab, source, on_event=on_event, **options)
+        return super().__call__(request, on_event=on_event)
 
 
 def prove(lab: Lab, judge: Judge, **options: Any) -> CheckReport:
@@ -93,7 +91,7 @@ def test_a_wrong_answer_that_only_a_narrow_limit_tells_is_a_failure(
     class Numbers(Measuring):
         """Measures the public test as well."""
 
-        def __call__(self, lab: Lab, source: Path, *, on_event: Any, **options: Any) -> Report:
+        def __call__(self, request: Request, *, on_event: Any) -> Report:
             def hear(event: str, data: Any) -> None:
                 if event == "measured":
                     data = [
@@ -102,7 +100,7 @@ def test_a_wrong_answer_that_only_a_narrow_limit_tells_is_a_failure(
                     ]
                 on_event(event, data)
 
-            return super().__call__(lab, source, on_event=hear, **options)
+            return super().__call__(request, on_event=hear)
 
     report = prove(lab, Numbers(NEAR | {"adds_one.py": 2.0}))
 

@@ -1,7 +1,6 @@
 """`lab check --public`, `--messages`, and what wrong answers lose at least."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from test_check import WRONG, WRONG_FILE, Judge
 
 from grader.cli.messages import print_messages
 from grader.cli.public import print_catches, print_least, print_shares
+from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import ContractResult, Report, State, Verdict
 from grader.prove.check import Judges, check_labs
@@ -26,12 +26,12 @@ class Reading(Judge):
         self.seen = seen
         self.suites: list[str] = []
 
-    def __call__(self, lab: Lab, source: Path, *, suite: str, **options: Any) -> Report:
-        self.suites.append(suite)
-        report = super().__call__(lab, source, suite=suite, **options)
-        if suite == "all":
+    def __call__(self, request: Request, **options: Any) -> Report:
+        self.suites.append(request.suite)
+        report = super().__call__(request, **options)
+        if request.suite == "all":
             return report
-        verdict = Verdict.FAILED if source.name in self.seen else Verdict.PASSED
+        verdict = Verdict.FAILED if request.source.name in self.seen else Verdict.PASSED
         tests = [replace(test, verdict=verdict) for test in report.tests if test.suite == "public"]
         return replace(report, tests=tuple(tests))
 
@@ -100,9 +100,9 @@ class Losing(Judge):
         super().__init__()
         self.share = share
 
-    def __call__(self, lab: Lab, source: Path, **options: Any) -> Report:
-        report = super().__call__(lab, source, **options)
-        if not source.name.startswith("adds"):
+    def __call__(self, request: Request, **options: Any) -> Report:
+        report = super().__call__(request, **options)
+        if not request.source.name.startswith("adds"):
             return report
         tests = tuple(
             replace(test, verdict=Verdict.PASSED, message="")

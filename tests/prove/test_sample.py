@@ -8,6 +8,7 @@ import pytest
 import test_check
 from test_check import Judge, failures
 
+from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
 from grader.prove.check import Judges, check_labs
@@ -159,17 +160,7 @@ def graded(lab: Lab, report: Report | None, failure: str = "", role: Role = Role
 
 
 def test_what_is_missing_or_refused_one_way_is_a_difference(lab: Lab) -> None:
-    report = Judge()(
-        lab,
-        lab.solutions,
-        device="cpu",
-        seed=1,
-        sandbox="none",
-        suite="all",
-        until_lost=False,
-        tasks=(),
-        on_event=lambda *_: None,
-    )
+    report = Judge()(Request(lab, lab.solutions, "cpu", 1, "none"), on_event=lambda *_: None)
     first, *rest = report.tests
     odd = {
         "a verdict": replace(report, tests=(replace(first, verdict=Verdict.TIMEOUT), *rest)),

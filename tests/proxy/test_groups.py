@@ -17,6 +17,7 @@ from stand_ins.isolation import require_sandbox
 from grader.errors import StudentCrashed, StudentError, StudentTimeout, SubmissionFault
 from grader.judge.grade import grade
 from grader.judge.listener import OnEvent
+from grader.judge.request import Request
 from grader.judge.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
 from grader.proxy import group
@@ -43,8 +44,8 @@ def gradings(
 
 
 def graded(name: str, start: Starter, hear: OnEvent | None = None) -> Report:
-    file = FILES[name]
-    return grade(LAB, file, device="cpu", seed=3, sandbox="required", start=start, on_event=hear)
+    request = Request(LAB, FILES[name], device="cpu", seed=3, sandbox="required")
+    return grade(request, start=start, on_event=hear)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -14,6 +14,7 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import CannotGrade
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.labs.results import Report
 from grader.sandbox import gpu
 
@@ -66,7 +67,7 @@ def verdicts(report: Report, task: str) -> str:
 
 def test_busy_gpu_gives_infra() -> None:
     with beside(BUSY):
-        report = grade(LAB, RIGHT, device="cuda")
+        report = grade(Request(LAB, RIGHT, device="cuda"))
 
     assert verdicts(report, "right") == "passed"
     assert verdicts(report, "speed") == "passed infra"
@@ -76,20 +77,20 @@ def test_busy_gpu_gives_infra() -> None:
 
 def test_full_gpu_is_not_graded_on() -> None:
     with beside(FULL), pytest.raises(CannotGrade, match="MiB are free"):
-        grade(LAB, RIGHT, device="cuda")
+        grade(Request(LAB, RIGHT, device="cuda"))
 
 
 def test_gpu_that_is_not_there_is_not_graded_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "63")
 
     with pytest.raises(CannotGrade):
-        grade(LAB, RIGHT, device="cuda")
+        grade(Request(LAB, RIGHT, device="cuda"))
 
 
 def test_error_of_the_submission_stays_its_own(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(RAISING)
 
-    report = grade(LAB, tmp_path / "own.py", device="cuda")
+    report = grade(Request(LAB, tmp_path / "own.py", device="cuda"))
 
     assert verdicts(report, "right").startswith("error")
 
@@ -108,7 +109,7 @@ def test_error_beside_a_gpu_that_got_lost_is_infra(
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    report = grade(LAB, tmp_path / "own.py", device="cuda")
+    report = grade(Request(LAB, tmp_path / "own.py", device="cuda"))
 
     assert verdicts(report, "right").startswith("infra")
     assert report.exit_code == 3

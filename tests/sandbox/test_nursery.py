@@ -15,6 +15,7 @@ from stand_ins.expectation import SUBMISSIONS, find
 from stand_ins.isolation import require_sandbox
 
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.sandbox import limits, users
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.process import Setting
@@ -124,7 +125,7 @@ def test_gradings_fork_their_workers(tmp_path: Path) -> None:
     told = 'def scale(*_, **__):\n    raise ValueError(open("/proc/1/cmdline").read())\n'
     file.write_text(f"{(SUBMISSIONS / 'right_plain_lists.py').read_text()}\n\n{told}")
 
-    report = grade(lab, file, device="cpu", sandbox="required", tasks={"scale"})
+    report = grade(Request(lab, file, device="cpu", sandbox="required", tasks={"scale"}))
 
     messages = " ".join(result.message for result in report.tests)
     assert "worker.nursery" in messages

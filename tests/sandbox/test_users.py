@@ -18,6 +18,7 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import SandboxError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.labs.results import Verdict
 from grader.sandbox import limits, users
 from grader.sandbox.level import undivided
@@ -417,7 +418,7 @@ def test_ranks_do_their_work_beside_who_takes_all_that_a_user_gets(setting: Sett
             assert hog(take) >= LEAST[counted]
 
         answer = lab.solutions / lab.code_name
-        report = grade(lab, answer, device="cpu", sandbox="required", tasks={"column"})
+        report = grade(Request(lab, answer, device="cpu", sandbox="required", tasks={"column"}))
 
     assert {test.verdict for test in report.tests if test.task == "column"} == {Verdict.PASSED}
 

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from grader.errors import StudentCrashed, SubmissionFault
+from grader.judge.configuration import Run
 from grader.judge.gates import Gates
 from grader.judge.session import run_pytest
 from grader.labs.lab import Lab, find_lab, find_root
@@ -294,8 +295,7 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
             stage, folders, lab.given, "cpu", "none", 1 << 30, 64, {}, 1 << 16, cage="watch"
         )
         student = Student(lab, setting, Pool(make, stage), lab.stub.read_text())  # type: ignore
-        given: Any = {"seed": seed, "suite": "all", "closed": {}, "emit": emit, "tasks": tasks}
-        run_pytest(lab, student, device="cpu", **given)
+        run_pytest(Run(lab, seed, tasks=tasks), student, emit)
         student.close_()
     return {"verdicts": counts, "infra": infra}
 

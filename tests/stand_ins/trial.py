@@ -15,6 +15,7 @@ from stand_ins.wellformed import OBEYED, malformed
 
 from grader.errors import InferlabError, UsageError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.judge.start import Starter
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.results import Expected, Report, Verdict
@@ -95,16 +96,9 @@ class Ground:
             if event == "manifest":
                 manifest.extend(data)
 
-        return grade(
-            lab,
-            source,
-            device="cuda" if gpu else "cpu",
-            seed=self.planted.seed,
-            sandbox="required",
-            tasks=tasks,
-            start=self.start,
-            on_event=hear,
-        )
+        device, seed = "cuda" if gpu else "cpu", self.planted.seed
+        request = Request(lab, source, device, seed, "required", tasks=tasks)
+        return grade(request, start=self.start, on_event=hear)
 
     @property
     def secrets(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ SESSION = """
 import dataclasses, json
 from pathlib import Path
 from grader.sandbox import gpu
+from grader.judge.configuration import Run
 from grader.judge.session import run_pytest
 from grader.labs.lab import load_lab
 from grader.proxy.calls import Calls
@@ -43,8 +44,8 @@ def emit(event, data):
     print(json.dumps([event, data], default=dataclasses.asdict))
 
 lab = dataclasses.replace(load_lab(Path({lab!r})), name="66_without_suite")
-run_pytest(lab, Student(), device="cpu", seed=1, suite="speed", closed={{}}, emit=emit,
-           stopwatch=Stopwatch(), tasks=frozenset({{"speed"}}))
+run = Run(lab, seed=1, suite="speed", tasks=frozenset({{"speed"}}))
+run_pytest(run, Student(), emit, Stopwatch())
 """
 
 

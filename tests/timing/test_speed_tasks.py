@@ -15,6 +15,7 @@ from stand_ins.isolation import require_sandbox
 from stand_ins.programs import Programs
 
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.judge.scoring import score
 from grader.judge.start import ForkServer
 from grader.labs.lab import load_lab
@@ -33,6 +34,7 @@ from grader.labs.lab import load_lab
 from grader.proxy.calls import Calls
 from grader.proxy.spent import Spent
 from grader.judge.session import run_pytest
+from grader.judge.configuration import Run
 
 class Student:
     spent_ = Spent()
@@ -63,8 +65,8 @@ import dataclasses
 def emit(event, data):
     print(json.dumps([event, data], default=dataclasses.asdict))
 
-run_pytest(load_lab(Path({lab!r})), Student(), device={device!r}, seed=1, suite="all", closed={{}},
-           emit=emit, stopwatch=Stopwatch(), until_lost={until_lost})
+run = Run(load_lab(Path({lab!r})), seed=1, device={device!r}, until_lost={until_lost})
+run_pytest(run, Student(), emit, Stopwatch())
 """
 # The gate passes: only a later test of the task sees it.
 WRONG_IF_NARROW = "softmax(x.double(), -1).to(x.dtype) * (1 + 9 * (x.shape[1] == 2))"
@@ -215,12 +217,8 @@ def test_speed_is_not_graded_on_a_cpu(sessions: ForkServer, tmp_path: Path, righ
     wrong = tmp_path / "softmax.py"
     wrong.write_text("def softmax(x):\n    return x\n")
 
-    report = grade(
-        *(LAB, HERE / "clock" / "right_baseline.py" if right else wrong),
-        device="cpu",
-        sandbox="required",
-        start=sessions,
-    )
+    source = HERE / "clock" / "right_baseline.py" if right else wrong
+    report = grade(Request(LAB, source, device="cpu", sandbox="required"), start=sessions)
 
     assert (report.graded, report.exit_code) == (45, 0 if right else 1)
     assert report.score == 45 or not right

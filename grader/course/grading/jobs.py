@@ -17,6 +17,7 @@ from grader.course.database.records import INFRA_EXIT
 from grader.course.grading.leases import leased_gpu
 from grader.errors import CannotGrade, InferlabError, JudgeError
 from grader.judge.grade import grade
+from grader.judge.request import Request
 from grader.judge.start import ForkServer
 from grader.labs.lab import Lab, find_root, load_lab
 from grader.labs.results import Report, Verdict
@@ -99,14 +100,8 @@ def _grade(job: Job) -> Report:
         source=folder,
         single_file=False,
     )
-    return grade(
-        lab,
-        submission,
-        device=job.device,
-        seed=job.seed,
-        sandbox=job.sandbox,
-        start=_server(os.environ.get(VISIBLE, "")),
-    )
+    request = Request(lab, submission, job.device, job.seed, job.sandbox)
+    return grade(request, start=_server(os.environ.get(VISIBLE, "")))
 
 
 @functools.cache

@@ -1,0 +1,30 @@
+"""What a session is told: it is the same on the other side, and holds what was asked for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from stand_ins.expectation import find
+
+from grader.judge.configuration import Configuration, Run
+from grader.judge.grade import worker_setting
+from grader.judge.request import Request
+
+LAB = find("90_echo")
+
+
+def test_configuration_crosses_whole() -> None:
+    setting = worker_setting(LAB, Path("/stage"), {"target": Path("/model")}, "cpu", "none")
+    request = Request(LAB, suite="public", tasks=("store", "scale"), until_lost=True, meters=True)
+    run = Run.of(request, "cpu", 5, {"loop": "rules[loop]"})
+    run = replace(run, fatal={"hidden test_a": "memory"}, compiles=True)
+    configuration = Configuration(run, setting, "code = 1\n", "/group")
+
+    assert Configuration.from_json(json.loads(configuration.encode())) == configuration
+
+
+def test_workers_are_for_tasks_that_are_asked_for_and_not_closed() -> None:
+    run = Run.of(Request(LAB), "cpu", 5, {"loop": "rules[loop]"})
+
+    assert run.open_tasks == {"scale", "store"}
+    assert replace(run, tasks=frozenset({"loop", "store"})).open_tasks == {"store"}
