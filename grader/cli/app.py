@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -20,6 +19,19 @@ import typer
 
 from grader import ROOT
 from grader.cli import commands
+from grader.cli.options import (
+    FILE,
+    Device,
+    DeviceChoice,
+    LabArgument,
+    OutFile,
+    Sandbox,
+    SandboxChoice,
+    Seed,
+    Source,
+    Suite,
+    Tasks,
+)
 from grader.errors import InferlabError, UsageError
 from grader.labs.lab import find_root
 from grader.labs.standing import FOLDER
@@ -49,46 +61,6 @@ for _folder, _module in (
         importlib.import_module(_module).register(app)
 
 
-class Device(StrEnum):
-    """Where the submission computes."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
-class Sandbox(StrEnum):
-    """How much isolation is demanded."""
-
-    AUTO = "auto"
-    REQUIRED = "required"
-    NONE = "none"
-
-
-class Suite(StrEnum):
-    """Which tests run."""
-
-    ALL = "all"
-    PUBLIC = "public"
-
-
-LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
-Source = Annotated[
-    Path | None,
-    typer.Option(
-        "--from",
-        metavar="PATH",
-        help="a lab folder, a tree of labs, one Python file or notebook; default labs/",
-    ),
-]
-DeviceChoice = Annotated[Device, typer.Option(help="where the submission computes")]
-SandboxChoice = Annotated[Sandbox, typer.Option(help="required: refuse to grade without one")]
-Seed = Annotated[
-    int | None, typer.Option(metavar="N", min=0, max=2**63 - 1, help="repeat the inputs of a run")
-]
-File = "FILE"
-
-
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
     """Graded labs on LLM inference: write the stub, run the judge, read why."""
@@ -104,15 +76,12 @@ def grade(
     seed: Seed = None,
     sandbox: SandboxChoice = Sandbox.AUTO,
     suite: Annotated[Suite, typer.Option(help="public: only the tests you can read")] = Suite.ALL,
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
-    ] = None,
-    json: Annotated[str | None, typer.Option(metavar=File, help="- prints it alone")] = None,
-    html: Annotated[str | None, typer.Option(metavar=File)] = None,
-    markdown: Annotated[str | None, typer.Option(metavar=File)] = None,
-    junit: Annotated[str | None, typer.Option(metavar=File)] = None,
-    gradescope: Annotated[str | None, typer.Option(metavar=File)] = None,
+    task: Tasks = None,
+    json: Annotated[str | None, typer.Option(metavar=FILE, help="- prints it alone")] = None,
+    html: OutFile = None,
+    markdown: OutFile = None,
+    junit: OutFile = None,
+    gradescope: OutFile = None,
 ) -> None:
     """Grade one submission."""
     targets = dict(zip(Form, (json, html, markdown, junit, gradescope), strict=True))
@@ -197,7 +166,7 @@ def notebook(
 @app.command(context_settings={"ignore_unknown_options": True})
 def python(
     lab: LabArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="a script of yours")],
+    file: Annotated[Path, typer.Argument(metavar=FILE, help="a script of yours")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGS…]")] = None,
     device: DeviceChoice = Device.AUTO,
     sanitize: Annotated[
@@ -215,10 +184,7 @@ def python(
 def compile_kernels(
     lab: LabArgument,
     source: Source = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
-    ] = None,
+    task: Tasks = None,
     sandbox: SandboxChoice = Sandbox.AUTO,
     json: Annotated[bool, typer.Option("--json", help="print each result as JSON")] = False,
 ) -> None:
@@ -236,11 +202,11 @@ def trace(
     ] = None,
     source: Source = None,
     script: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
+        Path | None, typer.Option("--file", metavar=FILE, help="a script that launches kernels")
     ] = None,
     launch: Annotated[int, typer.Option(metavar="N", min=1, help="that the picture shows")] = 1,
-    svg: Annotated[Path | None, typer.Option(metavar=File)] = None,
-    html: Annotated[Path | None, typer.Option(metavar=File)] = None,
+    svg: Annotated[Path | None, typer.Option(metavar=FILE)] = None,
+    html: Annotated[Path | None, typer.Option(metavar=FILE)] = None,
 ) -> None:
     """Draw a small launch of your kernels: who touches what of which tensor, step by step."""
     from grader.cli.trace import Wish, show

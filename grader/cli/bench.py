@@ -12,6 +12,7 @@ from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
 from grader.cli import commands
 from grader.cli.gauge import Wish, bench_lab
+from grader.cli.options import Source, Tasks
 from grader.files import json_bytes
 from grader.labs.lab import find_lab, find_root
 from grader.report.terminal import make_console
@@ -39,21 +40,11 @@ def start(context: typer.Context) -> None:
 @app.command("lab")
 def bench_submission(
     lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 7 or 9")],
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="PATH",
-            help="a lab folder, a tree of labs, one Python file or notebook; default labs/",
-        ),
-    ] = None,
+    source: Source = None,
     script: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")
     ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
-    ] = None,
+    task: Tasks = None,
     device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="cpu: only count")] = "auto",
     sandbox: Annotated[str, typer.Option(metavar="auto|required|none")] = "auto",
     json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
