@@ -14,7 +14,8 @@ import torch
 from bench.account import seconds_of
 from grader.errors import UsageError
 from grader.labs.lab import Lab, all_labs, find_root
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool

@@ -17,7 +17,8 @@ from stand_ins.expectation import EXPLOITS
 from grader.errors import StudentError, Tampered
 from grader.judge.grade import worker_setting
 from grader.prove.forked import Nursery, fork_worker
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.process import Setting
 from grader.sandbox.stage import staged
 

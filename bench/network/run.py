@@ -17,7 +17,7 @@ from bench.network.bus import KINDS, bus_factor
 from bench.page import command
 from grader.errors import CannotGrade, NotGraded, SubmissionFault, UsageError
 from grader.labs.lab import Lab
-from grader.proxy.conversation import Clock
+from grader.proxy.clock import Clock
 from grader.proxy.group import Group
 from grader.proxy.groups import Groups
 from grader.sandbox.level import are_divided, choose_level

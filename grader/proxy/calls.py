@@ -105,6 +105,17 @@ class Calls:
         return names
 
 
+def public_names(header: dict[str, Any]) -> tuple[str, ...]:
+    """Return the public name of the submission that a request is about, if it is about one."""
+    match header:
+        case {"target": ["object" | "given", *_]}:
+            return ()
+        case {"target": [_, str(name)]} | {"op": "race", "function": str(name)}:
+            return (name,)
+        case _:
+            return ()
+
+
 def _taken(call: Call) -> Iterator[Any]:
     """Give the objects of the submission among the arguments of a call."""
     for item in (*call.args, *call.kwargs.values()):

@@ -9,7 +9,8 @@ from typing import Any
 
 from grader.errors import JudgeError, StudentCrashed, StudentTimeout, SubmissionFault
 from grader.labs.compiled import Compiled
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.launches import specialisation
 from grader.sandbox.pace import PACE
 from grader.sandbox.process import Setting, WorkerProcess

@@ -1,23 +1,15 @@
-"""The trusted end of one worker's wire: requests, nested callbacks, deadlines."""
+"""The trusted end of one worker's wire: requests and nested callbacks."""
 
-import math
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from torch import Tensor
 
-from grader.errors import (
-    Mismatch,
-    StudentCrashed,
-    StudentError,
-    StudentMemory,
-    StudentTimeout,
-    SubmissionFault,
-)
+from grader.errors import Mismatch, StudentCrashed, StudentError, StudentMemory, SubmissionFault
 from grader.proxy.budget import Budget, too_much
-from grader.proxy.calls import Calls
+from grader.proxy.calls import Calls, public_names
+from grader.proxy.clock import Clock
 from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
@@ -49,21 +41,6 @@ class Process(Protocol):
     def kill(self) -> None:
         """End it."""
         ...
-
-
-@dataclass(slots=True)
-class Clock:
-    """Absolute deadlines on the clock of ``PACE``; they cover sends and callbacks too."""
-
-    call_seconds: float
-    test: float = math.inf
-    grading: float = math.inf
-    limits: list[float] = field(default_factory=list)
-
-    def deadline(self, least: float = 0.0) -> float:
-        """Return when a call that starts now must have ended."""
-        seconds = max(min([self.call_seconds, *self.limits]), least)
-        return min(PACE.now() + seconds, self.test, self.grading)
 
 
 class Conversation:
@@ -173,7 +150,7 @@ class Conversation:
         """Say what the seconds of a request are spent on."""
         if header["op"] in LOADS:
             return LOADING
-        names = {*_public_names(header)} - self._called
+        names = {*public_names(header)} - self._called
         self._called |= names
         return FIRST_CALLS if names else CALLS
 
@@ -195,7 +172,7 @@ class Conversation:
     def _request(
         self, header: dict[str, Any], value: Any, fds: tuple[int, ...], seconds: float
     ) -> Any:
-        self._asked.update(_public_names(header))
+        self._asked.update(public_names(header))
         if self.over:
             raise StudentCrashed("the code was stopped earlier in this test")
         if self._depth == 0:
@@ -212,9 +189,9 @@ class Conversation:
                 )
             return self._exchange({**header, "id": number}, value, number, fds)
         except Late:
-            raise self.end(self._timeout(header)) from None
+            raise self.end(self._clock.late(header, self._least)) from None
         except Overtime:
-            raise self.end(self._timeout(header, AT_WORK)) from None
+            raise self.end(self._clock.late(header, self._least, AT_WORK)) from None
         except MemoryError:  # a lent object is at work in another thread
             raise self.end(too_much()) from None
         except TooMuch as error:
@@ -230,18 +207,6 @@ class Conversation:
         finally:
             self._depth -= 1
             self._loans.end_deeper(self._depth)
-
-    def _timeout(self, header: dict[str, Any], why: str = "") -> SubmissionFault:
-        now = PACE.now()
-        if now >= self._clock.grading:
-            return StudentTimeout(f"the grading ran past its time limit{why}")
-        if now >= self._clock.test:
-            return StudentTimeout(f"the calls of this test together ran past its time limit{why}")
-        named = header.get("function") or header.get("name") or header["op"]
-        target = header.get("target") or [named]
-        limit = max(min([self._clock.call_seconds, *self._clock.limits]), self._least)
-        name = "the call" if target[-1] == "__call__" else target[-1]
-        return StudentTimeout(f"{name} did not end within its time limit of {limit:g} s{why}")
 
     def end(self, fault: SubmissionFault | None) -> SubmissionFault:
         """Kill the worker and return the fault."""
@@ -333,14 +298,3 @@ class Conversation:
             self._probing -= 1
             if not self.over:
                 reading.append(self.request({**message, "action": "stop"}))
-
-
-def _public_names(header: dict[str, Any]) -> tuple[str, ...]:
-    """Return the public name of the submission that a request is about, if it is about one."""
-    match header:
-        case {"target": ["object" | "given", *_]}:
-            return ()
-        case {"target": [_, str(name)]} | {"op": "race", "function": str(name)}:
-            return (name,)
-        case _:
-            return ()

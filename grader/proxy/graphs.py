@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, StudentMemory, StudentTimeout, SubmissionFault
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.values import Proxy
 from grader.sandbox.pace import PACE
 from grader.sandbox.process import WorkerProcess

@@ -7,7 +7,8 @@ import torch
 
 from grader.errors import NotGraded, SandboxError, StudentCrashed, SubmissionFault
 from grader.proxy.calls import Calls
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.group import Group, Member
 from grader.proxy.ranks import RankProcess, RankSandbox
 from grader.sandbox.pace import PACE

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from grader.errors import SandboxError, SubmissionFault
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.pace import PACE
 from grader.sandbox.process import ARENA, START_SECONDS, WorkerProcess, ended, make_arena
 from grader.wire.channel import Channel

@@ -17,8 +17,9 @@ from grader.labs.lab import Lab
 from grader.labs.metered import Tuned
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
+from grader.proxy.clock import Clock
 from grader.proxy.compiler import Compiler
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.conversation import Conversation
 from grader.proxy.graphs import Graph, Referee
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups

@@ -20,7 +20,8 @@ from grader.judge.request import Request
 from grader.judge.start import ForkServer
 from grader.labs.results import Report
 from grader.prove.forked import Nursery, Quick, fork_worker
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.process import Setting, WorkerProcess
 from grader.sandbox.stage import staged

@@ -12,7 +12,8 @@ from stand_ins.threaded import SOURCE, Thread, serve_source
 from grader.errors import Mismatch, StudentMemory, StudentTimeout, SubmissionFault
 from grader.proxy import budget
 from grader.proxy.budget import CEILING
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.lent import Lent
 
 pytestmark = pytest.mark.usefixtures("tidy_heap")

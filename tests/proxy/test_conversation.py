@@ -24,8 +24,9 @@ from grader.errors import (
     StudentTimeout,
 )
 from grader.judge.draw import Draw
+from grader.proxy.clock import Clock
 from grader.proxy.compare import assert_unmodified, assert_written
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.conversation import Conversation
 from grader.proxy.lent import Lent, Loans, Refusal
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched

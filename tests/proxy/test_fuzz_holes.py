@@ -18,7 +18,8 @@ from stand_ins.threaded import SOURCE, Thread
 from grader.errors import Mismatch, StudentCrashed, StudentMemory, StudentTimeout
 from grader.judge import verdicts
 from grader.proxy import ranks
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.lent import Lent
 from grader.proxy.ranks import RankSandbox
 from grader.wire.channel import PREFIX, Channel, Closed, Late, WireError

@@ -17,7 +17,8 @@ from stand_ins.liar import Lies, LyingWorker
 from stand_ins.threaded import SOURCE, Thread
 
 from grader.errors import StudentTimeout, SubmissionFault
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.group import Group, GroupProxy, Member
 from grader.proxy.ranks import MAX_ANSWER, RankProcess, Whereabouts, read_whereabouts
 from grader.proxy.stranded import explain

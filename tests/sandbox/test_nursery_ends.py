@@ -101,7 +101,8 @@ def test_worker_without_its_first_process_is_gone(setting: Setting, home: Nurser
 JUDGE = """
 import json, sys
 sys.path[:0] = [{project!r}]
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.process import Setting
 worker = Nursery().start(Setting.from_json(json.loads(sys.argv[1])))

@@ -606,7 +606,8 @@ JUDGE = """
 import json, sys, time
 sys.path[:0] = [{project!r}]
 from pathlib import Path
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.process import Setting, WorkerProcess
 worker = WorkerProcess(Setting.from_json(json.loads(sys.argv[1])))
 worker.wait_ready()

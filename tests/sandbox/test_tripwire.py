@@ -13,7 +13,8 @@ from stand_ins.confined import CODE, LAB
 from grader.errors import SubmissionFault, Tampered
 from grader.judge.grade import worker_setting
 from grader.prove.forked import Nursery, fork_worker
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.sentry import SENTRY
 from grader.sandbox import tripwire
 from grader.sandbox.layout import instructions, layout, same

@@ -12,7 +12,8 @@ from stand_ins.expectation import HERE
 from stand_ins.isolation import processes_that_see
 
 from grader.labs.lab import load_lab
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.sandbox.level import are_divided
 from grader.sandbox.nursery import Nursery, unfit
 from grader.sandbox.process import Setting, WorkerProcess

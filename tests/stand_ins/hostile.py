@@ -18,7 +18,8 @@ import torch
 from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import SubmissionFault
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.lent import Lent
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched

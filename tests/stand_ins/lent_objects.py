@@ -14,7 +14,8 @@ from stand_ins.borrower import Odd, Uses
 
 from grader.errors import StudentCrashed, SubmissionFault
 from grader.judge.draw import Draw
-from grader.proxy.conversation import Clock, Conversation
+from grader.proxy.clock import Clock
+from grader.proxy.conversation import Conversation
 from grader.proxy.lent import Lent
 from grader.proxy.watchdog import Overtime
 from grader.sandbox.pace import PACE

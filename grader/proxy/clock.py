@@ -1,0 +1,38 @@
+"""When a call must have ended, and what is said of one that has not."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.errors import StudentTimeout
+from grader.sandbox.pace import PACE
+
+
+@dataclass(slots=True)
+class Clock:
+    """Absolute deadlines on the clock of ``PACE``; they cover sends and callbacks too."""
+
+    call_seconds: float
+    test: float = math.inf
+    grading: float = math.inf
+    limits: list[float] = field(default_factory=list)
+
+    def deadline(self, least: float = 0.0) -> float:
+        """Return when a call that starts now must have ended; it may take ``least`` seconds."""
+        return min(PACE.now() + self._seconds(least), self.test, self.grading)
+
+    def late(self, header: dict[str, Any], least: float, why: str = "") -> StudentTimeout:
+        """Return the fault of a request that runs past the deadline that it was given."""
+        now = PACE.now()
+        if now >= self.grading:
+            return StudentTimeout(f"the grading ran past its time limit{why}")
+        if now >= self.test:
+            return StudentTimeout(f"the calls of this test together ran past its time limit{why}")
+        named = header.get("function") or header.get("name") or header["op"]
+        target = header.get("target") or [named]
+        name = "the call" if target[-1] == "__call__" else target[-1]
+        limit = f"its time limit of {self._seconds(least):g} s"
+        return StudentTimeout(f"{name} did not end within {limit}{why}")
+
+    def _seconds(self, least: float) -> float:
+        return max(min([self.call_seconds, *self.limits]), least)
