@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.labs.lab import Lab, Task
+from grader.labs.lab import Lab
+from grader.labs.task import Task
 
 
 def running_order(tasks: Sequence[Task]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.labs.lab import Contract, Lab, Task
+from grader.labs.lab import Lab
 from grader.labs.results import (
     ContractResult,
     Expected,
@@ -12,6 +12,7 @@ from grader.labs.results import (
     TestResult,
     Verdict,
 )
+from grader.labs.task import Contract, Task
 
 
 def fill_missing(

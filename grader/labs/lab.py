@@ -14,7 +14,7 @@ from typing import Any
 
 from grader import ROOT
 from grader.errors import LabError, UsageError
-from grader.labs.tiers import Ladder, read_ladder, repeated
+from grader.labs.task import Task, read_task
 from grader.labs.toml import Table
 from grader.text import visible_line
 
@@ -23,7 +23,6 @@ MOST_PROCESSES = 1 << 20  # a quarter of what Linux can count
 MOST_OUTPUT_KB = 1 << 14  # the judge keeps it in memory
 MOST_RANKS = 16  # one process for each rank of each size: 136
 _FOLDER = re.compile(r"(\d{2})_([a-z][a-z0-9_]*)")
-_TASK_ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,40 +49,6 @@ class Rule:
     aten: tuple[str, ...] = ()  # patterns of operator names
     package: str = ""
     only: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Contract:
-    """One thing that a handout promises its reader, under the number that it has there."""
-
-    number: int
-    says: str
-    weight: float = 1.0  # its share of the task's points, beside the others
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One graded part of a lab."""
-
-    id: str
-    title: str
-    points: float
-    hint: str
-    functions: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    steps: int = 1
-    names: tuple[str, ...] = ()
-    example: str = ""  # a small call that launches its kernels, in Python with ``torch``
-    order: tuple[str, ...] = ()  # of the pseudocode: first mentions come one after another
-    ladders: tuple[Ladder, ...] = ()  # of a speed task, which runs on a GPU only
-    contracts: tuple[Contract, ...] = ()
-
-    def ladder(self, name: str) -> Ladder:
-        """Return the tiers called ``name``; raises LabError if there are none."""
-        for ladder in self.ladders:
-            if ladder.name == name:
-                return ladder
-        raise LabError(f"the task {self.id} has no tiers called {name!r} in its lab.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +203,7 @@ def load_lab(folder: Path) -> Lab:
         preload=top.texts("preload", ()),
         limits=_limits(limits),
         rules=tuple(_rule(table) for table in top.tables("rules", ())),
-        tasks=tuple(_task(table) for table in top.tables("tasks")),
+        tasks=tuple(read_task(table) for table in top.tables("tasks")),
     )
     top.finish()
     for problem in _problems(lab):
@@ -293,41 +258,6 @@ def _rule(table: Table) -> Rule:
     if rule.only and not rule.package:
         raise table.error("only", "needs package")
     return rule
-
-
-def _task(table: Table) -> Task:
-    task = Task(
-        id=table.text("id"),
-        title=table.text("title"),
-        points=table.number("points"),
-        hint=table.text("hint"),
-        functions=table.texts("functions", ()),
-        requires=table.texts("requires", ()),
-        steps=table.whole("steps", 1),
-        names=table.texts("names", ()),
-        example=table.text("example", ""),
-        order=table.texts("order", ()),
-        ladders=tuple(read_ladder(ladder) for ladder in table.tables("tiers", ())),
-        contracts=tuple(_contract(entry) for entry in table.tables("contracts", ())),
-    )
-    table.finish()
-    if len(task.order) == 1:
-        raise table.error("order", "needs two words or more")
-    for name in repeated(task.ladders):
-        raise table.error("tiers", f"the name {name!r} occurs twice")
-    if _TASK_ID.fullmatch(task.id) is None:
-        raise table.error("id", f"{task.id!r} is no lower-case identifier")
-    return task
-
-
-def _contract(table: Table) -> Contract:
-    contract = Contract(
-        number=table.whole("number"),
-        says=table.text("says"),
-        weight=table.number("weight", 1.0),
-    )
-    table.finish()
-    return contract
 
 
 def _problems(lab: Lab) -> Iterator[str]:

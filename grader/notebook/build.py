@@ -6,10 +6,11 @@ from typing import Any
 
 from grader.extras import needs
 from grader.labs.cells import ANSWER_TAG, TAG
-from grader.labs.lab import PSEUDOCODE, Lab, Task
+from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.notebook import PROMPT_HEADING
 from grader.labs.pictures import pictures
 from grader.labs.sections import IMPORTS
+from grader.labs.task import Task
 from grader.notebook.handout import described, read_handout
 from grader.notebook.pictures import call_of, text_of
 from grader.notebook.work import ANSWER

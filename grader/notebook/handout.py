@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.labs.lab import PSEUDOCODE, Lab, Task
+from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.task import Task
 
 _TASK = re.compile(r"## Task (\d+)\b")
 _LEFT_OUT = ("## Run it", "## Hand in", "## Pseudocode")  # a notebook has other ways

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.labs.lab import PSEUDOCODE, Lab, Task
+from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.task import Task
 from grader.prove.files import contract_rows, shown
 from grader.prove.findings import Finding, verdict
 from grader.prove.least import LEAST

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.labs.lab import PSEUDOCODE, Lab, Task
+from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
+from grader.labs.task import Task
 from grader.reading.given import stub_text
 from grader.reading.pasted import (
     PROMPT_GRAM,

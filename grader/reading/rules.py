@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.labs.lab import PSEUDOCODE, Lab, Rule, Task
+from grader.labs.lab import PSEUDOCODE, Lab, Rule
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
+from grader.labs.task import Task
 from grader.reading.cursor import MODULE
 from grader.reading.reader import Facts, Fault, Reader, Reference, read_code
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from grader.judge.scoring import fill_missing, score
-from grader.labs.lab import Contract, Lab, Limits, Task
+from grader.labs.lab import Lab, Limits
 from grader.labs.results import Expected, Report, State, TaskResult, TestResult, Verdict
+from grader.labs.task import Contract, Task
 
 PASSED, FAILED, SKIPPED = Verdict.PASSED, Verdict.FAILED, Verdict.SKIPPED
 NOT_GRADED, INFRA = Verdict.NOT_GRADED, Verdict.INFRA

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.labs.lab import Lab, Limits, Rule, Task
+from grader.labs.lab import Lab, Limits, Rule
 from grader.labs.submission import MAX_BYTES, Submission, collect, fingerprint, shown
+from grader.labs.task import Task
 
 CODE = b"def rms_norm(x):\n    return x\n"
 TEXT = b"## norm\nthink\n"

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.labs.lab import Lab, Limits, Rule, Task, all_labs
+from grader.labs.lab import Lab, Limits, Rule, all_labs
 from grader.labs.results import Verdict
 from grader.labs.submission import Submission
+from grader.labs.task import Task
 from grader.prove.files import solution, variants
 from grader.reading import syntax
 from grader.reading.reader import Facts, Reader, facts_of, read_code
