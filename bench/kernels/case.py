@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from grader.proxy.compare import tolerance
+from grader.proxy.tolerance import tolerance
 
 CHUNK = 1 << 26  # elements compared at a time, in float64
 SOLUTION, SIMPLE, COPY = "solution", "variants/simple", "device copy"

@@ -1,4 +1,4 @@
-"""Comparison with one tolerance table; messages say what broke, where, and what was expected.
+"""Comparison within ``tolerance``; messages say what broke, where, and what was expected.
 
 Of a hidden test that is the one value that is most wrong, of a public one all that fits.
 """
@@ -7,7 +7,6 @@ import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -17,21 +16,12 @@ from grader.errors import Mismatch
 from grader.labs.results import Measured
 from grader.proxy.kinds import describe, expect, mismatch
 from grader.proxy.shown import both, note_difference, pair, plain, short
+from grader.proxy.tolerance import tolerance
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 from grader.wire.storage import content
 
 SAFETY = 3.0  # the largest error of a trusted implementation, times this, widens the limits
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """Limits: |x - y| <= atol * rms(y) + rtol * |y| for each element, and the relative L2 error."""
-
-    atol: float
-    rtol: float
-    l2: float
-
 
 _MEASURED: ContextVar[list[Measured] | None] = ContextVar("measured", default=None)
 
@@ -52,35 +42,6 @@ def _note(*measured: Measured) -> None:
     found = _MEASURED.get()
     if found is not None:
         found.append(max(measured, key=lambda item: item.share))
-
-
-LOW_PRECISION = {
-    ("plain", torch.float16): Tolerance(2e-3, 2e-3, 1e-3),
-    ("plain", torch.bfloat16): Tolerance(1.6e-2, 1.6e-2, 6e-3),
-    ("attention", torch.float16): Tolerance(3e-3, 2e-3, 1.5e-3),
-    ("attention", torch.bfloat16): Tolerance(2e-2, 1.6e-2, 8e-3),
-    ("backward", torch.float16): Tolerance(4e-3, 4e-3, 2e-3),
-    ("backward", torch.bfloat16): Tolerance(3e-2, 3e-2, 1.5e-2),
-    # Of many layers: two that round otherwise differ by 5 % in bfloat16, and by 40 % if one layer
-    # of 22 is left out.
-    ("model", torch.float16): Tolerance(6e-2, 6e-2, 1.2e-2),
-    ("model", torch.bfloat16): Tolerance(5e-1, 5e-1, 1e-1),
-}
-CASES = ("elementwise", "matmul", "attention", "backward", "model")
-
-
-def tolerance(case: str, dtype: torch.dtype, inner: int) -> Tolerance:
-    """Return the row of the table; ``inner`` is the length of the sum behind each element."""
-    if case not in CASES:
-        raise ValueError(f"unknown case {case}")
-    if dtype == torch.float64:
-        return Tolerance(1e-10, 1e-10, 1e-11)
-    if dtype == torch.float32:
-        if case == "elementwise":
-            return Tolerance(1e-5, 1e-5, 1e-6 * max(1.0, math.sqrt(inner) / 32))
-        long = math.sqrt(inner / 1024)
-        return Tolerance(1e-5 * max(1.0, long), 1e-4, 2e-6 * max(0.5, long))
-    return LOW_PRECISION["plain" if case in ("elementwise", "matmul") else case, dtype]
 
 
 def check(condition: bool, message: str) -> None:
@@ -121,18 +82,11 @@ def assert_close(
     finite = y.isfinite()
     x, y = torch.where(finite, x, 0.0), torch.where(finite, y, 0.0)
     limits = tolerance(case, wanted, inner)
-    error, size = (x - y).abs(), y.abs()
-    if scale is not None:
-        terms = torch.as_tensor(scale).detach().cpu().double().abs()
-        size = torch.where(finite, torch.maximum(size, terms), 0.0)
+    error, size = (x - y).abs(), _size(y, scale, finite)
     rms, norm = _rms(size), size.norm().item()
-    allowed, l2 = limits.atol * rms + limits.rtol * size, limits.l2
-    most_each, most_whole = 0.0, 0.0
-    for other in [trusted] if isinstance(trusted, Tensor) else trusted:
-        slack = torch.where(finite, (other.detach().cpu().double() - y).abs(), 0.0)
-        most_each = max(most_each, slack.max().item() if slack.numel() else 0.0)
-        most_whole = max(most_whole, slack.norm().item() / norm if norm else 0.0)
-    allowed, l2 = allowed + SAFETY * most_each, l2 + SAFETY * most_whole
+    each, whole = _slack(trusted, y, finite)
+    allowed = limits.atol * rms + limits.rtol * size + SAFETY * each
+    l2 = limits.l2 + SAFETY * (whole / norm if norm else 0.0)
     relative = error.norm().item() / norm if norm else 0.0
     _note(_closest(error, allowed, rms, what), Measured(what, "whole", relative, l2))
     if bool((error > allowed).any()):
@@ -143,6 +97,24 @@ def assert_close(
         text = f"each value of {what} is close, but together they are off by {relative:.1e}"
         text += f" of their size (limit {l2:.1e}): precision is lost on the way"
         raise Mismatch(text + both(x, y, _worst(error, allowed)))
+
+
+def _size(y: Tensor, scale: Tensor | float | None, finite: Tensor) -> Tensor:
+    """Return how large each value is, or the terms whose sum it is; what is not finite counts 0."""
+    if scale is None:
+        return y.abs()
+    terms = torch.as_tensor(scale).detach().cpu().double().abs()
+    return torch.where(finite, torch.maximum(y.abs(), terms), 0.0)
+
+
+def _slack(trusted: Tensor | Sequence[Tensor], y: Tensor, finite: Tensor) -> tuple[float, float]:
+    """Return the largest errors of trusted implementations, of one value and L2 of all."""
+    each, whole = 0.0, 0.0
+    for other in [trusted] if isinstance(trusted, Tensor) else trusted:
+        slack = torch.where(finite, (other.detach().cpu().double() - y).abs(), 0.0)
+        each = max(each, slack.max().item() if slack.numel() else 0.0)
+        whole = max(whole, slack.norm().item())
+    return each, whole
 
 
 def _closest(error: Tensor, allowed: Tensor, rms: float, what: str) -> Measured:

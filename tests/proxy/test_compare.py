@@ -12,7 +12,6 @@ from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.proxy.compare import (
-    CASES,
     assert_close,
     assert_equal,
     assert_new,
@@ -21,10 +20,10 @@ from grader.proxy.compare import (
     check_within,
     measuring,
     resembles,
-    tolerance,
 )
 from grader.proxy.kinds import describe, expect
 from grader.proxy.shown import apart, revealing
+from grader.proxy.tolerance import CASES, tolerance
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
