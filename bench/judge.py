@@ -19,7 +19,8 @@ from grader.proxy.conversation import Conversation
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 SUBMISSION = """

@@ -19,7 +19,7 @@ from grader.judge.grade import worker_setting
 from grader.prove.forked import Nursery, fork_worker
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 CALLS = 20

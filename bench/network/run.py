@@ -21,7 +21,8 @@ from grader.proxy.clock import Clock
 from grader.proxy.group import Group
 from grader.proxy.groups import Groups
 from grader.sandbox.level import are_divided, choose_level
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 CODE = Path(__file__).with_name("busywork.py")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from grader.judge.request import Request
 from grader.labs.lab import PSEUDOCODE, Lab, load_lab
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)

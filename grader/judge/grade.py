@@ -22,7 +22,7 @@ from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
 from grader.sandbox import gpu, users
 from grader.sandbox.level import are_divided, choose_level
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start

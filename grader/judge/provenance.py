@@ -8,7 +8,7 @@ from typing import Any
 from grader import __version__
 from grader.judge.request import Request
 from grader.labs.submission import Submission
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 
 
 def begun(

@@ -21,7 +21,8 @@ from grader.labs.lab import Lab
 from grader.sandbox import limits
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 
 if TYPE_CHECKING:
     from grader.judge.launches import LaunchPlugin

@@ -28,8 +28,10 @@ from grader.labs.results import Report
 from grader.reading import syntax
 from grader.reading.reader import Facts, facts_of
 from grader.sandbox.bubblewrap import worker_environment
+from grader.sandbox.launch import interpreter, worker_config
 from grader.sandbox.nursery import ForkedProcess
-from grader.sandbox.process import Setting, WorkerProcess, interpreter, worker_config
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 

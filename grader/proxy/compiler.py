@@ -13,7 +13,8 @@ from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.proxy.launches import specialisation
 from grader.sandbox.pace import PACE
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 
 SECONDS = 60.0  # of one kernel for one target
 MOST = 8  # launches of a kernel that a test lets compile

@@ -12,7 +12,8 @@ from grader.proxy.conversation import Conversation
 from grader.proxy.group import Group, Member
 from grader.proxy.ranks import RankProcess, RankSandbox
 from grader.sandbox.pace import PACE
-from grader.sandbox.process import START_SECONDS, Setting, WorkerProcess
+from grader.sandbox.process import START_SECONDS, WorkerProcess
+from grader.sandbox.setting import Setting
 
 DEVICES = {"gloo": "cpu", "nccl": "cuda"}  # by backend
 

@@ -11,7 +11,7 @@ from grader.proxy.conversation import Conversation
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
 from grader.proxy.readings import Meter, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 
 
 class KernelInstruments(ABC):

@@ -17,7 +17,7 @@ from grader.proxy.lent import Lent
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.peek import private_bytes
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 from grader.wire.codec import Record
 
 

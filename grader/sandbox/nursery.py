@@ -19,16 +19,10 @@ from typing import IO, Any
 from grader.errors import SandboxError
 from grader.sandbox import seccomp
 from grader.sandbox.bubblewrap import SCRATCH_BYTES, installation
+from grader.sandbox.launch import interpreter, start_confined, worker_config
 from grader.sandbox.output import has_come
-from grader.sandbox.process import (
-    FOLDERS,
-    START_SECONDS,
-    Setting,
-    WorkerProcess,
-    interpreter,
-    start_confined,
-    worker_config,
-)
+from grader.sandbox.process import FOLDERS, START_SECONDS, WorkerProcess
+from grader.sandbox.setting import Setting
 
 MAX_ANSWER = 1 << 12
 

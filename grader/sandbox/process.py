@@ -15,30 +15,27 @@ Not covered:
 - what a worker does to itself after it has loaded the submission: its answers prove nothing;
 - level ``none``: no isolation at all, for a student who grades their own code.
 
-``bubblewrap`` writes the command line that does it; ``nursery`` spares workers their imports, and
-they make the same walls from within.
+``launch`` starts the process, by a command line that ``bubblewrap`` writes; ``nursery`` spares
+workers their imports, and they make the same walls from within.
 """
 
 import contextlib
 import fcntl
-import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING
 
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
 from grader.sandbox import limits
-from grader.sandbox.bubblewrap import confine, launcher_environment, worker_environment
+from grader.sandbox.launch import Launch, start_alone
 from grader.sandbox.output import Printed, has_come
 from grader.sandbox.pace import PACE
+from grader.sandbox.setting import Setting
 
 if TYPE_CHECKING:
     from grader.wire.channel import Channel
@@ -47,143 +44,7 @@ START_SECONDS = 120.0
 # Bytes of a message's large buffers, and of all that a worker's messages may hold in the judge. The
 # labs send a sixth of it at most. Pages are taken only when touched.
 ARENA = 256 << 20
-# Of what the kernel counts by user, and by the user of a namespace for all below it: no message
-# queues, and so few signals that all workers of a grading together have enough.
-SHARES = {"SIGPENDING": 1024, "MSGQUEUE": 0}
 FOLDERS = "folders"  # of the stage: one for each worker
-# Imports leave no garbage, and to look for it takes a sixth of their time: main() enables it again.
-BOOT = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); from grader."
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What every worker of a grading gets."""
-
-    stage: Path  # holds judge/, given/ and submission/ as the worker sees them
-    checkpoints: dict[str, Path]  # bound under given/labs/checkpoints
-    given: tuple[str, ...]
-    device: str
-    level: str  # "bwrap" or "none"
-    memory: int  # bytes
-    processes: int
-    rlimits: dict[str, int]
-    output: int  # bytes kept
-    threads: int = 1
-    triton: bool = False  # the worker imports it before it is ready
-    preload: tuple[str, ...] = ()  # modules that it imports too
-    ranks: int = 1  # of the largest group; above 1 the worker may have to fork
-    cage: str = field(default_factory=limits.detect)
-    compiles: bool = False  # the worker compiles kernels for GPUs, and interprets none
-    divided: bool = False  # each worker has a host user of its own
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        """Rebuild a setting that crossed to another process of ours."""
-        checkpoints = {name: Path(path) for name, path in data["checkpoints"].items()}
-        changed = {"stage": Path(data["stage"]), "checkpoints": checkpoints}
-        names = {"given": tuple(data["given"]), "preload": tuple(data["preload"])}
-        fields: dict[str, Any] = {**data, **changed, **names}
-        return cls(**fields)
-
-    def seen(self, part: str) -> str:
-        """Return the path of a folder of the stage as the worker sees it."""
-        return f"/{part}" if self.level == "bwrap" else str(self.stage / part)
-
-
-class Process(Protocol):
-    """What a worker runs in, with what it prints on ``stdout``."""
-
-    @property
-    def pid(self) -> int: ...
-
-    @property
-    def stdout(self) -> IO[bytes] | None: ...
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return how it ended; raises ``subprocess.TimeoutExpired``."""
-        ...
-
-    def kill(self) -> None:
-        """End it now."""
-        ...
-
-
-# Of a setting, the worker's folder, and three descriptors: its socket, its inbox, its outbox.
-Launch = Callable[[Setting, Path, list[int]], Process]
-
-
-def interpreter(setting: Setting, module: str, handed: list[int]) -> list[str]:
-    """Return the line that runs a module of ours for workers.
-
-    Its arguments: descriptors, what to prepare, and last, taken off, where our code is.
-    """
-    args = [*map(str, handed), json.dumps(worker_config(setting)), setting.seen("judge")]
-    return [sys.executable, "-I", "-B", "-u", "-c", f"{BOOT}{module} import main; main()", *args]
-
-
-def start_alone(setting: Setting, folder: Path, handed: list[int]) -> Process:
-    """Start an interpreter for one worker, as the setting's level asks for."""
-    python = interpreter(setting, "worker.boot", handed)
-    if setting.level == "none":
-        return subprocess.Popen(
-            [*limits.outside(), *python],
-            env=worker_environment(setting.device, str(folder)),
-            pass_fds=handed,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            start_new_session=True,
-        )
-    return start_confined(setting, python, folder, handed)
-
-
-def start_confined(
-    setting: Setting,
-    python: list[str],
-    folder: Path,
-    handed: list[int],
-    *,
-    forks: bool = False,
-) -> subprocess.Popen[bytes]:
-    """Start a command in a sandbox, with a folder as ``/folder`` beside what every worker sees.
-
-    What ``forks`` workers may make namespaces, says nothing, and must never meet a submission.
-    """
-    binds = [(setting.stage / part, f"/{part}") for part in ("judge", "given", "submission")]
-    for name, path in setting.checkpoints.items():
-        binds.append((path, f"/given/labs/checkpoints/{name}"))
-    binds.append((folder, "/folder"))
-    divided = setting.divided
-    command, passed = confine(python, binds, setting.device, divided=divided, forks=forks)
-    try:
-        return subprocess.Popen(
-            [*limits.outside(), *command],
-            env=launcher_environment(),
-            pass_fds=[*handed, *passed],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL if forks else subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-        )
-    finally:
-        for fd in passed:
-            os.close(fd)
-
-
-def worker_config(setting: Setting) -> dict[str, Any]:
-    """Return what a worker prepares before it is ready."""
-    return {
-        "device": setting.device,
-        "threads": setting.threads,
-        "given_path": setting.seen("given"),
-        "given": setting.given,
-        "rlimits": SHARES | setting.rlimits,
-        "triton": setting.triton,
-        "preload": [*setting.preload],
-        "compiles": setting.compiles,
-        "ranks": setting.ranks,
-    }
 
 
 class WorkerProcess:

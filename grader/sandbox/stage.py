@@ -12,8 +12,8 @@ from grader import ROOT
 from grader.errors import CannotGrade
 from grader.labs.lab import Lab
 from grader.sandbox import limits
+from grader.sandbox.launch import BOOT
 from grader.sandbox.orphans import end_orphans
-from grader.sandbox.process import BOOT
 
 PACKAGES = ("wire", "worker")  # of ours, all that a worker imports
 PREFIX = "inferlab-"

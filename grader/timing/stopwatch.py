@@ -14,7 +14,8 @@ from grader.proxy.spent import ALONE, BLOCKS, REST, ROOFLINE, VERIFYING, WARMING
 from grader.proxy.student import KernelFiles, Student
 from grader.sandbox import gpu
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import baseline_stage
 from grader.timing.projection import Prover
 from grader.timing.race import Race, load_baseline

@@ -23,7 +23,8 @@ from grader.prove.forked import Nursery, Quick, fork_worker
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.sandbox.bubblewrap import worker_environment
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 DEMO, GROUPS = expectation.find("90_echo"), expectation.find("92_ranks")

@@ -16,7 +16,7 @@ from grader.labs.lab import load_lab
 from grader.proxy.compare import assert_new, assert_unmodified
 from grader.proxy.student import Student
 from grader.sandbox.pace import PACE
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
 

@@ -18,7 +18,7 @@ from grader.judge.grade import grade
 from grader.judge.request import Request
 from grader.sandbox import limits, users
 from grader.sandbox.nursery import Nursery
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 from grader.worker import nursery as forking
 
 BECOME = 1 << 6 | 1 << 7  # CAP_SETGID, CAP_SETUID

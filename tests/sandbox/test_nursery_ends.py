@@ -23,7 +23,8 @@ from grader.sandbox import limits, nursery
 from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.nursery import Nursery, unfit
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 
 CAGES = sorted({limits.detect(), "watch"})
 
@@ -104,7 +105,7 @@ sys.path[:0] = [{project!r}]
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.sandbox.nursery import Nursery
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 worker = Nursery().start(Setting.from_json(json.loads(sys.argv[1])))
 worker.wait_ready()
 talk = Conversation(worker, "cpu", Clock(600.0), "")

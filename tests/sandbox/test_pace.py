@@ -15,7 +15,8 @@ from grader.labs.lab import load_lab
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.sandbox.pace import BEAT_SECONDS, Pace, Reading, lost_between
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")

@@ -31,11 +31,12 @@ from grader.errors import (
     SubmissionFault,
 )
 from grader.sandbox import level, limits, seccomp
-from grader.sandbox import process as sandbox
 from grader.sandbox.bubblewrap import worker_environment
+from grader.sandbox.launch import BOOT
 from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import FOLDERS, Setting, WorkerProcess
+from grader.sandbox.process import FOLDERS, WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import PACKAGES, sweep
 from grader.sandbox.users import NOBODY
 
@@ -608,7 +609,8 @@ sys.path[:0] = [{project!r}]
 from pathlib import Path
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 worker = WorkerProcess(Setting.from_json(json.loads(sys.argv[1])))
 worker.wait_ready()
 talk = Conversation(worker, "cpu", Clock(600.0), "")
@@ -655,7 +657,7 @@ def test_launcher_that_nobody_waits_for_is_ended(orphan: bool) -> None:
             "bash",
             "-c",
             'exec -a bwrap bash -c "read -t 60 <> <(:)" "$0" & echo $!; "$@"',
-            sandbox.BOOT,
+            BOOT,
             *(["true"] if orphan else ["read"]),
         ],
         stdin=subprocess.PIPE,

@@ -19,7 +19,7 @@ from grader.proxy.sentry import SENTRY
 from grader.sandbox import tripwire
 from grader.sandbox.layout import instructions, layout, same
 from grader.sandbox.peek import Peek, Refused
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 from grader.sandbox.tripwire import hindrance
 

@@ -23,7 +23,8 @@ from grader.labs.results import Verdict
 from grader.sandbox import limits, users
 from grader.sandbox.level import undivided
 from grader.sandbox.nursery import Nursery
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.worker import nursery as forking
 
 WATCHES = Path("/proc/sys/fs/epoll/max_user_watches")

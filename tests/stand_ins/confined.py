@@ -16,7 +16,8 @@ from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.sandbox.level import are_divided
 from grader.sandbox.nursery import Nursery, unfit
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")

@@ -11,7 +11,8 @@ from grader.labs.lab import load_lab
 from grader.proxy.student import Student
 from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting, WorkerProcess
+from grader.sandbox.process import WorkerProcess
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 LAB = load_lab(HERE / "demo" / "labs" / "90_echo")

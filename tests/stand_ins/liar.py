@@ -28,7 +28,8 @@ from grader.judge.session import run_pytest
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.proxy.student import Student
 from grader.sandbox.pace import PACE
-from grader.sandbox.process import Setting, make_arena
+from grader.sandbox.process import make_arena
+from grader.sandbox.setting import Setting
 from grader.wire.channel import Channel, WireError
 from grader.wire.codec import DTYPES
 from grader.worker import interpreter

@@ -27,7 +27,7 @@ from grader.labs.tiers import Rung
 from grader.prove.forked import Nursery, fork_worker
 from grader.proxy.student import Student
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import Setting
+from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 from grader.timing.race import Race
 from grader.timing.roofline import Roofline
