@@ -1,4 +1,4 @@
-"""What there is to run of a lab: files, the order of its tasks, and what each test asks for."""
+"""What there is to run of a lab: files, the order of its tasks, what each test is and asks for."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from grader.labs.lab import Lab
+from grader.labs.results import Expected
 from grader.labs.task import Task
+from grader.labs.tiers import Rung
 
 
 def running_order(tasks: Sequence[Task]) -> list[str]:
@@ -33,6 +35,23 @@ def needs_of(item: pytest.Item) -> tuple[str, ...]:
     """Return the tasks of which no test may have failed."""
     marker = item.get_closest_marker("task")
     return tuple(marker.kwargs.get("needs", ())) if marker else ()
+
+
+def expected_of(lab: Lab, item: pytest.Item) -> Expected:
+    """Return the line of the manifest that a test is; without a mark its task is empty."""
+    marker = item.get_closest_marker("task")
+    task_id = marker.args[0] if marker else ""
+    options = marker.kwargs if marker else {}
+    suite = "hidden" if item.path == lab.hidden_suite else "public"
+    name = item.nodeid.partition("::")[2]
+    weight = options.get("weight", 1.0)
+    rung = getattr(getattr(item, "callspec", None), "params", {}).get("tier")
+    if isinstance(rung, Rung):
+        weight *= rung.tier.share / 100
+    elif any(task.id == task_id and task.ladders for task in lab.tasks):
+        weight = 0.0  # to be right earns nothing for speed; it only lets the tiers count
+    gate, contract = options.get("gate", False), options.get("contract", 0)
+    return Expected(name, task_id, suite, weight, gate, contract)
 
 
 def suite_files(lab: Lab, suite: str) -> list[Path]:

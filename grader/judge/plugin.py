@@ -22,7 +22,7 @@ from grader.judge.configuration import Run
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.gpu_use import GpuUse
-from grader.judge.items import needs_of, running_order, takes
+from grader.judge.items import expected_of, needs_of, running_order, takes
 from grader.judge.recorder import Recorder
 from grader.judge.verdicts import verdict_of
 from grader.labs.results import Expected, Measured, TestResult, Verdict
@@ -80,7 +80,6 @@ class JudgePlugin:
         self._barrier = ""  # why the test at hand does not run
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
-        self._timed = {task.id for task in run.lab.tasks if task.ladders}
         self._grading_deadline = PACE.now() + run.lab.limits.total_seconds
         self._outcome: tuple[Verdict, str] | None = None
         self._current_task = ""
@@ -146,7 +145,7 @@ class JudgePlugin:
         """Order the tests: task by task, gates first, what is timed last; then announce them."""
         order = running_order(self._lab.tasks)
         for item in items:
-            expected = self._entry(item)
+            expected = expected_of(self._lab, item)
             if expected.task not in order:
                 raise pytest.UsageError(f"{item.nodeid} belongs to no task of the lab")
             numbers = {contract.number for contract in self._lab.task(expected.task).contracts}
@@ -167,21 +166,6 @@ class JudgePlugin:
         open_items = (self._expected[item.nodeid].task for item in items)
         self._tasks_left = {task_id for task_id in open_items if not self._gates.is_closed(task_id)}
         self._emit("manifest", [self._expected[item.nodeid] for item in items])
-
-    def _entry(self, item: pytest.Item) -> Expected:
-        marker = item.get_closest_marker("task")
-        task_id = marker.args[0] if marker else ""
-        options = marker.kwargs if marker else {}
-        suite = "hidden" if item.path == self._lab.hidden_suite else "public"
-        name = item.nodeid.partition("::")[2]
-        weight = options.get("weight", 1.0)
-        rung = getattr(getattr(item, "callspec", None), "params", {}).get("tier")
-        if isinstance(rung, Rung):
-            weight *= rung.tier.share / 100
-        elif task_id in self._timed:
-            weight = 0.0  # to be right earns nothing for speed; it only lets the tiers count
-        gate, contract = options.get("gate", False), options.get("contract", 0)
-        return Expected(name, task_id, suite, weight, gate, contract)
 
     # -- running ----------------------------------------------------------------------------
 
