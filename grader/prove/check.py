@@ -85,7 +85,8 @@ def check_labs(
     ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
-    Of wrong answers one in ``share`` is graded, those whose turn it is on that day.
+    Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
+    on that day.
     ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
     these catch.

@@ -2,6 +2,7 @@
 
 import contextlib
 import mmap
+import shutil
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -13,10 +14,12 @@ import pytest
 from stand_ins import expectation
 from stand_ins.expectation import RANKS, SUBMISSIONS
 from stand_ins.isolation import PATIENCE_SECONDS, require_sandbox
+from stand_ins.planted import keep_first_task
 
 from grader.errors import JudgeError, StudentCrashed
 from grader.judge.grade import grade, worker_setting
 from grader.judge.start import ForkServer
+from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report
 from grader.prove.forked import Nursery, Quick, fork_worker
 from grader.proxy.conversation import Clock, Conversation
@@ -235,23 +238,28 @@ HURT = {
 
 
 @pytest.fixture(scope="module")
-def quick() -> Iterator[Quick]:
-    made = Quick([DEMO, GROUPS])
+def small(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The demo lab with its first task alone."""
+    root = Path(shutil.copytree(expectation.COURSE, tmp_path_factory.mktemp("small") / "course"))
+    keep_first_task(root)
+    return load_lab(root / "labs" / DEMO.name)
+
+
+@pytest.fixture(scope="module")
+def quick(small: Lab) -> Iterator[Quick]:
+    made = Quick([DEMO, small, GROUPS])
     yield made
     made.close()
 
 
-FILES = {
-    file.stem: file
-    for file in (*SUBMISSIONS.glob("*.py"), *RANKS.glob("*.py"))
-    if len(expectation.read(file).verdicts) > 1  # the others are of a part of the lab
-}
+FILES = {file.stem: file for file in (*SUBMISSIONS.glob("*.py"), *RANKS.glob("*.py"))}
 
 
 @pytest.fixture(scope="module")
-def gradings(quick: Quick) -> dict[str, Report]:
+def gradings(quick: Quick, small: Lab) -> dict[str, Report]:
     def graded(name: str) -> Report:
-        lab = DEMO if FILES[name].parent == SUBMISSIONS else GROUPS
+        lab = DEMO if len(expectation.read(FILES[name]).verdicts) > 1 else small
+        lab = GROUPS if FILES[name].parent == RANKS else lab
         return quick.judge(lab)(lab, FILES[name], device="cpu", seed=3, sandbox="none")
 
     with ThreadPoolExecutor(2) as pool:

@@ -1,6 +1,7 @@
 """Grade submissions on groups of ranks, right and wrong: each says what it is and expects.
 
-Hostile ones are in ``tests/exploits/ranks``.
+Hostile ones are in ``tests/exploits/ranks``; ``tests/prove/test_forked.py`` grades the same files
+the quick way, all of them each day.
 """
 
 import time
@@ -47,6 +48,7 @@ def graded(name: str, start: Starter, hear: OnEvent | None = None) -> Report:
     return grade(LAB, file, device="cpu", seed=3, sandbox="required", start=start, on_event=hear)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", FILES)
 def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Future[Report]]) -> None:
     report = gradings[name].result()
