@@ -60,9 +60,7 @@ def of_the_day(trials: Sequence[Trial], date: str, share: int) -> list[Trial]:
     }  # a file has one turn, whatever the number of seeds
     due = {*itertools.compress(groups, turns([*groups.values()], date, share))}
     return [
-        trial
-        for trial in trials
-        if trial.role not in drawn or (trial.lab.name, trial.file) in due
+        trial for trial in trials if trial.role not in drawn or (trial.lab.name, trial.file) in due
     ]
 
 

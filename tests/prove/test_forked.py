@@ -238,17 +238,20 @@ HURT = {
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """The demo lab with its first task alone."""
-    root = Path(shutil.copytree(expectation.COURSE, tmp_path_factory.mktemp("small") / "course"))
-    keep_first_task(root)
-    return load_lab(root / "labs" / DEMO.name)
+def quick() -> Iterator[Quick]:
+    made = Quick([DEMO, GROUPS])
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")
-def quick(small: Lab) -> Iterator[Quick]:
-    made = Quick([DEMO, small, GROUPS])
-    yield made
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Quick, Lab]]:
+    """The demo lab with its first task alone; what it is forked from has read no other suite."""
+    root = Path(shutil.copytree(expectation.COURSE, tmp_path_factory.mktemp("small") / "course"))
+    keep_first_task(root)
+    lab = load_lab(root / "labs" / DEMO.name)
+    made = Quick([lab])
+    yield made, lab
     made.close()
 
 
@@ -256,11 +259,25 @@ FILES = {file.stem: file for file in (*SUBMISSIONS.glob("*.py"), *RANKS.glob("*.
 
 
 @pytest.fixture(scope="module")
-def gradings(quick: Quick, small: Lab) -> dict[str, Report]:
+def asked() -> dict[str, dict[str, list[str]]]:
+    """What each submission was asked for, by task; ``gradings`` fill it."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def gradings(
+    quick: Quick, small: tuple[Quick, Lab], asked: dict[str, dict[str, list[str]]]
+) -> dict[str, Report]:
     def graded(name: str) -> Report:
-        lab = DEMO if len(expectation.read(FILES[name]).verdicts) > 1 else small
-        lab = GROUPS if FILES[name].parent == RANKS else lab
-        return quick.judge(lab)(lab, FILES[name], device="cpu", seed=3, sandbox="none")
+        def hear(event: str, data: Any) -> None:
+            if event == "asked":
+                asked[name] = data
+
+        file = FILES[name]
+        way, lab = (quick, GROUPS) if file.parent == RANKS else (quick, DEMO)
+        if len(expectation.read(file).verdicts) == 1:
+            way, lab = small
+        return way.judge(lab)(lab, file, device="cpu", seed=3, sandbox="none", on_event=hear)
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(FILES, pool.map(graded, FILES), strict=True))
@@ -272,6 +289,14 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Report]) -
 
     assert not odd, "\n".join((*odd, expectation.failures(gradings[name])))
     assert gradings[name].provenance["sandbox"] == "none"
+
+
+@pytest.mark.usefixtures("gradings")
+def test_what_the_ranks_were_asked_for_is_told(asked: dict[str, dict[str, list[str]]]) -> None:
+    assert {task: "Part" in names for task, names in asked["right"].items()} == {
+        "total": False,
+        "part": True,
+    }
 
 
 @pytest.mark.parametrize(("function", "body", "verdict"), HURT.values(), ids=HURT)

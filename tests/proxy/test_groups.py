@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -17,7 +16,6 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import StudentCrashed, StudentError, StudentTimeout, SubmissionFault
 from grader.judge.grade import grade
-from grader.judge.listener import OnEvent
 from grader.judge.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
 from grader.proxy import group
@@ -43,9 +41,8 @@ def gradings(
         yield {name: pool.submit(graded, name, sessions) for name in sorted(names)}
 
 
-def graded(name: str, start: Starter, hear: OnEvent | None = None) -> Report:
-    file = FILES[name]
-    return grade(LAB, file, device="cpu", seed=3, sandbox="required", start=start, on_event=hear)
+def graded(name: str, start: Starter) -> Report:
+    return grade(LAB, FILES[name], device="cpu", seed=3, sandbox="required", start=start)
 
 
 @pytest.mark.in_turn
@@ -56,22 +53,6 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Future[Rep
     odd = expectation.problems(report, expectation.read(FILES[name]))
     assert not odd, "\n".join((*odd, expectation.failures(report)))
     assert Verdict.INFRA not in {test.verdict for test in report.tests}
-
-
-def test_what_the_ranks_were_asked_for_is_told(sessions: ForkServer) -> None:
-    require_sandbox()
-    told: dict[str, dict[str, list[str]]] = {}
-
-    def hear(event: str, data: Any) -> None:
-        if event == "asked":
-            told[event] = data
-
-    graded("right", sessions, hear)
-
-    assert {task: "Part" in names for task, names in told["asked"].items()} == {
-        "total": False,
-        "part": True,
-    }
 
 
 @pytest.mark.parametrize(
