@@ -74,15 +74,16 @@ status: $(READY) ## show the last points of every lab
 doctor: $(READY) ## tell a broken environment from a wrong answer
 	@$(RUN) -m grader doctor
 
-test: $(READY) ## run the test-suite of the project, as many files at a time as cores: [ARGS="-k name"]
-	@$(RUN) -m pytest $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
+test: $(READY) ## run the test-suite of the project, as many files at a time as cores: [ARGS="-k name"] [SHARE=3]
+	@$(RUN) -m pytest $(if $(SHARE),--share=$(SHARE)) $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
 
 fuzz: $(READY) ## attack the judge, and the rule of marks, at random: [EXAMPLES=2000] [ARGS="-k wire"]
 	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py tests/course/grading/test_rule.py
 
+# What a day leaves out, it leaves out of both: --share and --sample-date hold for exploits too.
 check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
-	@$(if $(LAB),,$(MAKE) exploits ARGS=)
+	@$(if $(LAB),,$(MAKE) exploits ARGS="$$(grep -oE -e '--(share|sample-date)[ =][0-9-]+' <<< "$$ARGS" | xargs)")
 
 notebooks: $(NOTEBOOK_READY) ## build, fill, execute and grade the notebooks of all labs: [LAB=1] [ARGS="--jobs 4"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_notebooks.py $(if $(LAB),"$$LAB") $(ARGS)
@@ -90,7 +91,7 @@ notebooks: $(NOTEBOOK_READY) ## build, fill, execute and grade the notebooks of 
 check-time: $(NOTEBOOK_READY) ## time %check in a notebook beside make grade: no more than 1.2 times
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_check_time.py
 
-exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"]
+exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'"] [ARGS="--share 3"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_exploits.py $(ARGS)
 
 sanitizer: $(READY) ## prove the sanitizer on right kernels, answers and wrong ones: [ARGS="--beside PYTHON"]

@@ -4,13 +4,16 @@ We never run those.
 """
 
 import gc
+import itertools
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from stand_ins.programs import Programs
 
 from grader.judge.start import ForkServer
+from grader.prove.sample import turns
 
 HERE = Path(__file__).parent
 collect_ignore = ["clock", "demo", "exploits", "ranks", "submissions"]
@@ -41,11 +44,32 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the options of ``lab check`` that say what a day leaves to others."""
+    parser.addoption("--share", type=int, default=1, metavar="N", help="one in N cases `in_turn`")
+    parser.addoption("--sample-date", metavar="DATE", help="the day whose turn it is: today")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle the date: processes side by side must not disagree at midnight."""
+    config.option.sample_date = config.option.sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest; ``make test`` lets this order stand."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     assert all(file.is_file() for file in places)
+    left = others(items, config.option.sample_date, config.option.share)
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def others(items: list[pytest.Item], date: str, share: int) -> list[pytest.Item]:
+    """Return what other days try: of each test `in_turn` all cases but one in ``share``."""
+    cases = [item for item in items if item.get_closest_marker("in_turn")]
+    due = turns([item.nodeid.partition("[")[0] for item in cases], date, share)
+    return [*itertools.compress(cases, (not turn for turn in due))]
 
 
 def pytest_collection_finish() -> None:

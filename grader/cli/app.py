@@ -116,7 +116,7 @@ def check(
         typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
     ] = None,
     share: Annotated[
-        int, typer.Option(min=1, max=31, help="of wrong answers, one in so many: others each day")
+        int, typer.Option(min=1, max=31, help="of variants and wrong ones, one in so many a day")
     ] = 1,
     margins: Annotated[
         bool, typer.Option("--margins", help="print how far answers stay from each test's limit")

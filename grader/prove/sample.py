@@ -1,10 +1,12 @@
-"""What a day tries: a sample the whole way too, and of wrong answers a part.
+"""What a day tries: a sample the whole way too, and of much that is alike a part.
 
 What was graded the quick way must come to the same the whole way. The date draws both, so that each
 day tries others and any day can be repeated.
 """
 
 import hashlib
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date as Date
@@ -17,9 +19,14 @@ from grader.prove.trials import Trial
 ONE_IN = 25
 
 
-def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
-    """Return the places of the day's sample: of each lab a right and a wrong answer at least."""
+def draw(trials: Sequence[Trial], date: str, share: int = 1) -> frozenset[int]:
+    """Return the places of the day's sample: of each lab a right and a wrong answer at least.
+
+    With ``share`` that least is of one lab in so many, others each day.
+    """
     chosen: set[int] = set()
+    labs = list(dict.fromkeys(trial.lab.name for trial in trials))
+    due = {*itertools.compress(labs, turns(["lab"] * len(labs), date, share))}
     least: dict[tuple[str, str], tuple[int, int]] = {}  # lot and place, by lab and kind
     for place, trial in enumerate(trials):
         if trial.seed != 1:
@@ -28,25 +35,39 @@ def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
         lot = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         if lot % ONE_IN == 0:
             chosen.add(place)
-        if trial.role is Role.WRONG or trial.role in RIGHT_ROLES:
+        answers = trial.role is Role.WRONG or trial.role in RIGHT_ROLES
+        if answers and trial.lab.name in due:
             key = trial.lab.name, "wrong" if trial.role is Role.WRONG else "right"
             least[key] = min(least.get(key, (lot, place)), (lot, place))
     return frozenset(chosen | {place for _, place in least.values()})
 
 
-def of_the_day(trials: Sequence[Trial], date: str, share: int) -> list[Trial]:
-    """Leave out wrong answers but one in ``share`` of a lab; in so many days each has a turn."""
-    turns: dict[str, dict[str, int]] = {}  # of each lab's files
+def turns(groups: Sequence[str], date: str, share: int) -> list[bool]:
+    """Tell whose turn it is: of each group one in ``share``, others each day, and never none.
+
+    A group is what stands at the places that name it; in ``share`` days each place has a turn.
+    """
+    sizes, before = Counter(groups), Counter[str]()
     today = Date.fromisoformat(date).toordinal()
-    kept: list[Trial] = []
-    for trial in trials:
-        files = turns.setdefault(trial.lab.name, {})
-        if trial.role is Role.WRONG:
-            turn = files.setdefault(trial.file, len(files))
-            if (turn + today) % share:
-                continue
-        kept.append(trial)
-    return kept
+    due: list[bool] = []
+    for group in groups:
+        due.append((before[group] + today) % min(share, sizes[group]) == 0)
+        before[group] += 1
+    return due
+
+
+def of_the_day(trials: Sequence[Trial], date: str, share: int) -> list[Trial]:
+    """Leave out one lab's variants, and its wrong answers, but one in ``share``."""
+    drawn = (Role.VARIANT, Role.WRONG)
+    groups = {
+        (trial.lab.name, trial.file): f"{trial.role} {trial.lab.name}"
+        for trial in trials
+        if trial.role in drawn
+    }  # a file has one turn, whatever the number of seeds
+    due = {*itertools.compress(groups, turns([*groups.values()], date, share))}
+    return [
+        trial for trial in trials if trial.role not in drawn or (trial.lab.name, trial.file) in due
+    ]
 
 
 def compare(quick: Graded, whole: Graded) -> Finding:

@@ -131,6 +131,7 @@ def ran(script: str, **environment: str) -> str:
     return result.stdout.strip()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("file", KERNELS)
 def test_the_kernels_compile_for_a_gpu(file: str, tmp_path: Path) -> None:
     kernels = KERNELS[file]

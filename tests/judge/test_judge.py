@@ -2,7 +2,8 @@
 
 What each is and what must come out stands in its own docstring. All are graded side by side, two at
 a time, by a module-wide fixture; the tests look at the reports. Hostile ones are in
-``tests/exploits``, which ``make exploits`` grades.
+``tests/exploits``, which ``make exploits`` grades; ``tests/prove/test_forked.py`` grades the same
+files the quick way, all of them each day.
 """
 
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ def graded(ground: Ground, name: str) -> Graded:
     return lab, manifest, ground.grade(lab, FILES[name], False, manifest)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", FILES)
 def test_submission_gets_the_report_it_expects(
     gradings: dict[str, Future[Graded]], ground: Ground, name: str

@@ -2,6 +2,7 @@
 
 import contextlib
 import mmap
+import shutil
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -13,11 +14,13 @@ import pytest
 from stand_ins import expectation
 from stand_ins.expectation import RANKS, SUBMISSIONS
 from stand_ins.isolation import PATIENCE_SECONDS, require_sandbox
+from stand_ins.planted import keep_first_task
 
 from grader.errors import JudgeError, StudentCrashed
 from grader.judge.grade import grade, worker_setting
 from grader.judge.request import Request
 from grader.judge.start import ForkServer
+from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report
 from grader.prove.forked import Nursery, Quick, fork_worker
 from grader.proxy.clock import Clock
@@ -244,18 +247,40 @@ def quick() -> Iterator[Quick]:
     made.close()
 
 
-FILES = {
-    file.stem: file
-    for file in (*SUBMISSIONS.glob("*.py"), *RANKS.glob("*.py"))
-    if len(expectation.read(file).verdicts) > 1  # the others are of a part of the lab
-}
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Quick, Lab]]:
+    """The demo lab with its first task alone; what it is forked from has read no other suite."""
+    root = Path(shutil.copytree(expectation.COURSE, tmp_path_factory.mktemp("small") / "course"))
+    keep_first_task(root)
+    lab = load_lab(root / "labs" / DEMO.name)
+    made = Quick([lab])
+    yield made, lab
+    made.close()
+
+
+FILES = {file.stem: file for file in (*SUBMISSIONS.glob("*.py"), *RANKS.glob("*.py"))}
 
 
 @pytest.fixture(scope="module")
-def gradings(quick: Quick) -> dict[str, Report]:
+def asked() -> dict[str, dict[str, list[str]]]:
+    """What each submission was asked for, by task; ``gradings`` fill it."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def gradings(
+    quick: Quick, small: tuple[Quick, Lab], asked: dict[str, dict[str, list[str]]]
+) -> dict[str, Report]:
     def graded(name: str) -> Report:
-        lab = DEMO if FILES[name].parent == SUBMISSIONS else GROUPS
-        return quick.judge(lab)(Request(lab, FILES[name], device="cpu", seed=3, sandbox="none"))
+        def hear(event: str, data: Any) -> None:
+            if event == "asked":
+                asked[name] = data
+
+        file = FILES[name]
+        way, lab = (quick, GROUPS) if file.parent == RANKS else (quick, DEMO)
+        if len(expectation.read(file).verdicts) == 1:
+            way, lab = small
+        return way.judge(lab)(Request(lab, file, "cpu", 3, "none"), on_event=hear)
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(FILES, pool.map(graded, FILES), strict=True))
@@ -267,6 +292,14 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Report]) -
 
     assert not odd, "\n".join((*odd, expectation.failures(gradings[name])))
     assert gradings[name].provenance["sandbox"] == "none"
+
+
+@pytest.mark.usefixtures("gradings")
+def test_what_the_ranks_were_asked_for_is_told(asked: dict[str, dict[str, list[str]]]) -> None:
+    assert {task: "Part" in names for task, names in asked["right"].items()} == {
+        "total": False,
+        "part": True,
+    }
 
 
 @pytest.mark.parametrize(("function", "body", "verdict"), HURT.values(), ids=HURT)

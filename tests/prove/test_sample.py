@@ -1,5 +1,7 @@
-"""The sample: whom a day draws, and what is said when the two ways differ."""
+"""The sample: what a day draws, and what is said when the two ways differ."""
 
+import itertools
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from grader.labs.results import Report, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.expected import Graded, Role
 from grader.prove.findings import CheckReport
-from grader.prove.sample import ONE_IN, compare, draw, of_the_day
+from grader.prove.sample import ONE_IN, compare, draw, of_the_day, turns
 from grader.prove.trials import Trial
 
 lab = test_check.lab
@@ -69,6 +71,17 @@ def test_every_lab_has_a_right_and_a_wrong_answer_in_it(lab: Lab, day: int) -> N
     assert {trial.seed for trial in drawn} == {1}
 
 
+def test_each_lab_has_them_once_in_as_many_days_as_it_is_told(lab: Lab) -> None:
+    names = [f"{number:02}_letters" for number in range(1, 8)]
+    many = [trial for name in names for trial in trials(replace(lab, name=name), 1, 1)]
+
+    days = [draw(many, f"2026-02-{day:02}", 3) for day in range(1, 4)]
+
+    whole = draw(many, "2026-02-01")
+    assert all(2 * 2 <= len(day) < len(whole) for day in days)
+    assert {many[place].lab.name for day in days for place in day} == {*names}
+
+
 def test_what_is_drawn_is_graded_both_ways_with_one_seed(lab: Lab) -> None:
     whole, quick = Judge(), Judge()
 
@@ -98,21 +111,39 @@ def test_no_sample_of(lab: Lab, options: dict[str, object], twice: int) -> None:
 
 
 @pytest.mark.parametrize("share", [1, 2, 3])
-def test_every_wrong_answer_has_its_day_and_right_ones_have_all(lab: Lab, share: int) -> None:
+def test_every_variant_and_wrong_answer_has_its_day(lab: Lab, share: int) -> None:
     other = replace(lab, name="02_letters")
     many = [*trials(lab, 3, 7), *trials(other, 2, 5)]
     days = [of_the_day(many, f"2026-02-{day:02}", share) for day in range(1, share + 1)]
 
     for day in days:
-        assert [trial for trial in day if trial.role is not Role.WRONG] == [
-            trial for trial in many if trial.role is not Role.WRONG
+        assert [trial for trial in day if trial.role is Role.STUB] == [
+            trial for trial in many if trial.role is Role.STUB
         ]
-    wrong = [trial for day in days for trial in day if trial.role is Role.WRONG]
-    assert len(wrong) == 2 * (7 + 5)
-    assert {trial.file for trial in wrong} == {t.file for t in many if t.role is Role.WRONG}
+        kinds = {(trial.lab.name, trial.role) for trial in day}
+        assert len(kinds) == 6  # each lab has one of each at least
+    drawn = [trial for day in days for trial in day if trial.role is not Role.STUB]
+    assert {trial.file for trial in drawn} == {t.file for t in many if t.role is not Role.STUB}
+    # A file has its turn once in these days, under both seeds; of two variants one every day.
+    assert len(drawn) == 2 * (3 + 7 + 5 + max(2, share))
+
+
+@pytest.mark.parametrize("share", [1, 2, 3, 4])
+def test_a_group_has_a_turn_every_day_and_each_of_its_places_in_so_many(share: int) -> None:
+    groups = ["wire", "read", "wire", "wire", "read", "lone", "wire", "wire", "wire", "wire"]
+
+    days = [turns(groups, f"2026-02-{day:02}", share) for day in range(1, 13)]
+
+    for day in days:
+        assert {*itertools.compress(groups, day)} == {*groups}
+    for place, group in enumerate(groups):
+        assert sum(day[place] for day in days) == 12 // min(share, groups.count(group))
+    assert turns([], "2026-02-01", share) == []
 
 
 def test_a_share_of_the_wrong_answers_is_graded(lab: Lab) -> None:
+    file = lab.root / test_check.WRONG_FILE
+    shutil.copy(file, file.with_name("adds_one_too.py"))
     graded: list[set[str]] = []
     for day in ("2026-11-23", "2026-11-24"):
         judge = Judge()

@@ -30,7 +30,7 @@ def lowered(ceiling: Ceiling) -> Iterator[None]:
     [
         bytearray,
         lambda size: [None] * (size // 8),
-        lambda size: [(i, i + 1.5) for i in range(size // 100)],
+        lambda size: [(i,) * 55 for i in range(size // 500)],
         lambda size: torch.ones(size, dtype=torch.uint8).clone(),
         lambda size: torch.empty(size, dtype=torch.uint8),
         lambda size: torch.ones(1).expand(size // 4).contiguous(),

@@ -1,13 +1,13 @@
 """Grade submissions on groups of ranks, right and wrong: each says what it is and expects.
 
-Hostile ones are in ``tests/exploits/ranks``.
+Hostile ones are in ``tests/exploits/ranks``; ``tests/prove/test_forked.py`` grades the same files
+the quick way, all of them each day.
 """
 
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -16,7 +16,6 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import StudentCrashed, StudentError, StudentTimeout, SubmissionFault
 from grader.judge.grade import grade
-from grader.judge.listener import OnEvent
 from grader.judge.request import Request
 from grader.judge.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
@@ -43,11 +42,11 @@ def gradings(
         yield {name: pool.submit(graded, name, sessions) for name in sorted(names)}
 
 
-def graded(name: str, start: Starter, hear: OnEvent | None = None) -> Report:
-    request = Request(LAB, FILES[name], device="cpu", seed=3, sandbox="required")
-    return grade(request, start=start, on_event=hear)
+def graded(name: str, start: Starter) -> Report:
+    return grade(Request(LAB, FILES[name], "cpu", 3, "required"), start=start)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", FILES)
 def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Future[Report]]) -> None:
     report = gradings[name].result()
@@ -55,22 +54,6 @@ def test_submission_gets_what_it_earns(name: str, gradings: dict[str, Future[Rep
     odd = expectation.problems(report, expectation.read(FILES[name]))
     assert not odd, "\n".join((*odd, expectation.failures(report)))
     assert Verdict.INFRA not in {test.verdict for test in report.tests}
-
-
-def test_what_the_ranks_were_asked_for_is_told(sessions: ForkServer) -> None:
-    require_sandbox()
-    told: dict[str, dict[str, list[str]]] = {}
-
-    def hear(event: str, data: Any) -> None:
-        if event == "asked":
-            told[event] = data
-
-    graded("right", sessions, hear)
-
-    assert {task: "Part" in names for task, names in told["asked"].items()} == {
-        "total": False,
-        "part": True,
-    }
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ PROGRAM = Path(__file__).resolve().parent.parent / "stand_ins" / "ray_cluster.py
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[str]:
-    """Start worker nodes of one CPU each; gives the address of the cluster."""
+    """Start nodes of one CPU each; gives the address of the cluster."""
     with subprocess.Popen(
         [sys.executable, str(PROGRAM), str(nodes)],
         stdin=subprocess.PIPE,

@@ -6,6 +6,7 @@ tree or the odd file that is handed in, beside or in place of a right answer.
 
 import fnmatch
 import importlib.util
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,16 @@ def corpus(patterns: Sequence[str] = ()) -> tuple[Attack, ...]:
     files = sorted(EXPLOITS.glob("*/*.py"))
     found = (Attack(file, expectation.read(file)) for file in files)
     return tuple(a for a in found if not patterns or _matches(a.name, patterns))
+
+
+def families(attacks: Sequence[Attack]) -> list[str]:
+    """Return the family of each: those of a folder whose names begin with the same word, such as
+    ``cheat/kernel``, and the folder for all whose word no other shares.
+    """
+    words = [attack.name.partition("_")[0] for attack in attacks]
+    shared = Counter(words)
+    pairs = zip(attacks, words, strict=True)
+    return [word if shared[word] > 1 else attack.category for attack, word in pairs]
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

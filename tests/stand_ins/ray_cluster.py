@@ -9,10 +9,10 @@ from ray.cluster_utils import Cluster
 
 
 def main(nodes: int) -> None:
-    """Start a head without CPUs and ``nodes`` of one CPU each."""
+    """Start ``nodes`` of one CPU each; the first is the head."""
     cluster = Cluster()
-    cluster.add_node(num_cpus=0)
-    workers = [cluster.add_node(num_cpus=1) for _ in range(nodes)]
+    cluster.add_node(num_cpus=1)
+    workers = [cluster.add_node(num_cpus=1) for _ in range(nodes - 1)]
     cluster.wait_for_nodes()
     print(cluster.address, flush=True)
     for line in sys.stdin:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.course.publishing.shapes import shapes
+from grader.course.publishing.shapes import Shape, shapes
 from grader.errors import LabError
 from grader.prove.edits import built
 from grader.reading.syntax import Function
@@ -166,22 +166,30 @@ def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> 
     stub = files.get(f"{folder}/{topic}.py", b"")
     cut = _bodies(stub, functions)
     public.everywhere |= _forms(line for number, line in lines_of(stub) if number not in cut)
-    public.everywhere |= {shape.digest for shape in shapes(stub) if shape.last not in cut}
+    public.everywhere |= {shape.digest for shape in _shapes(stub) if shape.last not in cut}
     public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
     public.everywhere |= _forms(_contracts(tasks))
     for path in (f"{folder}/test_{topic}.py", f"labs/speed/{topic}.py"):
         tests = files.get(path, b"")
         lines = (line for _, line in lines_of(tests))
         public.tests |= _forms(line for line in lines if not line.lstrip().startswith("def test_"))
-        public.tests |= {item.digest for item in shapes(tests) if not item.name.startswith("test_")}
+        public.tests |= {
+            item.digest for item in _shapes(tests) if not item.name.startswith("test_")
+        }
 
 
 def _add_given(public: Public, files: Files, name: str, lab: dict[str, Any]) -> None:
     for module in lab.get("given", ()):
         content = files.get(f"labs/{module}.py", b"")
         forms = _forms(line for _, line in lines_of(content))
-        for form in forms | {shape.digest for shape in shapes(content)}:
+        for form in forms | {shape.digest for shape in _shapes(content)}:
             public.given.setdefault(form, set()).add(name)
+
+
+@functools.lru_cache(maxsize=256)
+def _shapes(content: bytes) -> tuple[Shape, ...]:
+    """Keep the shapes of what trees and the source have alike: few files differ."""
+    return tuple(shapes(content))
 
 
 def _toml(content: bytes) -> dict[str, Any]:
