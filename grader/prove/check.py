@@ -75,7 +75,7 @@ def check_labs(
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
     Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
-    on that day, and of one lab in ``share`` a right and a wrong answer at least both ways.
+    on that day.
     ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
     these catch.
@@ -97,7 +97,7 @@ def check_labs(
                 until_lost=not (margins or public),
                 suite="public" if public else "all",
             )
-            drawn = () if (only or public) and not sample_date else draw(trials, today, share)
+            drawn = () if (only or public) and not sample_date else draw(trials, today)
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (whole or brief or public)
             graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)

@@ -71,17 +71,6 @@ def test_every_lab_has_a_right_and_a_wrong_answer_in_it(lab: Lab, day: int) -> N
     assert {trial.seed for trial in drawn} == {1}
 
 
-def test_each_lab_has_them_once_in_as_many_days_as_it_is_told(lab: Lab) -> None:
-    names = [f"{number:02}_letters" for number in range(1, 8)]
-    many = [trial for name in names for trial in trials(replace(lab, name=name), 1, 1)]
-
-    days = [draw(many, f"2026-02-{day:02}", 3) for day in range(1, 4)]
-
-    whole = draw(many, "2026-02-01")
-    assert all(2 * 2 <= len(day) < len(whole) for day in days)
-    assert {many[place].lab.name for day in days for place in day} == {*names}
-
-
 def test_what_is_drawn_is_graded_both_ways_with_one_seed(lab: Lab) -> None:
     whole, quick = Judge(), Judge()
 
