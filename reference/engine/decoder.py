@@ -87,28 +87,25 @@ class Decoder:
         return weight * (wide * torch.rsqrt(mean + self.fields["rms_norm_eps"])).to(x.dtype)
 
     def extend(
-        self, cache: StaticCache, tokens: Tensor, position: int, slot: int
-    ) -> Tensor:  # int64 [T] -> [T, E], not yet normed
-        """Let tokens of one sequence enter, the first at ``position``; see ``logits``."""
-        new, end = len(tokens), position + len(tokens)
+        self, cache: StaticCache, tokens: Tensor, positions: Tensor, slot: Tensor, reach: int
+    ) -> Tensor:  # int64 [T] x2, [1] -> [T, E], not yet normed
+        """Let tokens of one sequence enter; ``reach`` is more than any position."""
         x = self.weights.embedding[tokens]
-        cos = self._cos[position:end].unsqueeze(1)
-        sin = self._sin[position:end].unsqueeze(1)
-        places = torch.arange(end, device=tokens.device)
-        mask = places <= places[position:].unsqueeze(1)  # [T, S]
+        cos, sin = self._cos[positions].unsqueeze(1), self._sin[positions].unsqueeze(1)
+        mask = torch.arange(reach, device=tokens.device) <= positions.unsqueeze(1)  # [T, S]
         for layer, keys, values in zip(self.weights.layers, cache.keys, cache.values, strict=True):
             q, k, v = self._qkv(layer, x)
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-            keys[slot, :, position:end] = k.transpose(0, 1)
-            values[slot, :, position:end] = v.transpose(0, 1)
+            keys[slot, :, positions] = k
+            values[slot, :, positions] = v
             mixed = F.scaled_dot_product_attention(
                 q.transpose(0, 1).unsqueeze(0),
-                keys[slot : slot + 1, :, :end],
-                values[slot : slot + 1, :, :end],
+                keys[slot, :, :reach],
+                values[slot, :, :reach],
                 attn_mask=mask,
                 enable_gqa=True,
             )
-            x = x + linear(mixed[0].transpose(0, 1).reshape(new, -1), layer.out)
+            x = x + linear(mixed[0].transpose(0, 1).flatten(1), layer.out)
             x = x + self._mlp(layer, x)
         return x
 

@@ -85,12 +85,11 @@ class TorchReplay:
         return run
 
 
-class GraphReplay:
-    """What ``launch`` launches on a GPU, as a CUDA graph; ``step`` has its inputs and outputs."""
+class Captured:
+    """A CUDA graph, and what has launched it, whose memory it writes."""
 
-    def __init__(self, step: Replay, launch: Callable[[], None], scratch: int) -> None:
-        self.inputs, self.logits, self.history = step.inputs, step.logits, step.history
-        self._launch = launch  # keeps what it belongs to, whose memory the graph writes
+    def __init__(self, launch: Callable[[], None]) -> None:
+        self._launch = launch
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -100,8 +99,47 @@ class GraphReplay:
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
             launch()
+
+    def replay(self) -> None:
+        self._graph.replay()
+
+
+class GraphReplay:
+    """What ``launch`` launches on a GPU, as a CUDA graph; ``step`` has its inputs and outputs."""
+
+    def __init__(self, step: Replay, launch: Callable[[], None], scratch: int) -> None:
+        self.inputs, self.logits, self.history = step.inputs, step.logits, step.history
+        self._graph = Captured(launch)
         self.inputs[:2] = 0
         self.inputs[2] = scratch
 
     def run(self, longest: int) -> None:
         self._graph.replay()
+
+
+class Window:
+    """Up to ``size`` tokens of one sequence at once, and what follows each: a CUDA graph.
+
+    Where there are fewer the last one is repeated, at its place.
+    """
+
+    def __init__(self, decoder: Decoder, cache: StaticCache, size: int) -> None:
+        self._inputs = torch.zeros(2, size, dtype=torch.int64, device=decoder.weights.device)
+        self._slot = torch.full_like(self._inputs[0, :1], cache.slots)
+        self._logits = torch.empty(0)  # [size, V] of the last run
+
+        def launch() -> None:
+            tokens, positions = self._inputs
+            x = decoder.extend(cache, tokens, positions, self._slot, cache.max_len)
+            self._logits = decoder.logits(x)
+
+        self._graph = Captured(launch)
+
+    def run(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # int64 [T] -> [T, V]
+        """Let tokens enter, the first at ``position``; return float32 logits, the caller's."""
+        count, size = len(tokens), self._inputs.shape[1]
+        places = torch.arange(size, device=tokens.device).clamp(max=count - 1)
+        self._inputs.copy_(torch.stack((tokens[places], position + places)))
+        self._slot.fill_(slot)
+        self._graph.replay()
+        return self._logits[:count].clone()

@@ -12,15 +12,18 @@ from torch import Tensor
 
 from reference.checkpoint import Model
 from reference.engine.decoder import Decoder, StaticCache
-from reference.engine.replays import GraphReplay, Replay, TorchReplay
+from reference.engine.replays import GraphReplay, Replay, TorchReplay, Window
 from reference.engine.weights import Weights
 
 KERNELS = "reference.engine.launches"  # imported where there is a GPU: it needs triton
+WINDOW = 16  # tokens of one sequence that a graph takes at once
 MULTIPLE = 32  # of which kernels need widths to be
 
 
 class Runner:
     """A model, its cache, and a prepared step for each of ``sizes``, made when first needed.
+
+    On a GPU a few tokens of one sequence are a graph too, such as guesses that it verifies.
 
     bits=4: lab 09's int4 weights, but for embedding and head. sizes: by default powers of two up
     to ``slots``. compiled: False for eager steps on a CPU.
@@ -46,6 +49,7 @@ class Runner:
         self._decoder = Decoder(self._weights)
         self._compiled = compiled
         self._replays: dict[int, Replay] = {}
+        self._windows: dict[int, Window] = {}
 
     @property
     def num_bytes(self) -> int:
@@ -57,15 +61,34 @@ class Runner:
         """Let a prompt enter, of which ``start`` tokens are in the slot already."""
         entering = torch.tensor(tokens[start:], dtype=torch.int64, device=self.device)
         self._check_text(len(entering), start, slot)
-        x = self._decoder.extend(self._cache, entering, start, slot)
-        return self._decoder.logits(x[-1])
+        if self._fits_window(entering):
+            return self._windowed(entering, start, slot)[-1]
+        return self._decoder.logits(self._extended(entering, start, slot)[-1])
 
     @torch.inference_mode()
     def extend(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # int64 [T] -> [T, V]
         """Let tokens of one sequence enter, the first at ``position``; return what follows each."""
         self._check_text(len(tokens), position, slot)
-        x = self._decoder.extend(self._cache, tokens.to(self.device), position, slot)
-        return self._decoder.logits(x)
+        tokens = tokens.to(self.device)
+        if self._fits_window(tokens):
+            return self._windowed(tokens, position, slot)
+        return self._decoder.logits(self._extended(tokens, position, slot))
+
+    def _extended(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # [T] -> [T, E]
+        end = position + len(tokens)
+        positions = torch.arange(position, end, device=self.device)
+        chosen = torch.tensor([slot], device=self.device)
+        return self._decoder.extend(self._cache, tokens, positions, chosen, end)
+
+    def _fits_window(self, tokens: Tensor) -> bool:
+        """Whether a few tokens, guesses as a rule, are worth a graph."""
+        return self.device != "cpu" and len(tokens) <= WINDOW
+
+    def _windowed(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # [T] -> [T, V]
+        size = 1 << (len(tokens) - 1).bit_length()
+        if size not in self._windows:
+            self._windows[size] = Window(self._decoder, self._cache, size)
+        return self._windows[size].run(tokens, position, slot)
 
     @torch.inference_mode()
     def step(self, tokens: list[int], positions: list[int], slots: list[int]) -> Tensor:  # [n, V]

@@ -1,5 +1,6 @@
 """The reference engine's runner in plain torch: against full recompute, and what it refuses."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from reference import llama
 from reference.checkpoint import Model, random_model
+from reference.engine import replays
 from reference.engine.decoder import Decoder, StaticCache
 from reference.engine.replays import TorchReplay
 from reference.engine.runner import Runner
@@ -102,6 +104,36 @@ def test_several_tokens_enter_behind_others_and_a_prompt_behind_its_start() -> N
 
     assert close(got, want[2:5])
     assert close(runner.prefill(text, 1, start=5), want[-1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_a_window_takes_fewer_tokens_than_it_is_made_for(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Again:  # a graph's work without a graph
+        def __init__(self, launch: Callable[[], None]) -> None:
+            launch()
+            self.replay = launch
+
+    monkeypatch.setattr(replays, "Captured", Again)
+    m, text = model(), [4, 8, 15, 16, 23, 42, 7]
+    want, end = truth(m, text), len(text)
+    runner = Runner(m, 2, end, compiled=False)  # the last place of all is among those it fills
+    runner.prefill(text[: end - count], 1)
+    memory = [*runner._cache.keys, *runner._cache.values]  # pyright: ignore[reportPrivateUsage]
+    before = [x.clone() for x in memory]
+
+    take = runner._windowed  # pyright: ignore[reportPrivateUsage]
+
+    got = take(torch.tensor(text[-count:]), end - count, 1)
+
+    assert close(got, want[-count:])
+    for old, new in zip(before, memory, strict=True):
+        assert torch.equal(old[0], new[0])
+        assert torch.equal(old[1, :, : end - count], new[1, :, : end - count])
+    runner.prefill(text[: end - 1], 0)
+    assert close(take(torch.tensor(text[-1:]), end - 1, 0), want[-1:])
+    assert close(got, want[-count:])  # what was returned is the caller's
 
 
 def test_other_slots_keep_every_bit(filled: tuple[Model, Runner]) -> None:
