@@ -31,7 +31,11 @@ class Run:
     def of(cls, request: Request, device: str, seed: int, closed: Mapping[str, str]) -> Self:
         """Return the run that a request comes to."""
         return cls(
-            *(request.lab, seed, device, request.suite, frozenset(request.tasks)),
+            lab=request.lab,
+            seed=seed,
+            device=device,
+            suite=request.suite,
+            tasks=frozenset(request.tasks),
             until_lost=request.until_lost,
             compiles=request.compiles,
             meters=request.meters,
