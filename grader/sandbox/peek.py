@@ -101,6 +101,10 @@ class Peek:
         """Return the bytes at an address."""
         return self.read(Pieces([(address, size)]))
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end of the process; False if it does not come so soon."""
+        return bool(self._ended.poll(seconds * 1000))
+
     def close(self) -> None:
         """Forget the process."""
         with contextlib.suppress(OSError):

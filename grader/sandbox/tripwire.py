@@ -43,6 +43,7 @@ from grader.wire.landmarks import Landmark
 REPLACED = "the memory in which they lay"
 CLOSED = "what lets us look at them"
 UNREADABLE = "the kernel does not let us look into a process (process_vm_readv)"
+ENDING = 0.25  # seconds that a process may take to end whose memory is another's
 TRIES = 4  # to read a dictionary that is changing
 MOST_TEXT = 80
 TEXT = sys.getsizeof("") - 1  # where the characters of a string begin, if they are ASCII
@@ -117,8 +118,8 @@ class Tripwire:
                     self.found = self._look_at_own() or self._look()
                 except Gone:
                     pass
-                except Unmapped:
-                    self.found = REPLACED
+                except Unmapped:  # of one that ends at once its end says more
+                    self.found = "" if self._peek.ends_within(ENDING) else REPLACED
                 except Refused:
                     self.found = CLOSED
             return self.found

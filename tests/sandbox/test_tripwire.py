@@ -10,9 +10,10 @@ from unittest.mock import Mock
 import pytest
 from stand_ins.confined import CODE, LAB
 
-from grader.errors import SubmissionFault, Tampered
+from grader.errors import StudentCrashed, SubmissionFault, Tampered
 from grader.judge.grade import worker_setting
 from grader.prove.forked import Nursery, fork_worker
+from grader.proxy import sentry
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.proxy.sentry import SENTRY
@@ -125,6 +126,23 @@ def test_process_that_is_replaced_is_seen(
     """
     with pytest.raises(Tampered):
         run(talk, code)
+
+
+def test_process_that_is_replaced_by_one_that_ends_has_ended(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire = talk._lookout._tripwire
+    assert wire is not None
+    monkeypatch.setattr(SENTRY, "is_drawn", lambda _share: True)
+    for name in ("FIRST", "NEXT"):
+        monkeypatch.setattr(sentry, name, (0.01, 0.011))
+    code = "import os; os.execv('/bin/sleep', ['sleep', '0.15'])"
+
+    with pytest.raises(StudentCrashed, match="ended itself with status 0"):
+        run(talk, code)
+
+    assert wire.looks > 1
+    assert not wire.found
 
 
 def test_instructions_that_are_written_over_are_seen(talk: Conversation) -> None:
