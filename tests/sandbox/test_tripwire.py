@@ -153,8 +153,11 @@ def test_instructions_that_are_written_over_are_seen(talk: Conversation) -> None
         ctypes.c_ubyte.from_address(place).value ^= 0xFF
         ctypes.c_ubyte.from_address(place + 1).value ^= 0xFF
     """
-    with pytest.raises(SubmissionFault):  # it may also break the worker first
+    with pytest.raises(SubmissionFault):  # it may also break the worker first, or its reply
         run_and_look(talk, code)
+    if not talk.over:
+        with pytest.raises(Tampered):
+            talk.look()
 
     assert talk.over
 
