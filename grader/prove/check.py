@@ -182,7 +182,12 @@ class _Runner:
 
     def _request(self, trial: Trial, sandbox: str) -> Request:
         return Request(
-            *(trial.lab, trial.source, self.device, trial.seed, sandbox, self.suite),
+            lab=trial.lab,
+            source=trial.source,
+            device=self.device,
+            seed=trial.seed,
+            sandbox=sandbox,
+            suite=self.suite,
             tasks=self._tasks(trial),
             # All that counts of a wrong answer is which tasks it loses; a control must not earn a
             # single test.
