@@ -43,8 +43,15 @@ class Order:
 
     def request(self, lab: Lab) -> Request:
         """Return what the judge is asked for, of the lab that was found."""
-        where = self.device, self.seed, self.sandbox
-        return Request(lab, self.source, *where, self.suite, self.tasks)
+        return Request(
+            lab,
+            self.source,
+            device=self.device,
+            seed=self.seed,
+            sandbox=self.sandbox,
+            suite=self.suite,
+            tasks=self.tasks,
+        )
 
 
 def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:

@@ -26,7 +26,7 @@ def compile_lab(
     for task in tasks:
         lab.task(task)
     request = Request(
-        *(lab, source), device="cpu", sandbox=sandbox, suite="public", tasks=tasks, compiles=True
+        lab, source, device="cpu", sandbox=sandbox, suite="public", tasks=tasks, compiles=True
     )
     made: list[Made] = []
     line = "running the public tests, then compiling what they launch …"

@@ -51,8 +51,15 @@ class Wish:
 
     def request(self, lab: Lab, device: str, suite: str, tasks: Sequence[str]) -> Request:
         """Return what the judge is asked for: a grading that is metered."""
-        asked = (lab, self.source, device, None, self.sandbox, suite, tasks)
-        return Request(*asked, meters=True)
+        return Request(
+            lab,
+            self.source,
+            device=device,
+            sandbox=self.sandbox,
+            suite=suite,
+            tasks=tasks,
+            meters=True,
+        )
 
 
 @dataclass(slots=True)

@@ -60,29 +60,25 @@ class Runner:
     def prefill(self, tokens: list[int], slot: int, start: int = 0) -> Tensor:  # logits [V]
         """Let a prompt enter, of which ``start`` tokens are in the slot already."""
         entering = torch.tensor(tokens[start:], dtype=torch.int64, device=self.device)
-        self._check_text(len(entering), start, slot)
-        if self._fits_window(entering):
-            return self._windowed(entering, start, slot)[-1]
-        return self._decoder.logits(self._extended(entering, start, slot)[-1])
+        return self._behind(entering, start, slot, 1)[-1]
 
     @torch.inference_mode()
     def extend(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # int64 [T] -> [T, V]
         """Let tokens of one sequence enter, the first at ``position``; return what follows each."""
-        self._check_text(len(tokens), position, slot)
-        tokens = tokens.to(self.device)
-        if self._fits_window(tokens):
-            return self._windowed(tokens, position, slot)
-        return self._decoder.logits(self._extended(tokens, position, slot))
+        return self._behind(tokens.to(self.device), position, slot, len(tokens))
 
-    def _extended(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # [T] -> [T, E]
-        end = position + len(tokens)
+    def _behind(self, tokens: Tensor, position: int, slot: int, last: int) -> Tensor:  # [last, V]
+        """Let tokens of one sequence enter; return what follows each of the last ones."""
+        count = len(tokens)
+        self._check_text(count, position, slot)
+        # A few tokens, guesses as a rule, are worth a graph.
+        if self.device != "cpu" and count <= WINDOW:
+            return self._windowed(tokens, position, slot)[-last:]
+        end = position + count
         positions = torch.arange(position, end, device=self.device)
         chosen = torch.tensor([slot], device=self.device)
-        return self._decoder.extend(self._cache, tokens, positions, chosen, end)
-
-    def _fits_window(self, tokens: Tensor) -> bool:
-        """Whether a few tokens, guesses as a rule, are worth a graph."""
-        return self.device != "cpu" and len(tokens) <= WINDOW
+        x = self._decoder.extend(self._cache, tokens, positions, chosen, end)
+        return self._decoder.logits(x[-last:])
 
     def _windowed(self, tokens: Tensor, position: int, slot: int) -> Tensor:  # [T] -> [T, V]
         size = 1 << (len(tokens) - 1).bit_length()
