@@ -106,7 +106,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
 @pytest.mark.parametrize(
     ("name", "brings"),
     [
-        ("worker.boot", {"serve", "channel", "compiler", "interpreter", "rank"}),
+        ("worker.boot", {"serve", "channel", "compiler", "interpreter", "rank", "threads"}),
         ("worker.compiler", {"assembly"}),
         ("worker.assembly", set()),
         ("worker.recorder", set()),
@@ -114,9 +114,10 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.work", set()),
         ("worker.tuned", {"meter"}),
         ("worker.nursery", {"boot", "landmarks", "walls"}),
+        ("worker.threads", set()),
         ("worker.walls", set()),
         ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels"}),
-        ("worker.rank", {"collectives", "faults", "channel", "serve"}),
+        ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
         ("worker.harness", {"ring", "memory"}),
         ("worker.faults", set()),

@@ -15,6 +15,7 @@ import torch
 
 from grader.wire.channel import Channel
 from grader.worker.serve import Worker
+from grader.worker.threads import own_thread_pool
 
 
 def limit(limits: dict[str, int]) -> None:
@@ -63,6 +64,7 @@ def serve(fds: list[int], config: dict[str, Any], given: dict[str, ModuleType]) 
     """
     for fd in fds:
         os.set_inheritable(fd, False)
+    own_thread_pool(config["threads"])
     if config["device"] != "cpu" and config["ranks"] == 1:  # CUDA survives no fork
         torch.zeros(1, device=config["device"])
     channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)

@@ -29,11 +29,15 @@ def collect() -> tuple[list[str], list[int], Tensor]:
 
 
 def restore(names: list[str], sizes: list[int], data: Tensor) -> None:
-    """Lay files into Triton's cache, as ``collect`` returned them."""
+    """Lay files into Triton's cache, as ``collect`` returned them.
+
+    What is there stays: a library that is loaded would lose what its loader has written into it.
+    """
     for name, content in zip(names, data.cpu().split(sizes), strict=True):
         path = _place() / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.numpy().tobytes())
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.numpy().tobytes())
 
 
 def _place() -> Path:

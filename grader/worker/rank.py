@@ -27,6 +27,7 @@ from grader.wire.channel import Channel
 from grader.worker.collectives import Collectives
 from grader.worker.faults import MAX_FRAMES
 from grader.worker.serve import Worker
+from grader.worker.threads import own_thread_pool
 
 FDS = 4  # that a rank needs: socket, inbox, outbox, the socket of its watch
 PR_SET_PDEATHSIG = 1
@@ -67,6 +68,7 @@ class Parent(Worker):
     def _become_rank(self, device: str, fds: list[int]) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         self.channel.close()
+        own_thread_pool(torch.get_num_threads())
         channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
         rank = RankWorker(channel, device)
         rank.given = self.given

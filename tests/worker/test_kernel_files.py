@@ -1,5 +1,8 @@
 """What Triton has compiled goes from one worker to the next, as it is or not at all."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +55,38 @@ def test_nothing_is_there_before_anything_is_compiled(
 
     assert taken[0] == []
     assert not (tmp_path / "none").exists()
+
+
+LOADED = """
+import ctypes, os, sys
+import os
+import subprocess
+import sys
+from pathlib import Path
+from grader.worker import kernels
+
+place = Path(os.environ["TRITON_CACHE_DIR"], "ab", "launcher.so")
+library = ctypes.CDLL(str(place))
+library.length.argtypes = [ctypes.c_char_p]
+kernels.restore(*kernels.collect())
+print(library.length(b"kernel"))
+"""
+
+
+def test_library_that_is_loaded_is_left_alone(tmp_path: Path) -> None:
+    """A file that is written anew loses the addresses which its loader has put into it."""
+    source, place = tmp_path / "length.c", tmp_path / "ab" / "launcher.so"
+    source.write_text("#include <string.h>\nint length(const char *s) { return strlen(s); }\n")
+    place.parent.mkdir()
+    subprocess.run(
+        ["gcc", "-O0", "-fno-builtin", "-shared", "-fPIC", "-o", place, source], check=True
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stdout.split()) == (0, ["6"])
