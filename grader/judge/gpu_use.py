@@ -2,7 +2,11 @@
 
 import time
 
+import pytest
+
 from grader.errors import StudentMemory, SubmissionFault
+from grader.judge.ahead import Ahead
+from grader.judge.items import takes
 from grader.proxy.spent import WAITING
 from grader.proxy.student import Student
 from grader.sandbox import gpu
@@ -11,15 +15,19 @@ from grader.sandbox import gpu
 class GpuUse:
     """The place of a grading on the GPU: for a task beside others, alone for all that is timed."""
 
-    def __init__(self, student: Student) -> None:
+    def __init__(self, student: Student, ahead: Ahead | None) -> None:
         self._student = student
+        self._ahead = ahead
         self._lease = gpu.Lease()
         self._user: str | None = ""  # the task that it was taken for; None: all that is timed
         self._alone_since: float | None = None
         self._is_lost = False
 
-    def take(self, task: str, *, alone: bool) -> float:
+    def take(self, task: str, item: pytest.Item) -> float:
         """Have the GPU for a task, or alone; return the seconds of waiting, which are ours."""
+        if self._ahead is not None:
+            self._ahead.wait_for(item)
+        alone = takes(item, "tier")
         user = None if alone else task
         if user == self._user:
             return 0.0

@@ -18,6 +18,7 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
+from grader.judge.ahead import Ahead
 from grader.judge.configuration import Run
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
@@ -69,12 +70,15 @@ class JudgePlugin:
         student: Student,
         emit: Callable[[str, Any], None],
         stopwatch: Stopwatch | None = None,
+        ahead: Ahead | None = None,
     ) -> None:
+        """``ahead`` compiles kernels before their tests, on a GPU."""
         self._run = run
         self._lab = run.lab
         self._student = student
         self._stopwatch = stopwatch
-        self._gpu = GpuUse(student) if run.device != "cpu" else None
+        self._ahead = ahead
+        self._gpu = GpuUse(student, ahead) if run.device != "cpu" else None
         self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
@@ -166,6 +170,8 @@ class JudgePlugin:
         open_items = (self._expected[item.nodeid].task for item in items)
         self._tasks_left = {task_id for task_id in open_items if not self._gates.is_closed(task_id)}
         self._emit("manifest", [self._expected[item.nodeid] for item in items])
+        if self._ahead is not None:
+            self._ahead.expect(items)
 
     # -- running ----------------------------------------------------------------------------
 
@@ -175,12 +181,13 @@ class JudgePlugin:
         expected = self._expected[item.nodeid]
         self._barrier = self._find_barrier(item, expected)
         if self._gpu is not None and not self._barrier:
-            alone = takes(item, "tier")
-            self._grading_deadline += self._gpu.take(expected.task, alone=alone)
+            self._grading_deadline += self._gpu.take(expected.task, item)
         if expected.task != self._current_task:
             self._student.retire_()
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
+        if self._gpu is not None:
+            self._student.give_compiled_()
         self._outcome = None
         started = time.monotonic()
         deadline = PACE.now() + self._lab.limits.test_seconds
@@ -197,6 +204,8 @@ class JudgePlugin:
         self._keep_closest(expected, measured)
         verdict, message = self._ended()
         self._gates.note(expected, verdict)
+        if self._gpu is not None:
+            self._student.take_compiled_()
         seconds = round(time.monotonic() - started, 3)
         output = self._student.printed_()
         self._asked.setdefault(expected.task, set()).update(self._student.asked_())

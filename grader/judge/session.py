@@ -12,7 +12,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.judge.configuration import Configuration, Run
@@ -25,7 +25,7 @@ from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 
 if TYPE_CHECKING:
-    from grader.judge.launches import LaunchPlugin
+    from grader.judge.ahead import Ahead, Course
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
@@ -86,36 +86,91 @@ def run(
     configuration: Configuration, emit: Emit, start: Callable[[Setting], WorkerProcess] | None
 ) -> int:
     """Run the suites and return pytest's exit code."""
-    lab, setting = configuration.run.lab, configuration.setting
-    # The first workers start before this process imports torch itself.
+    on_gpu = configuration.setting.device != "cpu"
     nursery = Nursery()
-    if start is None:
-        pool = WarmPool(
-            lambda: nursery.start(setting), instead=lambda error: nursery.instead(setting, error)
-        )
+    pool = _pool(configuration.setting, nursery, start)
+    # The first workers start before this process imports torch itself: alone what forks them where
+    # this process is to be forked too, since who waits for a worker is a thread.
+    if on_gpu:
+        nursery.begin(configuration.setting)
     else:
-        pool = WarmPool(functools.partial(start, setting))
-    pool.expect(len(configuration.run.open_tasks))
+        pool.expect(len(configuration.run.open_tasks))
 
     import torch
 
+    from grader.judge.ahead import Ahead
+
+    torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
+    with contextlib.ExitStack() as ending:
+        ending.callback(pool.close)
+        student, stopwatch = _judging(configuration, pool, emit, ending)
+        ending.callback(nursery.close)  # before these: what was forked is gone with it
+        ahead = Ahead(student, configuration.setting.stage / "ahead") if on_gpu else None
+        if ahead is not None:
+            ending.callback(ahead.close)
+            ahead.start(configuration.run, functools.partial(_forerun, configuration, nursery))
+            pool.expect(len(configuration.run.open_tasks))
+        return _run_suites(configuration.run, student, stopwatch, emit, ahead)
+
+
+def _pool(
+    setting: Setting,
+    nursery: Nursery,
+    start: Callable[[Setting], WorkerProcess] | None = None,
+    most: int = 1 << 16,
+) -> WarmPool:
+    if start is not None:
+        return WarmPool(functools.partial(start, setting))
+    return WarmPool(
+        lambda: nursery.start(setting),
+        instead=lambda error: nursery.instead(setting, error),
+        most=most,
+    )
+
+
+def _judging(
+    configuration: Configuration,
+    pool: WarmPool,
+    emit: Emit,
+    ending: contextlib.ExitStack,
+    *,
+    races: bool = True,
+) -> "tuple[Student, Stopwatch | None]":
+    """Return the proxy of the submission, and a stopwatch where there is something to time."""
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
-    torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
+    lab, setting = configuration.run.lab, configuration.setting
     student = Student(lab, setting, pool, configuration.source)
+    ending.callback(student.close_)
     timed = setting.device != "cpu" and lab.baseline.is_file()
-    stopwatch = Stopwatch(lab, student, setting, emit) if timed else None
+    stopwatch = Stopwatch(lab, student, setting, emit, races=races) if timed else None
+    if stopwatch is not None:
+        ending.callback(stopwatch.close)
+    return student, stopwatch
+
+
+def _forerun(configuration: Configuration, nursery: Nursery, run: Run, course: "Course") -> None:
+    """Run the tests of a course in workers of its own; nobody hears what comes of them."""
     with contextlib.ExitStack() as ending:
+        pool = _pool(configuration.setting, nursery, most=1)
         ending.callback(pool.close)
-        ending.callback(student.close_)
-        ending.callback(nursery.close)  # before these: what was forked is gone with it
-        if stopwatch is not None:
-            ending.callback(stopwatch.close)
-        return _run_suites(configuration.run, student, stopwatch, emit)
+        student, stopwatch = _judging(configuration, pool, _tell_nobody, ending, races=False)
+        course.student = student
+        run_pytest(run, student, _tell_nobody, stopwatch, [course])
 
 
-def _run_suites(run: Run, student: "Student", stopwatch: "Stopwatch | None", emit: Emit) -> int:
+def _tell_nobody(event: str, data: Any) -> None:
+    """Hear an event."""
+
+
+def _run_suites(
+    run: Run,
+    student: "Student",
+    stopwatch: "Stopwatch | None",
+    emit: Emit,
+    ahead: "Ahead | None",
+) -> int:
     """Run pytest, then tell what was noted beside the tests; return pytest's exit code."""
     from grader.judge.kernels import compile_all
     from grader.judge.launches import LaunchPlugin, tell_metered, tell_tuned
@@ -123,7 +178,8 @@ def _run_suites(run: Run, student: "Student", stopwatch: "Stopwatch | None", emi
     recording = LaunchPlugin(student.recorded) if run.compiles else None
     if run.meters and run.device == "cpu":
         recording = LaunchPlugin(student.metered)
-    code = run_pytest(run, student, emit, stopwatch, recording)
+    others = [recording] if recording is not None else []
+    code = run_pytest(run, student, emit, stopwatch, others, ahead)
     emit("spent", student.spent_.seconds())
     if run.meters:
         tell_metered(recording.launches if recording else [], emit)
@@ -139,16 +195,19 @@ def run_pytest(
     student: Any,
     emit: Emit,
     stopwatch: Any = None,
-    recording: "LaunchPlugin | None" = None,
+    others: Sequence[object] = (),
+    ahead: "Ahead | None" = None,
 ) -> int:
-    """Run a lab's suites with a student and return pytest's exit code; only our settings count."""
+    """Run a lab's suites with a student and return pytest's exit code; only our settings count.
+
+    ``others`` are pytest plugins beside the judge's.
+    """
     import pytest
 
     from grader.judge.plugin import JudgePlugin
 
-    plugin = JudgePlugin(run, student, emit, stopwatch)
-    plugins = [plugin, *([recording] if recording else [])]
-    return int(pytest.main(arguments(run.lab, run.suite), plugins=plugins))
+    plugin = JudgePlugin(run, student, emit, stopwatch, ahead)
+    return int(pytest.main(arguments(run.lab, run.suite), plugins=[plugin, *others]))
 
 
 def arguments(lab: Lab, suite: str) -> list[str]:

@@ -24,7 +24,7 @@ MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 TIMED = {"race", "ring"}  # requests during which nobody looks
 LOADS = {"landmarks", "load"}
-OURS = {"probe", "held"}  # requests whose time is not the submission's
+OURS = {"probe", "held", "kernels", "restore"}  # requests whose time is not the submission's
 AT_WORK = ": a lent object was still at work on what it was given"
 MISFIT = "what a lent object has to answer fits no message, for what it was given"
 

@@ -89,7 +89,8 @@ class Groups:
             for member in members
         ]
         try:
-            group.run(jobs)
+            with sandbox.joining(size):
+                group.run(jobs)
         except SubmissionFault as fault:
             if fresh:
                 raise SandboxError(f"the ranks did not find each other: {fault}") from None

@@ -5,7 +5,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,6 +20,8 @@ from grader.wire.channel import Channel
 ANSWER_SECONDS = 2.0  # for the parent of the ranks, and for a watch, which only look around
 RANK_ARENA = ARENA // 4  # bytes: the judge maps two for each rank of each size
 MAX_ANSWER = 1 << 16  # bytes of what a watch says
+JOINING = 4 << 30  # bytes that a rank on a GPU may take while it joins a group
+SPARE = 256 << 20  # bytes for each rank, beyond what one took that had done nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ class RankSandbox:
         self._talk = Conversation(parent, "cpu", clock, "")
         self._lock = threading.Lock()
         self._device = device
+        self._idle = 0  # bytes of a rank on a GPU that has done nothing yet
         self.ranks = {size: [self._fork(rank) for rank in range(size)] for size in sizes}
         # From here on the parent may be stopped, or talk without end.
         clock.call_seconds = ANSWER_SECONDS
@@ -133,6 +137,22 @@ class RankSandbox:
             for fd in arenas:
                 os.close(fd)
         return RankProcess(self, pid, channel, watch)
+
+    @contextmanager
+    def joining(self, size: int) -> Generator[None, None, None]:
+        """Let a group join; what drivers and NCCL take for its ranks then is not the submission's.
+
+        That is measured in the first group, when nothing of the submission runs in here.
+        """
+        if self._device == "cpu":
+            yield
+            return
+        first, before = not self._idle, self.parent.used()
+        self.parent.allow(size * JOINING)
+        yield
+        taken = max(0, self.parent.used() - before) // size
+        self._idle = taken if first else max(self._idle, min(taken, 2 * self._idle))
+        self.parent.allow(size * (self._idle + self._idle // 2 + SPARE - JOINING))
 
     @property
     def over(self) -> bool:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 JUDGE = "judge"  # what nothing else names: oracles, inputs, comparisons, pytest
 WAITING = "waiting for the GPU"
+AHEAD = "waiting for what is compiled ahead"
 STARTING = "starting workers"
 LOADING = "loading the submission"
 FIRST_CALLS = "first calls"  # of a function in a worker: kernels are compiled then

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from grader.errors import Mismatch, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
@@ -23,6 +21,7 @@ from grader.proxy.conversation import Conversation
 from grader.proxy.graphs import Graph, Referee
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
+from grader.proxy.handed_on import HandedOn
 from grader.proxy.instruments import Instruments
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Refusal
@@ -42,8 +41,6 @@ __all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student"
 MOST_TUNED = 20  # kernels
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
-KernelFiles = tuple[list[str], list[int], Tensor]  # as ``worker/kernels`` packs them
-
 
 class Student(Requests, Instruments):
     """A submission under test. Each public name of the submission is a callable attribute."""
@@ -57,6 +54,7 @@ class Student(Requests, Instruments):
         self._asked: set[str] = set()  # public names, since the plugin last took them
         self._calls = Calls()  # of the test that runs
         self.spent_ = Spent()
+        self.handed_on_ = HandedOn()
         self._talk: Conversation | None = None
         self._worker: WorkerProcess | None = None  # of the conversation
         self._file = f"{setting.seen('submission')}/{lab.topic}.py"
@@ -148,14 +146,15 @@ class Student(Requests, Instruments):
         header = {"op": "ring", "size": size, "layout": layout.to_json()}
         self._conversation().request(header, fds=(fd,), seconds=RING_SECONDS)
 
-    def kernels_(self) -> KernelFiles:
-        """Return what was compiled in the worker, for the next one to begin with."""
-        value = self._conversation().request({"op": "kernels"})
-        return expect(value, KernelFiles, "what was compiled")
+    def take_compiled_(self) -> None:
+        """Keep what was compiled in the worker at hand, for those that follow."""
+        if self._talk is not None:
+            self.handed_on_.take(self._talk)
 
-    def restore_(self, files: KernelFiles) -> None:
-        """Hand the worker what an earlier one has compiled."""
-        self._conversation().request({"op": "restore"}, files)
+    def give_compiled_(self) -> None:
+        """Let the worker at hand have what was compiled elsewhere meanwhile; a fresh one has it."""
+        if self._talk is not None and not self._talk.over:
+            self.handed_on_.give(self._talk)
 
     def race_(
         self, function: str | None, count: int, options: dict[str, object], seconds: float
@@ -199,6 +198,8 @@ class Student(Requests, Instruments):
                 *(self._worker, device, self._clock, self._source),
                 *(self._asked, self._calls, self.spent_),
             )
+            self.handed_on_.begin()
+            self.handed_on_.give(self._talk)
             try:
                 self._talk.load(self._file)
             except SubmissionFault as fault:

@@ -8,13 +8,13 @@ import functools
 import os
 import re
 import subprocess
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from grader import locks
 from grader.errors import CannotGrade
 from grader.sandbox import limits
 
@@ -65,11 +65,7 @@ def _query(query: str) -> list[str]:
 
 def open_lock(kind: str) -> int:
     """Open the lock of that kind for the GPU that this process sees; one for all of a machine."""
-    path = Path(tempfile.gettempdir()) / f"inferlab.{kind}{_index().replace('/', '_')}.lock"
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return locks.open_lock(f"{kind}{_index().replace('/', '_')}")
 
 
 def visible() -> list[str]:

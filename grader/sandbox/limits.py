@@ -32,6 +32,14 @@ class Cage(Protocol):
         """Return "memory", "processes" or an empty string."""
         ...
 
+    def used(self) -> int:
+        """Return how many bytes count for the limit of memory now."""
+        ...
+
+    def allow(self, more: int) -> None:
+        """Raise the limit of memory by so many bytes, or lower it by fewer than none."""
+        ...
+
     def close(self) -> None:
         """Forget the processes; they must be dead."""
         ...
@@ -93,6 +101,7 @@ class Cgroup:
     def __init__(self, kind: str, pid: int | None, memory: int, processes: int | None) -> None:
         name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._kind = kind
+        self._memory = memory
         if kind == "cgroup2":
             parent = _unified()
             self._folders = [parent / name]
@@ -136,6 +145,20 @@ class Cgroup:
             counts = {key: int(value) for key, value in (line.split() for line in lines)}
             return "memory" if counts.get("oom_kill", 0) else ""
         return ""
+
+    def used(self) -> int:
+        """Return the memory of all members, as the kernel counts it: 0 where it does not tell."""
+        file = "memory.current" if self._kind == "cgroup2" else "memory.usage_in_bytes"
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.folder / file).read_text())
+        return 0
+
+    def allow(self, more: int) -> None:
+        """Raise the limit of memory by so many bytes."""
+        self._memory += more
+        file = "memory.max" if self._kind == "cgroup2" else "memory.limit_in_bytes"
+        with contextlib.suppress(OSError):  # it stays as it is
+            self._write(file, self._memory)
 
     def close(self) -> None:
         """Remove the group; it waits a moment for the last process to go."""
@@ -243,6 +266,14 @@ class Watcher:
     def why_killed(self) -> str:
         """Return what the watcher killed for."""
         return self._reason
+
+    def used(self) -> int:
+        """Return bytes in use, with pages that processes share counted once."""
+        return self._proportional()
+
+    def allow(self, more: int) -> None:
+        """Raise the limit of memory by so many bytes."""
+        self._memory += more
 
     def close(self) -> None:
         """Stop watching."""

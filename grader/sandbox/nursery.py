@@ -104,6 +104,13 @@ class Nursery:
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
 
+    def begin(self, setting: Setting) -> None:
+        """Start what forks, so that it has imported what it needs when the first worker is due."""
+        self.problem = self.problem or unfit(setting)
+        if not self.problem:
+            with contextlib.suppress(SandboxError):  # the first worker will say so
+                self._begun(setting)
+
     def start(self, setting: Setting) -> WorkerProcess:
         """Return a worker that may not be ready yet; all get the same but for limits."""
         self.problem = self.problem or unfit(setting)

@@ -15,17 +15,22 @@ class WarmPool:
         start: Callable[[], WorkerProcess],
         size: int = 2,
         instead: Callable[[SandboxError], WorkerProcess] | None = None,
+        most: int = 1 << 16,
     ) -> None:
-        """``instead`` starts another for one that did not get ready, or raises."""
+        """``instead`` starts another for one that did not get ready, or raises.
+
+        No more than ``most`` wait, however many are still to be taken.
+        """
         self._start = start
         self._instead = instead
         self._size = size
+        self._most = most
         self._waiting: deque[WorkerProcess] = deque()
         self._wanted = size
 
     def expect(self, count: int) -> None:
         """Say how many workers are still to be taken, so that none is started in vain."""
-        self._wanted = count
+        self._wanted = min(count, self._most)
         self._fill()
 
     def _fill(self) -> None:

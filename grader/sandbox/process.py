@@ -104,6 +104,15 @@ class WorkerProcess:
         self._printed.forget()
         PACE.watch(self._process.pid)
 
+    def used(self) -> int:
+        """Return how many bytes count for the worker's limit of memory now."""
+        return self._cage.used() if self._cage else 0
+
+    def allow(self, more: int) -> None:
+        """Raise the worker's limit of memory by so many bytes, or lower it by fewer than none."""
+        if self._cage:
+            self._cage.allow(more)
+
     def _close_arenas(self) -> None:
         for fd in self._arenas:
             os.close(fd)

@@ -119,6 +119,9 @@ class RankWorker(Worker):
             rank=header["rank"],
             world_size=header["world"],
         )
+        if self.device.type == "cuda":  # what NCCL takes for itself, it takes now
+            dist.all_reduce(torch.zeros(1, device=self.device))
+            torch.cuda.synchronize(self.device)
 
     @contextlib.contextmanager
     def _listening(self) -> Generator[None, None, None]:

@@ -197,7 +197,7 @@ class Worker:
 
                 return tuned()
             case "kernels":
-                return kernels.collect()
+                return kernels.collect(frozenset(header["known"]))
             case "restore":
                 kernels.restore(*self.unpack(header["value"], buffers))
             case "ring":

@@ -1,0 +1,150 @@
+"""Kernels are compiled ahead of the graded tests, on all cores.
+
+On a GPU most of a grading is a compiler at work in the submission's process, one kernel at a time.
+So processes forked from the session run its tests before the session gets to them, each in workers
+of its own, under another seed. Nobody hears of their verdicts: what was compiled there is all that
+is taken (``proxy/handed_on``), and lies in a graded worker before its test begins.
+
+A machine's forerunners are as many as its cores, however many gradings it makes at a time.
+"""
+
+import os
+import signal
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from grader.judge.configuration import Run
+from grader.judge.draw import derive
+from grader.judge.items import takes
+from grader.judge.start import die_with
+from grader.locks import take_one
+from grader.proxy.handed_on import UNFINISHED
+from grader.proxy.spent import AHEAD
+from grader.proxy.student import Student
+
+MOST = 12  # forerunners of one grading
+SPARED = 2  # cores: for the session and its worker
+MOST_TESTS = 4096
+PLACE = struct.Struct("!H")  # of a test in the order of the session
+POLL_SECONDS = 0.005
+PATIENCE_SECONDS = 60.0  # for one test: who waits longer compiles for itself
+LAST_SECONDS = 5.0  # for a forerunner to end its workers
+
+Forerun = Callable[[Run, "Course"], None]  # runs the tests of a course in a process of its own
+
+
+class Course:
+    """A pytest plugin that runs one test after another, of those that no forerunner has begun."""
+
+    def __init__(self, order: int, folder: Path) -> None:
+        self._order = order
+        self._folder = folder
+        self.student: Student | None = None
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the next tests until there are none, and save what was compiled for each."""
+        assert self.student is not None
+        while (place := self._next()) is not None and place < len(session.items):
+            item = session.items[place]
+            if not takes(item, "tier"):  # what is timed has the GPU alone
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            self.student.handed_on_.save(self._folder / str(place))
+        return True
+
+    def _next(self) -> int | None:
+        data = os.read(self._order, PLACE.size)
+        return PLACE.unpack(data)[0] if len(data) == PLACE.size else None
+
+
+class Ahead:
+    """The forerunners of one session, and what has come of them so far."""
+
+    def __init__(self, student: Student, folder: Path) -> None:
+        self._student = student
+        self._folder = folder
+        self._places: dict[str, int] = {}
+        self._seen: set[str] = set()
+        self._pids: list[int] = []
+        self._seats: list[int] = []  # locks
+
+    def start(self, run: Run, forerun: Forerun) -> None:
+        """Fork as many as the machine has room for; call it before a thread or CUDA is there."""
+        self._folder.mkdir(exist_ok=True)
+        order, rest = os.pipe()
+        os.write(rest, b"".join(PLACE.pack(place) for place in range(MOST_TESTS)))
+        os.close(rest)
+        cores = len(os.sched_getaffinity(0))
+        run = replace(run, seed=derive(run.seed, "ahead") >> 32)
+        for _ in range(min(MOST, cores - SPARED)):
+            seat = take_one("ahead", cores)
+            if seat is None:
+                break
+            self._seats.append(seat)
+            session = os.getpid()
+            pid = os.fork()
+            if pid == 0:
+                _be_one(session, lambda: forerun(run, Course(order, self._folder)))
+            self._pids.append(pid)
+        os.close(order)
+
+    def expect(self, items: Sequence[pytest.Item]) -> None:
+        """Learn the order of the tests, which is that of the forerunners."""
+        self._places = {item.nodeid: place for place, item in enumerate(items)}
+
+    def wait_for(self, item: pytest.Item) -> None:
+        """Wait until the kernels of a test are compiled, and give them to the worker at hand."""
+        if takes(item, "tier"):
+            self.close()
+        place = str(self._places.get(item.nodeid))
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with self._student.spent_.on(AHEAD):
+            while place not in self._seen and time.monotonic() < deadline:
+                alive = self._alive()  # first: what it saved before its end is there then
+                self._learn()
+                if not alive:
+                    break
+                time.sleep(POLL_SECONDS)
+
+    def _learn(self) -> None:
+        for file in self._folder.iterdir():
+            if file.suffix != UNFINISHED:
+                self._seen.add(file.name)
+                self._student.handed_on_.load(file)
+                file.unlink()
+
+    def _alive(self) -> bool:
+        self._pids = [pid for pid in self._pids if not os.waitpid(pid, os.WNOHANG)[0]]
+        return bool(self._pids)
+
+    def close(self) -> None:
+        """End the forerunners, and wait until their workers are gone."""
+        for pid in self._pids:
+            os.kill(pid, signal.SIGINT)
+        deadline = time.monotonic() + LAST_SECONDS
+        while self._alive() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        for pid in self._pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        self._pids.clear()
+        for seat in self._seats:
+            os.close(seat)
+        self._seats.clear()
+
+
+def _be_one(session: int, work: Callable[[], None]) -> NoReturn:
+    """Work without a word, and end."""
+    try:
+        die_with(session)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for target in (0, 1, 2):
+            os.dup2(nothing, target)
+        work()
+    finally:
+        os._exit(0)
