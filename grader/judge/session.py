@@ -86,7 +86,7 @@ def run(
     configuration: Configuration, emit: Emit, start: Callable[[Setting], WorkerProcess] | None
 ) -> int:
     """Run the suites and return pytest's exit code."""
-    on_gpu = configuration.setting.device != "cpu"
+    on_gpu = configuration.run.device != "cpu"
     nursery = Nursery()
     pool = _pool(configuration.setting, nursery, start)
     # The first workers start before this process imports torch itself: alone what forks them where

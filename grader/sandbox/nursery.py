@@ -21,7 +21,7 @@ from grader.sandbox import seccomp
 from grader.sandbox.bubblewrap import SCRATCH_BYTES, installation
 from grader.sandbox.launch import interpreter, start_confined, worker_config
 from grader.sandbox.output import has_come
-from grader.sandbox.process import FOLDERS, START_SECONDS, WorkerProcess
+from grader.sandbox.process import START_SECONDS, WorkerProcess, folders_of
 from grader.sandbox.setting import Setting
 
 MAX_ANSWER = 1 << 12
@@ -145,7 +145,7 @@ class Nursery:
             with theirs:
                 handed = [theirs.fileno()]
                 python = interpreter(setting, "worker.nursery", handed)
-                folders = setting.stage / FOLDERS
+                folders = folders_of(setting)
                 self._process = start_confined(setting, python, folders, handed, forks=True)
         return self._socket
 

@@ -44,7 +44,6 @@ START_SECONDS = 120.0
 # Bytes of a message's large buffers, and of all that a worker's messages may hold in the judge. The
 # labs send a sixth of it at most. Pages are taken only when touched.
 ARENA = 256 << 20
-FOLDERS = "folders"  # of the stage: one for each worker
 
 
 class WorkerProcess:
@@ -55,10 +54,7 @@ class WorkerProcess:
     def __init__(self, setting: Setting, launch: Launch | None = None) -> None:
         """``launch`` starts the process; None: an interpreter of its own, as the level says."""
         self._setting = setting
-        folders = setting.stage / FOLDERS
-        folders.mkdir(exist_ok=True)
-        folders.chmod(0o755)
-        self.folder = Path(tempfile.mkdtemp(dir=folders))
+        self.folder = Path(tempfile.mkdtemp(dir=folders_of(setting)))
         self.folder.chmod(0o755)
         self.seen_folder = "/folder" if setting.level == "bwrap" else str(self.folder)
         self._socket, theirs = socket.socketpair()
@@ -169,6 +165,14 @@ class WorkerProcess:
             self._reason = self._cage.why_killed()
             self._cage.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def folders_of(setting: Setting) -> Path:
+    """Return where the folders of a grading's workers lie."""
+    folders = setting.stage / "folders"
+    folders.mkdir(exist_ok=True)
+    folders.chmod(0o755)
+    return folders
 
 
 def ended(code: int | None) -> SubmissionFault:
