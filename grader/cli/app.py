@@ -39,7 +39,7 @@ from grader.report.forms import Form, planned
 from grader.text import visible_line
 
 CORES = len(os.sched_getaffinity(0))
-USAGE, CANNOT_GRADE, INTERRUPTED = 2, 3, 130
+USAGE, CANNOT_GRADE = 2, 3
 # What every wrong command line raises. typer exports the class under no name of its own.
 WRONG_COMMAND_LINE = cast(type[typer.BadParameter], typer.BadParameter.__mro__[2])
 
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WRONG_COMMAND_LINE as error:
         return _fail(USAGE, error.format_message(), "lab --help, or lab COMMAND --help")
     except (KeyboardInterrupt, typer.Abort):
-        return _fail(INTERRUPTED, "interrupted")
+        return _fail(commands.INTERRUPTED, "interrupted")
     except Exception as error:
         told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return _fail(CANNOT_GRADE, f"the judge broke ({told})", f"traceback in {_save_traceback()}")

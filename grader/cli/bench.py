@@ -1,5 +1,6 @@
 """``lab bench``: kernels of a submission, what the judge and a grading cost, and more of ours."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -73,15 +74,20 @@ def grading(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     json: Annotated[bool, typer.Option("--json", help="every number, for a program")] = False,
 ) -> None:
-    """Grade an answer once and tell what the seconds went to: workers, calls, races, the judge."""
+    """Grade an answer once and tell what the seconds went to: workers, calls, races, the judge.
+
+    What is interrupted, or ended by a time limit, tells what they went to until then.
+    """
     chosen = find_lab(lab, find_root())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     found = account(chosen, source, device)
     if json:
         print(json_bytes(found.to_json()).decode())
-        return
-    console = make_console(sys.stdout)
-    for table in render(found):
-        console.print(table)
+    else:
+        console = make_console(sys.stdout)
+        for table in render(found):
+            console.print(table)
+    raise typer.Exit(0 if found.report is not None else commands.INTERRUPTED)
 
 
 @app.command()

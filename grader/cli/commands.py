@@ -28,6 +28,8 @@ from grader.report.summary import score_line
 from grader.report.terminal import make_console, render_terminal
 from grader.text import number, visible
 
+INTERRUPTED = 130  # the exit code
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -66,7 +68,7 @@ def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
     except KeyboardInterrupt:
         left = f"; what was graded is in {typed(kept)}" if kept and kept.exists() else ""
         print(f"interrupted{left}", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     _keep(report, kept)
     write(report, outputs)
     if any(output.target == STDOUT for output in outputs):
@@ -113,9 +115,9 @@ def watch(order: Order) -> int:
     files = (Path(guide.stub), Path(guide.pseudocode))
     try:
         code = grade_one(order, ())
-        for _ in saves(files) if code != 130 else ():
+        for _ in saves(files) if code != INTERRUPTED else ():
             code = grade_one(order, ())
-            if code == 130:
+            if code == INTERRUPTED:
                 break
     except KeyboardInterrupt:
         pass

@@ -35,6 +35,8 @@ class GradingProgress:
         )
         self._bar = self._progress.add_task("getting ready", total=None, lost="")
         self._verdicts: dict[str, Verdict] = {}
+        self._of_task: dict[str, dict[tuple[str, str], Verdict]] = {}
+        self._left: dict[str, set[tuple[str, str]]] = {}  # tests to come, by task
 
     def __enter__(self) -> "GradingProgress":
         if self._live:
@@ -59,7 +61,7 @@ class GradingProgress:
         """
         match kind, payload:
             case "manifest", list():
-                self._progress.update(self._bar, total=len(cast(list[Expected], payload)))
+                self._expect(cast(list[Expected], payload))
             case "begin", Expected():
                 self._progress.update(self._bar, description=visible_line(payload.task, 40))
             case "test", TestResult():
@@ -73,6 +75,11 @@ class GradingProgress:
             case _:
                 pass
 
+    def _expect(self, tests: list[Expected]) -> None:
+        self._progress.update(self._bar, total=len(tests))
+        for test in tests:
+            self._left.setdefault(test.task, set()).add((test.suite, test.id))
+
     def _count(self, result: TestResult) -> None:
         # By id, since a result that came before the manifest is told again after it.
         self._verdicts[result.id] = result.verdict
@@ -83,6 +90,20 @@ class GradingProgress:
             description=visible_line(result.task, 40),
             lost=f"{lost} not passed" if lost else "",
         )
+        self._of_task.setdefault(result.task, {})[result.suite, result.id] = result.verdict
+        left = self._left.get(result.task)
+        if left and not left - {*self._of_task[result.task]}:
+            left.clear()  # said once
+            self._say_ended(result.task)
+
+    def _say_ended(self, task: str) -> None:
+        """Say how a task came out, in a line that stays."""
+        verdicts = [*self._of_task[task].values()]
+        ungraded = sum(verdict in (Verdict.NOT_GRADED, Verdict.INFRA) for verdict in verdicts)
+        passed = sum(verdict is Verdict.PASSED for verdict in verdicts)
+        tests = f"{passed} of {len(verdicts) - ungraded} tests passed"
+        here = f", {ungraded} not graded" if ungraded else ""
+        self._progress.console.print(Text(f"  {visible_line(task, 40)}: {tests}{here}"))
 
 
 class CheckProgress:

@@ -31,6 +31,7 @@ from grader.proxy.student import Student
 MOST = 12  # forerunners of one grading
 SPARED = 2  # cores: for the session and its worker
 MOST_TESTS = 4096
+AT_A_TIME = 3  # tests
 PLACE = struct.Struct("!H")  # of a test in the order of the session
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 60.0  # for one test: who waits longer compiles for itself
@@ -39,23 +40,50 @@ LAST_SECONDS = 5.0  # for a forerunner to end its workers
 Forerun = Callable[[Run, "Course"], None]  # runs the tests of a course in a process of its own
 
 
-class Course:
-    """A pytest plugin that runs one test after another, of those that no forerunner has begun."""
+class Shelf:
+    """Where forerunners put what was compiled for each test, for the session and for each other."""
 
-    def __init__(self, order: int, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seen: set[str] = set()  # tests, by their places
+
+    def save(self, place: int, student: Student) -> None:
+        """Put there what is new in a forerunner since its last test."""
+        self.seen.add(str(place))
+        student.handed_on_.save(self.folder / str(place))
+
+    def learn(self, student: Student) -> None:
+        """Take what others have put there since."""
+        for file in self.folder.iterdir():
+            if file.suffix != UNFINISHED and file.name not in self.seen:
+                self.seen.add(file.name)
+                student.handed_on_.load(file)
+
+
+class Course:
+    """A pytest plugin that runs a few tests at a time, of those that no forerunner has begun.
+
+    Tests that are next to each other have kernels in common.
+    """
+
+    def __init__(self, order: int, shelf: Shelf) -> None:
         self._order = order
-        self._folder = folder
+        self._shelf = shelf
         self.student: Student | None = None
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run the next tests until there are none, and save what was compiled for each."""
-        assert self.student is not None
-        while (place := self._next()) is not None and place < len(session.items):
-            item = session.items[place]
-            if not takes(item, "tier"):  # what is timed has the GPU alone
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            self.student.handed_on_.save(self._folder / str(place))
+        while (first := self._next()) is not None and first < len(session.items):
+            for place, item in enumerate(session.items[first : first + AT_A_TIME], first):
+                self._run(place, item)
         return True
+
+    def _run(self, place: int, item: pytest.Item) -> None:
+        assert self.student is not None
+        if not takes(item, "tier"):  # what is timed has the GPU alone
+            self._shelf.learn(self.student)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        self._shelf.save(place, self.student)
 
     def _next(self) -> int | None:
         data = os.read(self._order, PLACE.size)
@@ -67,17 +95,16 @@ class Ahead:
 
     def __init__(self, student: Student, folder: Path) -> None:
         self._student = student
-        self._folder = folder
+        self._shelf = Shelf(folder)
         self._places: dict[str, int] = {}
-        self._seen: set[str] = set()
         self._pids: list[int] = []
         self._seats: list[int] = []  # locks
 
     def start(self, run: Run, forerun: Forerun) -> None:
         """Fork as many as the machine has room for; call it before a thread or CUDA is there."""
-        self._folder.mkdir(exist_ok=True)
+        self._shelf.folder.mkdir(exist_ok=True)
         order, rest = os.pipe()
-        os.write(rest, b"".join(PLACE.pack(place) for place in range(MOST_TESTS)))
+        os.write(rest, b"".join(PLACE.pack(place) for place in range(0, MOST_TESTS, AT_A_TIME)))
         os.close(rest)
         cores = len(os.sched_getaffinity(0))
         run = replace(run, seed=derive(run.seed, "ahead") >> 32)
@@ -89,7 +116,7 @@ class Ahead:
             session = os.getpid()
             pid = os.fork()
             if pid == 0:
-                _be_one(session, lambda: forerun(run, Course(order, self._folder)))
+                _be_one(session, lambda: forerun(run, Course(order, self._shelf)))
             self._pids.append(pid)
         os.close(order)
 
@@ -104,19 +131,12 @@ class Ahead:
         place = str(self._places.get(item.nodeid))
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._student.spent_.on(AHEAD):
-            while place not in self._seen and time.monotonic() < deadline:
+            while place not in self._shelf.seen and time.monotonic() < deadline:
                 alive = self._alive()  # first: what it saved before its end is there then
-                self._learn()
+                self._shelf.learn(self._student)
                 if not alive:
                     break
                 time.sleep(POLL_SECONDS)
-
-    def _learn(self) -> None:
-        for file in self._folder.iterdir():
-            if file.suffix != UNFINISHED:
-                self._seen.add(file.name)
-                self._student.handed_on_.load(file)
-                file.unlink()
 
     def _alive(self) -> bool:
         self._pids = [pid for pid in self._pids if not os.waitpid(pid, os.WNOHANG)[0]]

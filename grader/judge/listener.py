@@ -5,11 +5,11 @@ Results are saved as they arrive: a grading that is cut off has a partial report
 Who listens hears ("manifest", list[Expected]), ("begin", Expected), ("test", TestResult), and what
 no report holds: ("measured", list[dict[str, Any]]), of each test that compared numbers the
 comparison that came closest to its limit; ("asked", dict[str, list[str]]), the public names that
-the tests of each task called; ("spent", dict[str, float]), what the session's seconds went to
-(``proxy/spent``); and ("alone", float), for how many of them it had the GPU to itself. What
-compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as ("metered",
-dict[str, Any]) of each launch on a CPU, and ("tuned", dict[str, Any]) of each kernel with an
-autotuner.
+the tests of each task called; ("spent", dict[str, float]), what the session's seconds went to since
+it told the last time (``proxy/spent``); and ("alone", float), for how many of them it had the GPU
+to itself. What compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as
+("metered", dict[str, Any]) of each launch on a CPU, and ("tuned", dict[str, Any]) of each kernel
+with an autotuner.
 """
 
 import json

@@ -179,8 +179,14 @@ def _run_suites(
     if run.meters and run.device == "cpu":
         recording = LaunchPlugin(student.metered)
     others = [recording] if recording is not None else []
-    code = run_pytest(run, student, emit, stopwatch, others, ahead)
-    emit("spent", student.spent_.seconds())
+
+    def tell(event: str, data: Any) -> None:
+        emit(event, data)
+        if event == "test":  # at once: what is interrupted has an account too
+            emit("spent", student.spent_.new())
+
+    code = run_pytest(run, student, tell, stopwatch, others, ahead)
+    emit("spent", student.spent_.new())
     if run.meters:
         tell_metered(recording.launches if recording else [], emit)
         tell_tuned(student, emit)

@@ -45,7 +45,9 @@ class HandedOn:
         if not talk.over:
             with contextlib.suppress(SubmissionFault):
                 told = talk.request({"op": "kernels", "known": [*{*self._files} | self._held]})
-                self._held.update(self._learn(expect(told, KernelFiles, WHAT)))
+                new = self._learn(expect(told, KernelFiles, WHAT))
+                self._held.update(new)
+                self._unsaved += new
 
     def _learn(self, files: KernelFiles) -> list[str]:
         """Keep files, as many as there is room for; return the names of those that are new."""
@@ -59,7 +61,6 @@ class HandedOn:
                 self._files[name] = content
                 self._size += content.numel()
                 new.append(name)
-        self._unsaved += new
         return new
 
     def give(self, talk: Conversation) -> None:

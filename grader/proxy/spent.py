@@ -29,6 +29,7 @@ class Spent:
         self._stack = [JUDGE]
         self._since = now()
         self._seconds: dict[str, float] = {}
+        self._told: dict[str, float] = {}
 
     @contextmanager
     def on(self, what: str) -> Generator[None, None, None]:
@@ -51,3 +52,11 @@ class Spent:
         """Return the seconds of everything so far; their sum is the time that has passed."""
         self._pass()
         return {what: round(seconds, 3) for what, seconds in self._seconds.items()}
+
+    def new(self) -> dict[str, float]:
+        """Return the seconds since the last time that this was asked."""
+        now = self.seconds()
+        told, self._told = self._told, now
+        return {
+            what: new for what, seconds in now.items() if (new := seconds - told.get(what, 0.0)) > 0
+        }

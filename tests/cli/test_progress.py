@@ -54,3 +54,44 @@ def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) -
     assert "\x1b[?25l" in drawn  # the cursor is hidden meanwhile
     assert "\x1b[?25h" in drawn
     assert "\x1b]0;" not in drawn
+
+
+def ended(stream: io.StringIO, *verdicts: Verdict) -> list[str]:
+    """Return the lines that a task of so many tests leaves, told twice as after a death."""
+    with GradingProgress("01_llama", stream) as progress:
+        for _ in range(2):
+            names = [str(number) for number in range(len(verdicts))]
+            progress.on_event("manifest", [Expected(name, "norm", "hidden") for name in names])
+            for name, verdict in zip(names, verdicts, strict=True):
+                progress.on_event("test", outcome(name, verdict))
+    return stream.getvalue().splitlines()
+
+
+def test_a_log_has_a_line_for_each_task_as_it_ends() -> None:
+    lines = ended(io.StringIO(), Verdict.PASSED, Verdict.FAILED, Verdict.SKIPPED)
+
+    assert lines[:2] == ["grading 01_llama …", "  norm: 1 of 3 tests passed"]
+
+
+def test_what_is_not_graded_is_no_failure() -> None:
+    lines = ended(io.StringIO(), Verdict.PASSED, Verdict.NOT_GRADED, Verdict.INFRA)
+
+    assert lines[1] == "  norm: 1 of 1 tests passed, 2 not graded"
+
+
+def test_a_terminal_has_that_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+    drawn = "\n".join(ended(Terminal(), Verdict.PASSED))
+
+    assert "norm: 1 of 1 tests passed" in drawn
+
+
+def test_a_task_that_has_not_ended_has_no_line() -> None:
+    stream = io.StringIO()
+
+    with GradingProgress("01_llama", stream) as progress:
+        progress.on_event("manifest", [Expected(name, "norm", "hidden") for name in "ab"])
+        progress.on_event("test", outcome("a", Verdict.PASSED))
+
+    assert stream.getvalue() == "grading 01_llama …\n"
