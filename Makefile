@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -76,6 +76,9 @@ doctor: $(READY) ## tell a broken environment from a wrong answer
 
 test: $(READY) ## run the test-suite of the project, as many files at a time as cores: [ARGS="-k name"] [SHARE=3]
 	@$(RUN) -m pytest $(if $(SHARE),--share=$(SHARE)) $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
+
+test-gpu: $(READY) ## prove what only GPUs can, on all there are; what was cut off goes on: [PART=2/4] [ARGS="'check 08 *' --write"]
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_on_gpu.py $(if $(PART),--part "$(PART)") $(ARGS)
 
 fuzz: $(READY) ## attack the judge, and the rule of marks, at random: [EXAMPLES=2000] [ARGS="-k wire"]
 	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py tests/course/grading/test_rule.py

@@ -1,13 +1,14 @@
 """Grade labs 06, 07 and 09 on a GPU with arguments that kernels alone see.
 
 All right answers must keep every test of the tasks with kernels, and what ``hidden_on_gpu`` holds
-must fail: ``python3 tests/run_hidden_on_gpu.py``, from the root, where a GPU is.
+must fail: ``python3 tests/run_hidden_on_gpu.py [NAME…]``, from the root, where a GPU is; a name is
+such as ``06_layernorm variants/simple.py``.
 """
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def answers() -> Iterator[tuple[str, Path, bool]]:
 def verdict(lab: str, file: Path, right: bool) -> tuple[bool, str]:
     """Grade an answer; return whether it came out as it should, and a line."""
     tasks = TASKS[lab] if right else TASKS[lab][:1]
-    name = f"{lab} {file.parent.name}/{file.name}"
+    name = name_of(lab, file)
     try:
         report = grade(Request(load_lab(ROOT / "labs" / lab), file, device="cuda", tasks=tasks))
     except InferlabError as error:
@@ -56,6 +57,11 @@ def verdict(lab: str, file: Path, right: bool) -> tuple[bool, str]:
     return caught, f"{name}: {'caught' if caught else 'earned it'}"
 
 
+def name_of(lab: str, file: Path) -> str:
+    """Return what an answer is called."""
+    return f"{lab} {file.parent.name}/{file.name}"
+
+
 def show(lab: str, file: Path, right: bool) -> bool:
     """Grade an answer, print its line, and return whether it came out as it should."""
     started = time.monotonic()
@@ -64,14 +70,18 @@ def show(lab: str, file: Path, right: bool) -> bool:
     return good
 
 
-def main() -> int:
+def main(names: Sequence[str]) -> int:
     """Print a line for each answer, and return 0 if all came out as they should."""
     os.environ["INFERLAB_HIDE_ON_GPU"] = "1"
+    chosen = [answer for answer in answers() if not names or name_of(*answer[:2]) in names]
+    if not chosen:
+        print(f"error: no answer is called {' or '.join(names)}", file=sys.stderr)
+        return 2
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        found = [pool.submit(show, *answer) for answer in answers()]
+        found = [pool.submit(show, *answer) for answer in chosen]
         results = [item.result() for item in as_completed(found)]
     return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
