@@ -31,7 +31,7 @@ from grader.proxy.student import Student
 MOST = 12  # forerunners of one grading
 SPARED = 2  # cores: for the session and its worker
 MOST_TESTS = 4096
-AT_A_TIME = 3  # tests
+AT_A_TIME = 2  # tests
 PLACE = struct.Struct("!H")  # of a test in the order of the session
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 60.0  # for one test: who waits longer compiles for itself
@@ -66,9 +66,10 @@ class Course:
     Tests that are next to each other have kernels in common.
     """
 
-    def __init__(self, order: int, shelf: Shelf) -> None:
+    def __init__(self, order: int, shelf: Shelf, *, triton: bool) -> None:
         self._order = order
         self._shelf = shelf
+        self._triton = triton
         self.student: Student | None = None
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -80,9 +81,10 @@ class Course:
 
     def _run(self, place: int, item: pytest.Item) -> None:
         assert self.student is not None
-        if not takes(item, "tier"):  # what is timed has the GPU alone
+        if pays(item, triton=self._triton):
             self._shelf.learn(self.student)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            self.student.take_compiled_()
         self._shelf.save(place, self.student)
 
     def _next(self) -> int | None:
@@ -90,18 +92,30 @@ class Course:
         return PLACE.unpack(data)[0] if len(data) == PLACE.size else None
 
 
+def pays(item: pytest.Item, *, triton: bool) -> bool:
+    """Tell whether a test compiles for the GPU, which what is timed may not do any more.
+
+    Where there are no kernels of ``triton``, the sizes of races do.
+    """
+    return not takes(item, "tier") and (triton or takes(item, "stopwatch"))
+
+
 class Ahead:
     """The forerunners of one session, and what has come of them so far."""
 
-    def __init__(self, student: Student, folder: Path) -> None:
+    def __init__(self, student: Student, folder: Path, *, triton: bool) -> None:
         self._student = student
         self._shelf = Shelf(folder)
+        self._triton = triton
         self._places: dict[str, int] = {}
         self._pids: list[int] = []
         self._seats: list[int] = []  # locks
 
-    def start(self, run: Run, forerun: Forerun) -> None:
-        """Fork as many as the machine has room for; call it before a thread or CUDA is there."""
+    def start(self, run: Run, forerun: Forerun) -> int:
+        """Fork as many as the machine has room for, before a thread or CUDA is there.
+
+        Returns how many there are.
+        """
         self._shelf.folder.mkdir(exist_ok=True)
         order, rest = os.pipe()
         os.write(rest, b"".join(PLACE.pack(place) for place in range(0, MOST_TESTS, AT_A_TIME)))
@@ -116,9 +130,11 @@ class Ahead:
             session = os.getpid()
             pid = os.fork()
             if pid == 0:
-                _be_one(session, lambda: forerun(run, Course(order, self._shelf)))
+                course = Course(order, self._shelf, triton=self._triton)
+                _be_one(session, lambda: forerun(run, course))
             self._pids.append(pid)
         os.close(order)
+        return len(self._pids)
 
     def expect(self, items: Sequence[pytest.Item]) -> None:
         """Learn the order of the tests, which is that of the forerunners."""
@@ -126,8 +142,8 @@ class Ahead:
 
     def wait_for(self, item: pytest.Item) -> None:
         """Wait until the kernels of a test are compiled, and give them to the worker at hand."""
-        if takes(item, "tier"):
-            self.close()
+        if not pays(item, triton=self._triton):
+            return
         place = str(self._places.get(item.nodeid))
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._student.spent_.on(AHEAD):

@@ -25,9 +25,11 @@ class GpuUse:
 
     def take(self, task: str, item: pytest.Item) -> float:
         """Have the GPU for a task, or alone; return the seconds of waiting, which are ours."""
-        if self._ahead is not None:
-            self._ahead.wait_for(item)
         alone = takes(item, "tier")
+        if self._ahead is not None:
+            if alone:
+                self._ahead.close()
+            self._ahead.wait_for(item)
         user = None if alone else task
         if user == self._user:
             return 0.0

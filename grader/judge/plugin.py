@@ -183,6 +183,8 @@ class JudgePlugin:
         if self._gpu is not None and not self._barrier:
             self._grading_deadline += self._gpu.take(expected.task, item)
         if expected.task != self._current_task:
+            if self._gpu is not None:
+                self._student.take_compiled_()
             self._student.retire_()
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
@@ -204,8 +206,6 @@ class JudgePlugin:
         self._keep_closest(expected, measured)
         verdict, message = self._ended()
         self._gates.note(expected, verdict)
-        if self._gpu is not None:
-            self._student.take_compiled_()
         seconds = round(time.monotonic() - started, 3)
         output = self._student.printed_()
         self._asked.setdefault(expected.task, set()).update(self._student.asked_())

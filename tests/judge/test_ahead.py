@@ -38,6 +38,7 @@ lab = load_lab(Path(sys.argv[1]))
 with staged(lab, {{}}, "bwrap") as stage:
     submission = freeze(lab, Path(sys.argv[2]), stage / "submission")
     setting = worker_setting(lab, stage, {{}}, "cpu", "bwrap")
+    setting = dataclasses.replace(setting, triton=bool(int(sys.argv[4])))
     code = submission.code.decode()
     session.run(Configuration(Run(lab, seed=5, device="cuda"), setting, code), emit, None)
 """
@@ -60,14 +61,15 @@ def compiled(name, x):
 
 
 def graded(
-    folder: Path, code: str, ahead: int = 2, patch: str = ""
+    folder: Path, code: str, ahead: int = 2, patch: str = "", *, triton: bool = True
 ) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """Return the results of a session that compiles ahead, and what its seconds went to."""
     require_sandbox()
     file = folder / "echo.py"
     file.write_text(code)
+    options = [str(LAB), str(file), str(ahead), str(int(triton))]
     done = subprocess.run(
-        [sys.executable, "-c", SESSION.format(patch=patch), str(LAB), str(file), str(ahead)],
+        [sys.executable, "-c", SESSION.format(patch=patch), *options],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -111,6 +113,13 @@ def test_graded_workers_find_what_was_compiled_ahead_for_other_numbers(
     assert {*outputs(results)} == {"found"}
     assert [(r["id"], r["verdict"]) for r in results] == [(r["id"], r["verdict"]) for r in plain]
     assert "waiting for what is compiled ahead" in spent
+
+
+def test_without_kernels_nothing_is_compiled_ahead_but_sizes_of_races(tmp_path: Path) -> None:
+    results, spent = graded(tmp_path, answer(COMPILING, "compiled('scale', x)"), triton=False)
+
+    assert outputs(results).count("compiled") == 1
+    assert "waiting for what is compiled ahead" not in spent
 
 
 def test_those_that_run_ahead_may_fail(plain: list[dict[str, Any]], tmp_path: Path) -> None:
