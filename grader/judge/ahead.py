@@ -14,6 +14,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -131,7 +132,7 @@ class Ahead:
             pid = os.fork()
             if pid == 0:
                 course = Course(order, self._shelf, triton=self._triton)
-                _be_one(session, lambda: forerun(run, course))
+                _be_one(session, partial(forerun, run, course))
             self._pids.append(pid)
         os.close(order)
         return len(self._pids)
