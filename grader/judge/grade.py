@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from grader.environment import MODEL
 from grader.errors import UsageError
 from grader.judge.configuration import Configuration, Run
 from grader.judge.listener import Listener, OnEvent, Progress, save
@@ -26,7 +27,6 @@ from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
 THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
-MODEL_VARIABLE = "MODEL"
 
 
 def grade(
@@ -101,12 +101,12 @@ def choose_device(wanted: str, ranks: int = 1) -> str:
 def find_checkpoints(lab: Lab) -> dict[str, Path]:
     """Return the checkpoints by name; MODEL=path stands in for the target."""
     folders = dict(zip(lab.checkpoints, lab.checkpoint_folders, strict=True))
-    model = os.environ.get(MODEL_VARIABLE)
+    model = os.environ.get(MODEL)
     if model and "target" in folders:
         folders["target"] = Path(model).expanduser().resolve()
     for name, folder in folders.items():
         if not (folder / "config.json").is_file():
-            hint = f"{MODEL_VARIABLE} must name a checkpoint folder" if model else "restore it"
+            hint = f"{MODEL} must name a checkpoint folder" if model else "restore it"
             raise UsageError(f"no checkpoint {name} at {folder}", hint)
     return folders
 

@@ -8,17 +8,16 @@ import functools
 import os
 import re
 import subprocess
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from grader.environment import VISIBLE, To, crossing, lock_folder
 from grader.errors import CannotGrade
 from grader.sandbox import limits
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 FIELDS = {
     "name": "name",
     "driver": "driver_version",
@@ -47,7 +46,14 @@ def ask(*arguments: str, failure: str) -> list[str] | None:
     """
     command = ["nvidia-smi", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            command,
+            env=crossing(To.TOOL),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
     except FileNotFoundError:
         return None
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -65,11 +71,13 @@ def _query(query: str) -> list[str]:
 
 def open_lock(kind: str) -> int:
     """Open the lock of that kind for the GPU that this process sees; one for all of a machine."""
-    path = Path(tempfile.gettempdir()) / f"inferlab.{kind}{_index().replace('/', '_')}.lock"
+    path = lock_folder() / f"inferlab.{kind}{_index().replace('/', '_')}.lock"
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.fchmod(handle, 0o644)  # for judges of other accounts, whatever our umask
+        return handle
 
 
 def visible() -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from grader import ROOT
+from grader.environment import To, crossing
 from grader.errors import SandboxError
 
 FILES = {"newuidmap": Path("/etc/subuid"), "newgidmap": Path("/etc/subgid")}
@@ -43,7 +44,7 @@ def enter(least: int) -> tuple[int, int, int]:
         with waiting(["unshare", "--user"]) as pid:
             for command, (start, _) in given.items():
                 line = [command, str(pid), "0", str(own[command]), "1", "1", str(start), str(count)]
-                subprocess.run(line, check=True, capture_output=True)
+                subprocess.run(line, env=crossing(To.TOOL), check=True, capture_output=True)
             return first, count, os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
