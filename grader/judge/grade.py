@@ -21,7 +21,7 @@ from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
-from grader.sandbox import gpu, users
+from grader.sandbox import allowance, gpu, users
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
@@ -49,6 +49,9 @@ def grade(
         gpu.assert_fit()
     checkpoints = find_checkpoints(lab)
     level, why_not = choose_level(request.sandbox)
+    allowance.assert_allowed(lab, device, level, processes_of(lab))
+    if level == "bwrap" and (os.geteuid() == 0 or are_divided(level, device)):
+        allowance.assert_readable(checkpoints)
     with _turn(lab, device, level), staged(lab, checkpoints, level) as stage:
         submission = freeze(lab, request.source, stage / "submission")
         # Drawn after the submission is frozen: it cannot depend on it.
@@ -151,8 +154,7 @@ def worker_setting(
 ) -> Setting:
     """Return what the workers of a lab get."""
     limits, mebi = lab.limits, 1 << 20
-    forked = sum(range(limits.ranks + 1)) if limits.ranks > 1 else 0
-    processes = limits.processes + THREADS_OF_A_RANK * forked
+    processes = processes_of(lab)
     return Setting(
         stage=stage,
         checkpoints=checkpoints,
@@ -173,3 +175,10 @@ def worker_setting(
         ranks=limits.ranks,
         divided=are_divided(level, device),
     )
+
+
+def processes_of(lab: Lab) -> int:
+    """Return how many processes and threads one worker may have."""
+    ranks = lab.limits.ranks
+    forked = sum(range(ranks + 1)) if ranks > 1 else 0
+    return lab.limits.processes + THREADS_OF_A_RANK * forked
