@@ -78,20 +78,22 @@ from pathlib import Path
 from grader import environment
 from grader.course.grading.leases import leased_gpu
 environment.SHARED = Path({locks!r})
-with leased_gpu():
+with leased_gpu({places}):
     print("held", flush=True)
     time.sleep(100)
 """
 
 
+def taking(places: int = 1) -> list[str]:
+    """Return the command that takes a place on a GPU, says so, and keeps it."""
+    project, locks = str(HERE.parent), str(environment.SHARED)
+    return [sys.executable, "-c", HOLDER.format(project=project, locks=locks, places=places)]
+
+
 def hold(number: str) -> "subprocess.Popen[str]":
     """Start a process that holds a GPU, and wait until it does."""
     holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            HOLDER.format(project=str(HERE.parent), locks=str(environment.SHARED)),
-        ],
+        taking(),
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {VISIBLE: number},
@@ -110,11 +112,7 @@ def test_lease_of_one_gpu_ends_with_its_holder_and_is_not_that_of_another(
         with leased_gpu():
             pass  # another GPU: no waiting
         second = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                HOLDER.format(project=str(HERE.parent), locks=str(environment.SHARED)),
-            ],
+            taking(),
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {VISIBLE: "0"},
@@ -135,13 +133,7 @@ def test_gpu_has_as_many_places_as_are_asked_for(monkeypatch: pytest.MonkeyPatch
 
     with leased_gpu(2), leased_gpu(2):
         third = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                HOLDER.format(project=str(HERE.parent), locks=str(environment.SHARED)).replace(
-                    "gpu()", "gpu(2)"
-                ),
-            ],
+            taking(2),
             stdout=subprocess.PIPE,
             text=True,
         )
