@@ -22,6 +22,7 @@ LIBRARIES = "LD_LIBRARY_PATH"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 ORDER, BY_BUS = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"  # a number means what nvidia-smi means by it
 MODEL = "MODEL"
+OWN = ("/tmp/", "/dev/")  # a worker has its own
 SHARED = Path("/tmp")  # whatever TMPDIR each of us has: locks hold for all judges of a machine
 
 
@@ -127,7 +128,7 @@ _MEANT = (
     *("LD_*", "PYTHON*", "PYTEST_*", "OMP_*", "MKL_*", "KMP_*", "GOMP_*", "OPENBLAS_*", "BLIS_*"),
     *("TORCH*", "PYTORCH_*", "ATEN_*", "TRITON_*", "CUDA_*", "CUBLAS_*", "NVIDIA_TF32*", "NCCL_*"),
     *("NVSHMEM_*", "GLOO_*", "HF_*", "TRANSFORMERS_*", "TOKENIZERS_*", "MALLOC_*", "GLIBC_*"),
-    *("GCONV_PATH", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_*", "GIT_*", "SSLKEYLOGFILE"),
+    *("GCONV_PATH", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_*", "SSLKEYLOGFILE"),
 )
 _OURS = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}  # that say nothing else than we do
 
@@ -159,8 +160,8 @@ def library_folders(to: To) -> tuple[str, ...]:
 def _kept(to: To, path: str) -> tuple[str, ...]:
     wanted = _wanted(to)
     found = tuple(folder for folder in dict.fromkeys(path.split(":")) if _is_fit(folder, wanted))
-    if to in (To.WORKER, To.GPU_WORKER):  # which has a /tmp of its own
-        return tuple(folder for folder in found if not folder.startswith(("/tmp/", "/dev/")))
+    if to in (To.WORKER, To.GPU_WORKER):
+        return tuple(folder for folder in found if not folder.startswith(OWN))
     return found
 
 

@@ -26,8 +26,6 @@ from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
-THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
-
 
 def grade(
     request: Request,
@@ -49,7 +47,7 @@ def grade(
         gpu.assert_fit()
     checkpoints = find_checkpoints(lab)
     level, why_not = choose_level(request.sandbox)
-    allowance.assert_allowed(lab, device, level, processes_of(lab))
+    allowance.assert_allowed(lab, device, level)
     if level == "bwrap" and (os.geteuid() == 0 or are_divided(level, device)):
         allowance.assert_readable(checkpoints)
     with _turn(lab, device, level), staged(lab, checkpoints, level) as stage:
@@ -154,7 +152,7 @@ def worker_setting(
 ) -> Setting:
     """Return what the workers of a lab get."""
     limits, mebi = lab.limits, 1 << 20
-    processes = processes_of(lab)
+    processes = allowance.processes_of(lab)
     return Setting(
         stage=stage,
         checkpoints=checkpoints,
@@ -175,10 +173,3 @@ def worker_setting(
         ranks=limits.ranks,
         divided=are_divided(level, device),
     )
-
-
-def processes_of(lab: Lab) -> int:
-    """Return how many processes and threads one worker may have."""
-    ranks = lab.limits.ranks
-    forked = sum(range(ranks + 1)) if ranks > 1 else 0
-    return lab.limits.processes + THREADS_OF_A_RANK * forked

@@ -27,6 +27,7 @@ SESSION_DATA = 1024 * MIB
 SESSION_ADDRESSES = 8192 * MIB  # a session of four ranks takes 7 GiB, for the most part untouched
 SLACK_SECONDS = 120
 SLACK_PROCESSES = 64  # the judge's own
+THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
 INFINITE = resource.RLIM_INFINITY
 
 
@@ -41,18 +42,36 @@ class Need:
     exact: bool = False  # more is of no use
 
 
-def assert_allowed(lab: Lab, device: str, level: str, processes: int) -> None:
-    """Raise soft limits; raises CannotGrade where the machine allows too little.
-
-    ``processes`` are those of a worker.
-    """
-    for name, need in needs(lab, device, processes).items():
-        _raise_limit(name, need, lab)
+def assert_allowed(lab: Lab, device: str, level: str) -> None:
+    """Raise soft limits; raises CannotGrade where the machine allows too little."""
+    raise_limits(lab, device)
     assert_installed("torch")
     assert_room(lab, device, level)
 
 
-def needs(lab: Lab, device: str, processes: int) -> Mapping[str, Need]:
+def processes_of(lab: Lab) -> int:
+    """Return how many processes and threads one worker may have."""
+    ranks = lab.limits.ranks
+    forked = sum(range(ranks + 1)) if ranks > 1 else 0
+    return lab.limits.processes + THREADS_OF_A_RANK * forked
+
+
+def raise_limits(lab: Lab, device: str) -> None:
+    """Raise soft limits of this process; raises CannotGrade where a hard one is too small."""
+    for name, need in needs(lab, device).items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        if not _is_enough(hard, need.least):
+            wanted = "unlimited" if need.least == INFINITE else str(-(-need.least // need.unit))
+            told = f"the hard limit on {need.what} is {hard // need.unit}"
+            hint = f"ulimit -H{need.option} shows it: log in with a larger one"
+            raise CannotGrade(
+                f"{told}, and lab {lab.number} needs {wanted}", f"{hint}, or ask your batch system"
+            )
+        resource.setrlimit(kind, (need.least if need.exact else hard, hard))
+
+
+def needs(lab: Lab, device: str) -> Mapping[str, Need]:
     """Return the least of each limit, by the kernel's name."""
     limits = lab.limits
     memory = limits.memory_mb * MIB
@@ -61,29 +80,14 @@ def needs(lab: Lab, device: str, processes: int) -> Mapping[str, Need]:
     data = memory + SESSION_DATA if device == "cpu" else INFINITE
     seconds = int(limits.total_seconds) + SLACK_SECONDS
     return {
-        "NOFILE": Need("open files", "n", max(limits.open_files, OPEN_FILES), exact=True),
-        "NPROC": Need("processes", "u", processes + SLACK_PROCESSES),
+        "NOFILE": Need("open files", "n", max(limits.open_files, OPEN_FILES)),
+        "NPROC": Need("processes", "u", processes_of(lab) + SLACK_PROCESSES),
         "FSIZE": Need("the size of a file", "f", max(limits.file_mb * MIB, ARENAS), 1024),
         "AS": Need("addresses", "v", addresses, 1024),
         "DATA": Need("data", "d", data, 1024),
         "STACK": Need("the stack", "s", STACK, 1024, exact=True),
         "CPU": Need("seconds of processor time", "t", seconds),
     }
-
-
-def _raise_limit(name: str, need: Need, lab: Lab) -> None:
-    kind = getattr(resource, f"RLIMIT_{name}")
-    soft, hard = resource.getrlimit(kind)
-    if not _is_enough(hard, need.least):
-        wanted = "unlimited" if need.least == INFINITE else str(-(-need.least // need.unit))
-        raise CannotGrade(
-            f"the hard limit on {need.what} is {hard // need.unit}, and lab {lab.number} needs "
-            f"{wanted}",
-            f"ulimit -H{need.option} shows it: log in with a larger one, or ask your batch system",
-        )
-    wanted = need.least if need.exact else hard
-    if name == "STACK" or not _is_enough(soft, wanted):
-        resource.setrlimit(kind, (wanted, hard))
 
 
 def _is_enough(limit: int, least: int) -> bool:

@@ -6,8 +6,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,20 @@ class Shell:
         lab = next((tree / "labs").glob("[0-9]*")).name
         options = ("--json", "-", "--device", device, "--sandbox", level, "--seed", "5")
         return self.lab(tree, "grade", lab, "--from", str(source), *options)
+
+
+def blamed(shell: Shell, breaks: Callable[[Shell], bool]) -> list[str]:
+    """Return as few settings as halving leads to, of a shell whose settings break something."""
+    names = [*shell.settings]
+    while len(names) > 1:
+        for half in (names[: len(names) // 2], names[len(names) // 2 :]):
+            few = replace(shell, settings={name: shell.settings[name] for name in half})
+            if breaks(few):
+                names = half
+                break
+        else:
+            break
+    return names
 
 
 def tree(place: Path, lab: str) -> Path:
