@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import environment
+from grader import ROOT, environment
 from grader.environment import CROSSES, To, crossing, ignored, library_folders, lock_folder
 
 Folder = Callable[..., str]
@@ -64,6 +64,14 @@ def test_no_name_stands_in_two_rows_and_each_row_has_a_reason() -> None:
 
     assert len(names) == len({*names})
     assert all(row.why and row.to for row in CROSSES)
+
+
+def test_the_document_says_the_same() -> None:
+    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+
+    for row in CROSSES:
+        names = ", ".join(f"`{name}`" for name in row.names)
+        assert f"| {names} | {', '.join(row.to)} | {row.why} |\n" in text
 
 
 def test_what_starts_all_others_has_what_they_have() -> None:
