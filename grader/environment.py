@@ -6,6 +6,7 @@ what is not in ``CROSSES`` stays behind. A script that a student runs (``lab pyt
 ``notebook``) is theirs and has their whole environment.
 """
 
+import contextlib
 import functools
 import os
 import sysconfig
@@ -23,6 +24,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 ORDER, BY_BUS = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"  # a number means what nvidia-smi means by it
 MODEL = "MODEL"
 OWN = ("/tmp/", "/dev/")  # a worker has its own
+LOADER = Path("/etc/ld.so.cache")  # names the libraries that are found without a setting
 SHARED = Path("/tmp")  # whatever TMPDIR each of us has: locks hold for all judges of a machine
 
 
@@ -182,14 +184,35 @@ def _wanted(to: To) -> tuple[str, ...]:
 
 def _is_fit(folder: str, wanted: tuple[str, ...]) -> bool:
     """Tell whether a folder holds what is wanted, and nothing that is not to be had from there."""
-    if not os.path.isabs(folder):
-        return False
+    names = _names(folder)
+    return not _foreign(names) and any(name in names for name in wanted)
+
+
+def _names(folder: str) -> list[str]:
     try:
-        names = os.listdir(folder)
+        return sorted(os.listdir(folder)) if os.path.isabs(folder) else []
     except OSError:
-        return False
-    foreign = any(fnmatch(name, pattern) for name in names for pattern in _FOREIGN)
-    return not foreign and any(name in names for name in wanted)
+        return []
+
+
+def _foreign(names: list[str]) -> list[str]:
+    return [name for name in names if any(fnmatch(name, pattern) for pattern in _FOREIGN)]
+
+
+def assert_driver() -> None:
+    """Raise CannotGrade where nothing but a folder that is kept out leads to a GPU's driver."""
+    folders = os.environ.get(LIBRARIES, "").split(":")
+    holders = [folder for folder in folders if _DRIVER[0] in _names(folder)]
+    if not holders or {*holders} & {*library_folders(To.GPU_WORKER)}:
+        return
+    with contextlib.suppress(OSError):
+        if _DRIVER[0].encode() in LOADER.read_bytes():
+            return
+    beside = next(iter(_foreign(_names(holders[0]))), "what each worker has of its own")
+    raise CannotGrade(
+        f"the GPU's driver lies in {holders[0]}, beside {beside}: workers are not led there",
+        f"let {LIBRARIES} name a folder that holds the driver alone",
+    )
 
 
 def ignored() -> Iterator[str]:

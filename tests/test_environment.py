@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from grader import ROOT, environment
-from grader.environment import CROSSES, To, crossing, ignored, library_folders, lock_folder
+from grader.environment import (
+    CROSSES,
+    To,
+    assert_driver,
+    crossing,
+    ignored,
+    library_folders,
+    lock_folder,
+)
+from grader.errors import CannotGrade
 
 Folder = Callable[..., str]
 GPU = "libcuda.so.1"
@@ -105,6 +114,23 @@ def test_a_folder_that_shadows_others_is_for_nobody(
 
     assert [library_folders(to) for to in To] == [()] * len(To)
     assert all("LD_LIBRARY_PATH" not in crossing(to) for to in To)
+
+
+def test_driver_that_is_kept_out_is_an_error_unless_it_is_found_anyway(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loader = tmp_path / "ld.so.cache"
+    monkeypatch.setattr(environment, "LOADER", loader)
+    assert_driver()
+    shadowing = folder(GPU, "libstdc++.so.6")
+    with pytest.raises(CannotGrade, match=rf"lies in {shadowing}, beside libstdc\+\+.so.6"):
+        assert_driver()
+
+    loader.write_bytes(b"\0libcuda.so.1\0/usr/lib/libcuda.so.1\0")
+    assert_driver()
+    loader.unlink()
+    folder(GPU)
+    assert_driver()
 
 
 def test_worker_gets_no_folder_where_it_has_its_own(

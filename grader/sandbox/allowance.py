@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.environment import temporary_folder
+from grader.environment import assert_driver, temporary_folder
 from grader.errors import CannotGrade
 from grader.labs.lab import Lab
 
@@ -46,6 +46,8 @@ def assert_allowed(lab: Lab, device: str, level: str) -> None:
     """Raise soft limits; raises CannotGrade where the machine allows too little."""
     raise_limits(lab, device)
     assert_installed("torch")
+    if device != "cpu":
+        assert_driver()
     assert_room(lab, device, level)
 
 
