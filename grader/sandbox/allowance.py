@@ -101,18 +101,21 @@ def assert_installed(package: str) -> None:
     found = importlib.util.find_spec(package)
     if found is None:
         raise CannotGrade(f"{package} is not installed for this Python", "make setup")
-    place = Path(found.origin or "")
+    place = Path(found.origin or "").parent
+    if str(place.parent) in site.getsitepackages():
+        return
     for name, folders in _private():
-        if any(place.is_relative_to(folder) for folder in folders):
+        if str(place.parent) in folders:
             raise CannotGrade(
-                f"{package} lies where only {name} leads: {place.parent}",
+                f"{package} lies where only {name} leads: {place}",
                 "workers have no such setting: install it in a virtual environment (make setup)",
             )
 
 
 def _private() -> Iterator[tuple[str, list[str]]]:
     """Give what leads a user's Python to packages, and to which folders."""
-    yield "PYTHONPATH", [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    yield "PYTHONPATH", [os.path.abspath(path) for path in paths if path]
     yield "a user's own site-packages", [site.getusersitepackages()]
 
 

@@ -190,6 +190,20 @@ def test_checkpoint_that_workers_cannot_read_is_one_error(tmp_path: Path) -> Non
     assert f"checkpoint target is closed to other users, as workers are: {weights}" in said.refusal
 
 
+# -- what is a student's own -------------------------------------------------------------------
+
+
+def test_script_of_a_student_has_the_whole_shell(demo: Demo, tmp_path: Path) -> None:
+    (tmp_path / "own_module.py").write_text("NUMBER = 5\n")
+    script = tmp_path / "script.py"
+    script.write_text("import os, own_module; print(own_module.NUMBER, os.environ['OMP_SCHEDULE'])")
+    shell = Shell({"PYTHONPATH": str(tmp_path), "OMP_SCHEDULE": "guided"})
+
+    said = shell.lab(demo.tree, "python", "90", str(script))
+
+    assert (said.code, said.out) == (0, "5 guided\n"), said.err
+
+
 # -- what lies elsewhere ---------------------------------------------------------------------
 
 

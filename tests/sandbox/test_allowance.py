@@ -1,5 +1,7 @@
 """What a machine must allow: each thing is taken away, and the error names it."""
 
+import importlib.util
+import os
 import resource
 from pathlib import Path
 
@@ -47,6 +49,17 @@ def test_package_that_a_setting_leads_to_is_named(
     monkeypatch.setattr(allowance.site, "getusersitepackages", lambda: str(tmp_path))
     with pytest.raises(CannotGrade, match="a user's own site-packages leads"):
         assert_installed("only_here")
+
+
+def test_package_that_is_found_anyway_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings name the folder around a virtual environment, and the very one that has torch."""
+    spec = importlib.util.find_spec("torch")
+    assert spec is not None
+    packages = Path(str(spec.origin)).parents[1]
+    folders = [*map(str, packages.parents), str(packages)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
+
+    assert_installed("torch")
 
 
 def test_package_that_is_nowhere_is_named() -> None:
