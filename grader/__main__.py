@@ -7,6 +7,7 @@ environment stays: a script that a student runs has it.
 
 import os
 import sys
+from collections.abc import Sequence
 
 from grader import ROOT
 
@@ -16,12 +17,15 @@ HARMLESS = frozenset(
     | {"PYTHONIOENCODING", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONBREAKPOINT"}
     | {"PYTHONSTARTUP", "PYTHON_COLORS", "PYTHON_HISTORY", "PYTHON_BASIC_REPL"}
 )
-AGAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.__main__ import main; main()"
+AGAIN = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
+    "from grader.__main__ import main; sys.exit(main())"
+)
 
 
-def main() -> None:
-    """Run one command and exit with its code."""
-    if not sys.flags.isolated and any(_matters(name) for name in os.environ):
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, that of this process unless ``arguments`` say another; return its code."""
+    if arguments is None and not sys.flags.isolated and any(map(_matters, os.environ)):
         flags = ["-I", "-B"] if sys.flags.dont_write_bytecode else ["-I"]
         os.execv(sys.executable, [sys.executable, *flags, "-c", AGAIN, *sys.argv[1:]])
     try:
@@ -30,8 +34,8 @@ def main() -> None:
         # Without its packages the command line cannot start; the doctor needs none of them.
         print(f"error: the Python package {missing.name} is not installed", file=sys.stderr)
         print("hint: make setup, or python -m grader.cli.doctor for a diagnosis", file=sys.stderr)
-        sys.exit(3)
-    sys.exit(run())
+        return 3
+    return run(arguments)
 
 
 def _matters(name: str) -> bool:
@@ -39,4 +43,4 @@ def _matters(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -15,7 +15,7 @@ from stand_ins.expectation import HERE
 
 ROOT = HERE.parent
 # What the console script ``lab`` does, of a tree.
-LAB = "import sys; sys.path.insert(0, {tree!r}); from grader.__main__ import main; main()"
+LAB = "import sys; sys.path.insert(0, {tree!r}); from grader.__main__ import main; sys.exit(main())"
 # Aborts in every process but one: whoever starts another with it is seen.
 PRELOADED = """
 #include <stdlib.h>
