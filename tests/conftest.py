@@ -23,6 +23,7 @@ LONGEST = (
     "course/commands/test_classes.py",
     "judge/test_judge.py",
     "judge/test_grade.py",
+    "judge/test_shells.py",
     "course/publishing/test_leak.py",
     "sandbox/test_process.py",
     "course/grading/test_cluster.py",

@@ -15,12 +15,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader import ROOT
+from grader.environment import To, crossing, ignored
 from grader.errors import InferlabError
 from grader.labs.lab import all_labs, find_root
 from grader.report.notices import INSTALL_BUBBLEWRAP
 from grader.text import first_line, visible_line
 
 PROBE_SECONDS = 120
+SHOWN_SETTINGS = 12
 SETUP = "run: make setup (or: pip install -e . -c constraints.txt)"
 SMALL_PACKAGES = ("safetensors", "numpy", "pytest", "hypothesis", "typer", "rich")
 
@@ -71,6 +73,18 @@ problem = hindrance()
 print(problem or "the judge sees whether a worker's own code is changed, on a CPU")
 raise SystemExit(1 if problem else 0)
 """
+LIMITS = """
+from grader.errors import CannotGrade
+from grader.labs.lab import all_labs, find_root
+from grader.sandbox.allowance import raise_limits
+try:
+    for lab in all_labs(find_root()):
+        raise_limits(lab, "cpu")
+except CannotGrade as error:
+    print(error.message)
+    raise SystemExit(1)
+print("those of this shell are large enough for all labs")
+"""
 CAGE = """
 from grader.sandbox.limits import detect
 kind = detect()
@@ -114,6 +128,10 @@ def diagnose() -> Iterator[Check]:
     yield _triton()
     yield _labs()
     yield _workspace()
+    yield _probe(
+        "limits", LIMITS, "see ulimit -Ha: log in with larger ones, or ask your batch system"
+    )
+    yield _environment()
     yield _probe("bubblewrap", SANDBOX, _bubblewrap_fix(), needed=False)
     yield _namespaces()
     yield _probe(
@@ -172,11 +190,11 @@ def _probe(name: str, code: str, fix: str, *, needed: bool = True) -> Check:
         # From a file, since Triton reads the source of a kernel.
         script = Path(folder, "probe.py")
         script.write_text(code, encoding="utf-8")
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
-        environment |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+        environment = crossing(To.SESSION)
+        environment |= {"PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
         try:
             done = subprocess.run(
-                [sys.executable, os.fspath(script)],
+                [sys.executable, "-s", os.fspath(script)],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -219,6 +237,15 @@ def _workspace() -> Check:
     free = shutil.disk_usage(tempfile.gettempdir()).free // 2**20
     fix = f"free some disk in {tempfile.gettempdir()}, or set TMPDIR"
     return Check("disk", free >= 200, f"{free:,} MiB free in {tempfile.gettempdir()}", fix)
+
+
+def _environment() -> Check:
+    """What this shell has set for nothing: none of it is wrong, and none of it is the reason."""
+    names = [*ignored()]
+    if not names:
+        return Check("environment", True, "nothing is set that gradings do not see")
+    shown = ", ".join(names[:SHOWN_SETTINGS]) + ", …" * (len(names) > SHOWN_SETTINGS)
+    return Check("environment", True, f"reaches no grading (docs/trust.md): {shown}")
 
 
 def _bubblewrap_fix() -> str:

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+from grader.environment import To, crossing
 from grader.errors import GitError, GitLimit
 from grader.limited import Ended, Limits, Resource, open_stream, run
 
@@ -73,10 +74,6 @@ _OPTIONS = {
     "maintenance.auto": "false",
     **{f"fetch.fsck.{name}": "ignore" for name in _HARMLESS},
 }
-_KEPT = (
-    *("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy"),
-    *("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
-)
 _FOREIGN = re.compile(r"detected dubious ownership in repository at '(.+)'")
 _SET = {
     "LC_ALL": "C",
@@ -167,7 +164,7 @@ def command(folder: Path) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Return the whole environment of a git process."""
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
+    return crossing(To.GIT) | _SET
 
 
 def _name(args: tuple[str, ...]) -> str:

@@ -124,7 +124,7 @@ class Ahead:
         cores = len(os.sched_getaffinity(0))
         run = replace(run, seed=derive(run.seed, "ahead") >> 32)
         for _ in range(min(MOST, cores - SPARED)):
-            seat = take_one("ahead", cores)
+            seat = take_one("ahead", os.cpu_count() or 1)
             if seat is None:
                 break
             self._seats.append(seat)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from grader.environment import MODEL
 from grader.errors import UsageError
 from grader.judge.configuration import Configuration, Run
 from grader.judge.listener import Listener, OnEvent, Progress, save
@@ -20,13 +21,10 @@ from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, collect
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
-from grader.sandbox import gpu, users
+from grader.sandbox import allowance, gpu, users
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
-
-THREADS_OF_A_RANK = 8  # of torch.distributed and ours, beside what the submission may start
-MODEL_VARIABLE = "MODEL"
 
 
 def grade(
@@ -49,6 +47,9 @@ def grade(
         gpu.assert_fit()
     checkpoints = find_checkpoints(lab)
     level, why_not = choose_level(request.sandbox)
+    allowance.assert_allowed(lab, device, level)
+    if level == "bwrap" and (os.geteuid() == 0 or are_divided(level, device)):
+        allowance.assert_readable(checkpoints)
     with _turn(lab, device, level), staged(lab, checkpoints, level) as stage:
         submission = freeze(lab, request.source, stage / "submission")
         # Drawn after the submission is frozen: it cannot depend on it.
@@ -101,12 +102,12 @@ def choose_device(wanted: str, ranks: int = 1) -> str:
 def find_checkpoints(lab: Lab) -> dict[str, Path]:
     """Return the checkpoints by name; MODEL=path stands in for the target."""
     folders = dict(zip(lab.checkpoints, lab.checkpoint_folders, strict=True))
-    model = os.environ.get(MODEL_VARIABLE)
+    model = os.environ.get(MODEL)
     if model and "target" in folders:
         folders["target"] = Path(model).expanduser().resolve()
     for name, folder in folders.items():
         if not (folder / "config.json").is_file():
-            hint = f"{MODEL_VARIABLE} must name a checkpoint folder" if model else "restore it"
+            hint = f"{MODEL} must name a checkpoint folder" if model else "restore it"
             raise UsageError(f"no checkpoint {name} at {folder}", hint)
     return folders
 
@@ -151,8 +152,7 @@ def worker_setting(
 ) -> Setting:
     """Return what the workers of a lab get."""
     limits, mebi = lab.limits, 1 << 20
-    forked = sum(range(limits.ranks + 1)) if limits.ranks > 1 else 0
-    processes = limits.processes + THREADS_OF_A_RANK * forked
+    processes = allowance.processes_of(lab)
     return Setting(
         stage=stage,
         checkpoints=checkpoints,

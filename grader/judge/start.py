@@ -17,13 +17,14 @@ from types import TracebackType
 from typing import IO, Protocol, Self
 
 from grader import ROOT
+from grader.environment import To, crossing
 from grader.errors import JudgeError
 
 SESSION = "grader.judge.session"
 PID = struct.Struct("!q")
 MOST_HANDED = 3  # descriptors
 PR_SET_PDEATHSIG = 1
-ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+UMASK = 0o022  # workers may be other users, and read what a session writes
 
 
 class Session(Protocol):
@@ -61,14 +62,15 @@ def start_anew(folder: str) -> Session:
         stdout=subprocess.PIPE,
         cwd=folder,
         start_new_session=True,  # an interrupt is ours to handle
-        env={**os.environ, **ENVIRONMENT},
+        env=crossing(To.SESSION),
+        umask=UMASK,
     )
 
 
 def start_line(module: str, call: str) -> list[str]:
     """Return the command that makes a call of a module of ours, such as ``SESSION``, "main()"."""
     boot = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {module} as ours; ours.{call}"
-    return [sys.executable, "-P", "-c", boot]
+    return [sys.executable, "-I", "-c", boot]
 
 
 class Forked:
@@ -109,7 +111,8 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={**os.environ, **ENVIRONMENT},
+                env=crossing(To.SESSION),
+                umask=UMASK,
             )
         self._lock = threading.Lock()
 

@@ -5,7 +5,6 @@ stub's would raise that they are not written. Sections without a cell are the st
 """
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from grader import ROOT
+from grader.environment import To, crossing
 from grader.errors import JudgeError, UsageError
 from grader.labs.cells import Cell, each
 from grader.labs.lab import PSEUDOCODE, Lab
@@ -27,7 +27,6 @@ WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
 MAX_REPLY = 64 << 20
 _PYTHON = sys.executable  # as it was at first: in a kernel a student may change it
 _BOOT = f"import sys; sys.path.append({str(ROOT)!r}); from grader.labs.cells import main; main()"
-_KEPT = ("LD_LIBRARY_PATH",)  # some interpreters do not start without it
 _UNWRITTEN = re.compile(r"raise NotImplementedError\([^()\n]*\)")
 _HINT = "save the notebook again, or hand in the Python file"
 _TOO_MUCH = "is too large or too deeply nested to be read"
@@ -109,7 +108,7 @@ def read_cells(content: bytes, label: str) -> Cells:
 
 def _run(content: bytes, skipped: Iterable[int]) -> Ended:
     line = [_PYTHON, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT, *map(str, skipped)]
-    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    env = crossing(To.READER)
     try:
         done = run(line, Limits(seconds=WALL_SECONDS, output=MAX_REPLY), stdin=content, env=env)
     except OSError as error:

@@ -53,7 +53,7 @@ class Judge:
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Run one command to its end; an interrupt ends it, and is raised."""
         process = subprocess.Popen(
-            [self.python, "-P", "-c", _BOOT, *arguments],
+            [self.python, "-I", "-c", _BOOT, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

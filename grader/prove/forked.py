@@ -27,6 +27,7 @@ from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report
 from grader.reading import syntax
 from grader.reading.reader import Facts, facts_of
+from grader.sandbox.allowance import raise_limits
 from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.launch import interpreter, worker_config
 from grader.sandbox.nursery import ForkedProcess
@@ -92,6 +93,8 @@ class Quick:
     """Starts what gradings of some labs are forked from; ``way`` returns how to grade one."""
 
     def __init__(self, labs: Sequence[Lab]) -> None:
+        for lab in labs:
+            raise_limits(lab, "cpu")  # which what forks hands down
         self._read = functools.cache(_Reader())
         self._nurseries: dict[Lab, Nursery] = {}
         prepared: dict[Any, Nursery] = {}

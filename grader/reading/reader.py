@@ -5,13 +5,13 @@ or runs out of memory or time is the student's verdict; one that cannot start is
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from grader import ROOT
+from grader.environment import To, crossing
 from grader.errors import JudgeError
 from grader.limited import Limits, Resource, run
 
@@ -20,7 +20,6 @@ MAX_REPLY = 64 << 20
 _BOOT = (
     f"import sys; sys.path.append({str(ROOT)!r}); from grader.reading.syntax import main; main()"
 )
-_KEPT = ("LD_LIBRARY_PATH",)  # some interpreters do not start without it
 _NO_CODE = 1  # exit status of a reader that failed by an exception
 
 T = TypeVar("T")
@@ -69,7 +68,7 @@ Reader = Callable[[bytes], Facts]
 def read_code(code: bytes) -> Facts:
     """Read code in a limited process; raises ``JudgeError`` if that process cannot work."""
     line = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT]
-    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    env = crossing(To.READER)
     try:
         done = run(line, Limits(seconds=WALL_SECONDS, output=MAX_REPLY), stdin=code, env=env)
     except OSError as error:

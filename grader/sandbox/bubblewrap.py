@@ -13,6 +13,7 @@ import sysconfig
 from pathlib import Path
 
 from grader import ROOT
+from grader.environment import BY_BUS, ORDER, VISIBLE, To, crossing, library_folders
 from grader.sandbox import gpu, seccomp, users
 from grader.sandbox.users import NOBODY, Block
 
@@ -20,8 +21,6 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternative
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 SCRATCH_BYTES = str(1 << 30)  # of /tmp, and of /dev/shm
 SCRATCH = ("--size", SCRATCH_BYTES, "--perms", "1777", "--tmpfs", "/tmp")
-# What a host's keeper sets for the libraries that join GPUs holds for workers too.
-GPU_SETTINGS = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
 BECOME = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
 
@@ -44,20 +43,18 @@ def worker_environment(device: str, home: str) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }
+    kept = crossing(_kind(device))
     if device == "cpu":
-        return env | {"TRITON_INTERPRET": "1", gpu.VISIBLE: ""}
+        return kept | env | {"TRITON_INTERPRET": "1", VISIBLE: ""}
     # Inductor would start a process for each core, which a worker's limits do not allow.
     env |= {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    kept = {key: value for key, value in os.environ.items() if key.startswith(GPU_SETTINGS)}
-    if visible := os.environ.get(gpu.VISIBLE):
-        kept[gpu.VISIBLE] = ",".join(gpu.chosen() or [visible])
+    if visible := kept.pop(VISIBLE, ""):
+        kept |= {VISIBLE: ",".join(gpu.chosen() or [visible]), ORDER: BY_BUS}
     return kept | env
 
 
-def launcher_environment() -> dict[str, str]:
-    """Return the environment of bubblewrap itself: what its loader needs, nothing of ours."""
-    path = os.environ.get("LD_LIBRARY_PATH")
-    return {"LD_LIBRARY_PATH": path} if path else {}
+def _kind(device: str) -> To:
+    return To.WORKER if device == "cpu" else To.GPU_WORKER
 
 
 def confine(
@@ -113,7 +110,7 @@ def installation(device: str) -> list[str]:
     folders = [*SYSTEM, sys.prefix, sys.base_prefix, str(python)]
     if device != "cpu":
         folders += ["/sys", "/usr/local/nvidia", "/usr/local/cuda", "/opt/cuda"]
-        folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
+    folders += library_folders(_kind(device))
     kept: list[str] = []
     for folder in dict.fromkeys(folders):
         if Path(folder).exists() and not any(Path(folder).is_relative_to(k) for k in kept):
@@ -157,10 +154,10 @@ def _parents(path: str) -> list[str]:
 
 def _own_libraries(bwrap: str) -> list[str]:
     """Return binds for a bubblewrap that is not installed in the system's folders."""
-    folders = [str(Path(bwrap).parent), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
+    folders = [str(Path(bwrap).parent), *library_folders(To.LAUNCHER)]
     args: list[str] = []
     for folder in dict.fromkeys(folders):
-        if folder and not Path(folder).is_relative_to("/usr") and Path(folder).is_dir():
+        if not Path(folder).is_relative_to("/usr") and Path(folder).is_dir():
             args += [*_parents(folder), "--ro-bind", folder, folder]
     return args
 
@@ -185,8 +182,6 @@ def _walls(device: str, block: Block | None) -> list[str]:
     args += ["--chdir", "/tmp", "--hostname", "worker", "--clearenv"]
     for name, value in worker_environment(device, "/tmp").items():
         args += ["--setenv", name, value]
-    if device != "cpu" and os.environ.get("LD_LIBRARY_PATH"):
-        args += ["--setenv", "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]]
     return args
 
 

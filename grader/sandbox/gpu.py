@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from grader import locks
+from grader.environment import VISIBLE, To, crossing
 from grader.errors import CannotGrade
 from grader.sandbox import limits
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 FIELDS = {
     "name": "name",
     "driver": "driver_version",
@@ -47,7 +47,14 @@ def ask(*arguments: str, failure: str) -> list[str] | None:
     """
     command = ["nvidia-smi", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            command,
+            env=crossing(To.TOOL),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
     except FileNotFoundError:
         return None
     except (OSError, subprocess.TimeoutExpired) as error:

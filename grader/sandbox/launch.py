@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from grader.environment import To, crossing
 from grader.sandbox import limits
-from grader.sandbox.bubblewrap import confine, launcher_environment, worker_environment
+from grader.sandbox.bubblewrap import confine, worker_environment
 from grader.sandbox.setting import Setting
 
 # Of what the kernel counts by user, and by the user of a namespace for all below it: no message
@@ -88,7 +89,7 @@ def start_confined(
     try:
         return subprocess.Popen(
             [*limits.outside(), *command],
-            env=launcher_environment(),
+            env=crossing(To.LAUNCHER),
             pass_fds=[*handed, *passed],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL if forks else subprocess.PIPE,

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from functools import cache
 
+from grader.environment import To, crossing
 from grader.errors import SandboxError
 from grader.sandbox import limits, users
-from grader.sandbox.bubblewrap import confine, launcher_environment
+from grader.sandbox.bubblewrap import confine
 
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 
@@ -55,7 +56,7 @@ def _trouble(*, divided: bool) -> str:
     try:
         done = subprocess.run(
             command,
-            env=launcher_environment(),
+            env=crossing(To.LAUNCHER),
             pass_fds=passed,
             capture_output=True,
             timeout=20,

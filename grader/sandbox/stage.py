@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader import ROOT
+from grader.environment import temporary_folder
 from grader.errors import CannotGrade
 from grader.labs.lab import Lab
 from grader.sandbox import limits
@@ -23,31 +24,48 @@ PREFIX = "inferlab-"
 def staged(lab: Lab, checkpoints: dict[str, Path], level: str) -> Generator[Path, None, None]:
     """Make a stage for a lab, and remove it afterwards; ``submission/`` is left to be filled."""
     sweep()
-    stage = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    stage = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=temporary_folder()))
     try:
-        stage.chmod(0o755)
-        judge, labs = stage / "judge" / "grader", stage / "given" / "labs"
-        judge.mkdir(parents=True)
-        for name in PACKAGES:
-            ours = (ROOT / "grader" / name).glob("*.py")
-            (judge / name).mkdir()
-            for file in ours:
-                shutil.copy(file, judge / name / file.name)
-        (labs / "checkpoints").mkdir(parents=True)
-        for file in lab.given_files:
-            if not file.is_file():
-                hint = "it comes with a later publication (git pull), or was removed"
-                raise CannotGrade(f"{lab.name} needs labs/{file.name}, which is not here", hint)
-            shutil.copy(file, labs / file.name)
-        for name, folder in checkpoints.items():
-            place = labs / "checkpoints" / name
-            if level == "none":
-                place.symlink_to(folder.resolve())
-            else:
-                place.mkdir()  # the sandbox binds the checkpoint over it
+        try:
+            _fill(stage, lab, checkpoints, level)
+        except OSError as error:
+            told = f"the folder of a grading cannot be filled: {error.strerror}: {error.filename}"
+            raise CannotGrade(told, "free some disk, or set TMPDIR") from None
         yield stage
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _fill(stage: Path, lab: Lab, checkpoints: dict[str, Path], level: str) -> None:
+    """Copy what workers see, but for the submission, which is judged first."""
+    judge, labs = stage / "judge" / "grader", stage / "given" / "labs"
+    judge.mkdir(parents=True)
+    for name in PACKAGES:
+        ours = (ROOT / "grader" / name).glob("*.py")
+        (judge / name).mkdir()
+        for file in ours:
+            shutil.copy(file, judge / name / file.name)
+    (labs / "checkpoints").mkdir(parents=True)
+    for file in lab.given_files:
+        if not file.is_file():
+            hint = "it comes with a later publication (git pull), or was removed"
+            raise CannotGrade(f"{lab.name} needs labs/{file.name}, which is not here", hint)
+        shutil.copy(file, labs / file.name)
+    for name, folder in checkpoints.items():
+        place = labs / "checkpoints" / name
+        if level == "none":
+            place.symlink_to(folder.resolve())
+        else:
+            place.mkdir()  # the sandbox binds the checkpoint over it
+    _open_to_all(stage)
+
+
+def _open_to_all(stage: Path) -> None:
+    """Let every user read a stage, whatever our umask and the rights of what was copied."""
+    for folder, _, files in os.walk(stage):  # which enters no links
+        os.chmod(folder, 0o755)
+        for name in files:
+            os.chmod(os.path.join(folder, name), 0o644)
 
 
 def baseline_stage(lab: Lab, stage: Path) -> Path:
@@ -57,8 +75,7 @@ def baseline_stage(lab: Lab, stage: Path) -> Path:
         shutil.copytree(stage / part, inner / part, symlinks=True)
     (inner / "submission").mkdir()
     shutil.copy(lab.baseline, inner / "submission" / lab.code_name)
-    for folder in (inner, inner / "submission"):
-        folder.chmod(0o755)
+    _open_to_all(inner)
     return inner
 
 
@@ -66,7 +83,7 @@ def sweep() -> None:
     """Remove what judges that were killed have left: launchers, control groups and stages."""
     end_orphans(BOOT)
     limits.sweep()
-    for stage in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+    for stage in temporary_folder().glob(f"{PREFIX}*-*"):
         with contextlib.suppress(ValueError, PermissionError):
             try:
                 os.kill(int(stage.name.split("-")[1]), 0)

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from grader import ROOT
+from grader.environment import To, crossing
 from grader.errors import SandboxError
 
 FILES = {"newuidmap": Path("/etc/subuid"), "newgidmap": Path("/etc/subgid")}
@@ -43,7 +44,7 @@ def enter(least: int) -> tuple[int, int, int]:
         with waiting(["unshare", "--user"]) as pid:
             for command, (start, _) in given.items():
                 line = [command, str(pid), "0", str(own[command]), "1", "1", str(start), str(count)]
-                subprocess.run(line, check=True, capture_output=True)
+                subprocess.run(line, env=crossing(To.TOOL), check=True, capture_output=True)
             return first, count, os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
@@ -89,10 +90,6 @@ def _given(file: Path) -> tuple[int, int]:
 
 def _assert_readable() -> None:
     """Raise NoUsers where files of ours are closed to others: that is what workers become."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    if mask & FOR_OTHERS:
-        raise NoUsers(f"the judge's umask is {mask:03o}: other users cannot read what it writes")
     for folder in (ROOT / "labs", Path(sys.prefix), Path(sys.base_prefix)):
         if folder.exists() and folder.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             raise NoUsers(f"other users cannot look into {folder}")

@@ -14,12 +14,12 @@ import os
 import secrets
 import struct
 import subprocess
-import tempfile
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from grader.environment import lock_folder
 from grader.errors import SandboxError
 from grader.sandbox import subordinate
 
@@ -179,7 +179,7 @@ def in_turn(*, alone: bool) -> Generator[None, None, None]:
 
 def _own(kind: str) -> Path:
     """Return a file of this account's, one for all its judges."""
-    return Path(tempfile.gettempdir()) / f"inferlab.{kind}{os.geteuid()}.lock"
+    return lock_folder() / f"inferlab.{kind}{os.geteuid()}.lock"
 
 
 def _locks() -> Path:

@@ -486,7 +486,7 @@ def test_the_program_starts_without_torch() -> None:
 
 
 def test_a_missing_package_is_named_without_a_traceback() -> None:
-    code = "import sys; sys.modules['typer'] = None; import runpy; runpy.run_module('grader')"
+    code = "import sys; sys.modules['typer'] = None; from grader.__main__ import main; exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True
     )

@@ -154,7 +154,7 @@ def test_wrong_answer_gains_nothing_by_what_it_leaves_in_the_cache(tmp_path: Pat
 
 def test_a_machine_has_so_many_seats_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setattr(locks, "lock_folder", lambda: Path(folder))
         first, second, third = (locks.take_one("seat", 2) for _ in range(3))
         assert first is not None
         assert second is not None

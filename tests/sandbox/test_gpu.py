@@ -1,13 +1,13 @@
 """The state of a GPU as nvidia-smi tells it, and what keeps one from being graded on."""
 
 import multiprocessing
-import tempfile
 import threading
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
 
+from grader import environment
 from grader.errors import CannotGrade
 from grader.judge.grade import choose_device
 from grader.sandbox import gpu
@@ -156,7 +156,7 @@ def test_gpu_whose_memory_is_taken_cannot_be_graded_on(smi) -> None:
 
 
 def hold(folder: str, alone: bool, started: Event, release: Event) -> None:
-    tempfile.tempdir = folder
+    environment.SHARED = Path(folder)
     with gpu.leased(alone=alone):
         started.set()
         release.wait(60)
@@ -166,7 +166,7 @@ def test_gpu_is_looked_at_while_nothing_is_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smi
 ) -> None:
     smi(FULL)  # as long as the race of another grading lasts
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(environment, "SHARED", tmp_path)
     context = multiprocessing.get_context("spawn")
     started, release, looked = context.Event(), context.Event(), threading.Event()
     other = context.Process(target=hold, args=(str(tmp_path), True, started, release))
@@ -195,7 +195,7 @@ def test_gpu_is_looked_at_while_nothing_is_timed(
 def test_what_is_timed_has_the_gpu_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: bool, ours: bool, waits: bool
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(environment, "SHARED", tmp_path)
     context = multiprocessing.get_context("spawn")
     started, release, taken = context.Event(), context.Event(), threading.Event()
     other = context.Process(target=hold, args=(str(tmp_path), theirs, started, release))

@@ -15,8 +15,6 @@ from pathlib import Path
 from socket import socket
 from typing import Any, NoReturn
 
-import pytest
-
 from grader.judge import session
 from grader.judge.start import ForkServer, die_with_parent, serve_forks
 
@@ -34,9 +32,7 @@ class Programs:
     ) -> "subprocess.CompletedProcess[str]":
         """Run a program in a folder, as ``python -c`` does."""
         if self._server is None:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("PYTHONPATH", str(TESTS))
-                self._server = ForkServer("stand_ins.programs")
+            self._server = ForkServer("tests.stand_ins.programs")
         order = {"code": code, "environment": dict(os.environ if not environment else environment)}
         with self._server(str(folder)) as process:
             assert process.stdin is not None
@@ -56,6 +52,7 @@ class Programs:
 def serve(fd: int) -> None:
     """Import what programs need, then become one in each process that is forked."""
     die_with_parent()
+    sys.path.insert(0, str(TESTS))
     session.preload()
     if serve_forks(socket(fileno=fd)) is not None:
         _become(json.load(sys.stdin))

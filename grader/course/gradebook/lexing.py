@@ -5,13 +5,13 @@ read alone, and the one that meets it is the one that is not compared.
 """
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader import ROOT
 from grader.course.gradebook.tokens import is_significant
+from grader.environment import To, crossing
 from grader.errors import JudgeError
 from grader.limited import Ended, Limits, run
 
@@ -21,7 +21,6 @@ _BOOT = (
     f"import sys; sys.path.append({str(ROOT)!r});"
     " from grader.course.gradebook.tokens import main; main()"
 )
-_KEPT = ("LD_LIBRARY_PATH",)  # some interpreters do not start without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 def _read(texts: list[str]) -> list[str] | Unread:
     """Read some texts in one process; what is wrong with it is what is wrong with all of them."""
     line = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _BOOT]
-    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    env = crossing(To.READER)
     try:
         ended = run(line, LIMITS, stdin=json.dumps(texts).encode(), env=env)
     except OSError as error:

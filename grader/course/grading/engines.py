@@ -4,7 +4,6 @@
 each place sees one GPU only. ``grader.course.grading.cluster`` does the same on Ray.
 """
 
-import os
 import signal
 import socket
 import subprocess
@@ -19,9 +18,9 @@ from queue import SimpleQueue
 from typing import IO, Any, Protocol
 
 from grader.course.grading.jobs import Done, Job, grade_job
+from grader.environment import VISIBLE, To, crossing
 from grader.errors import CannotGrade
 from grader.judge.start import die_with_parent
-from grader.sandbox.gpu import VISIBLE
 
 BOOT = (
     "import sys; sys.path[:0] = {path!r}; "
@@ -77,12 +76,12 @@ class Place:
             self._errors = tempfile.TemporaryFile()
             boot = BOOT.format(path=[p for p in sys.path if p], fd=theirs.fileno())
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", boot],
+                [sys.executable, "-I", "-c", boot],
                 stdin=subprocess.DEVNULL,
                 stderr=self._errors,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # an interrupt is the engine's to handle
-                env=os.environ | ({VISIBLE: self.gpu} if self.gpu else {}),
+                env=crossing(To.SESSION) | ({VISIBLE: self.gpu} if self.gpu else {}),
             )
         self._connection = Connection(ours.detach())
         return self._connection

@@ -15,6 +15,7 @@ from typing import Any
 
 from grader.course.database.records import INFRA_EXIT
 from grader.course.grading.leases import leased_gpu
+from grader.environment import VISIBLE
 from grader.errors import CannotGrade, InferlabError, JudgeError
 from grader.judge.grade import grade
 from grader.judge.request import Request
@@ -23,7 +24,7 @@ from grader.labs.lab import Lab, find_root, load_lab
 from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, fingerprint
 from grader.sandbox import gpu
-from grader.sandbox.gpu import VISIBLE
+from grader.sandbox.allowance import raise_limits
 from grader.text import first_line
 
 
@@ -101,6 +102,7 @@ def _grade(job: Job) -> Report:
         single_file=False,
     )
     request = Request(lab, submission, job.device, job.seed, job.sandbox)
+    raise_limits(lab, "cpu")  # which the server hands down
     return grade(request, start=_server(os.environ.get(VISIBLE, "")))
 
 

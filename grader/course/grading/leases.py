@@ -13,8 +13,8 @@ import random
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from grader.environment import VISIBLE
 from grader.sandbox import gpu
-from grader.sandbox.gpu import VISIBLE
 
 MOST_BESIDE = 8  # gradings on one GPU: by then they wait for each other's timing
 CORES_EACH = 2  # that one of them keeps busy: its judge, a worker that compiles

@@ -4,13 +4,13 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from test_engines import job
 
+from grader import environment
 from grader.course.grading.jobs import grade_job
 from grader.course.grading.leases import VISIBLE, beside, leased_gpu, visible_gpus
 from grader.errors import CannotGrade
@@ -38,8 +38,7 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Smi:
 @pytest.fixture
 def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the lock files of tests apart from those of the machine."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("grader.environment.SHARED", tmp_path)
     return tmp_path
 
 
@@ -75,17 +74,26 @@ def test_machine_without_the_tool_has_the_first(
 HOLDER = """
 import sys, time
 sys.path[:0] = [{project!r}]
+from pathlib import Path
+from grader import environment
 from grader.course.grading.leases import leased_gpu
-with leased_gpu():
+environment.SHARED = Path({locks!r})
+with leased_gpu({places}):
     print("held", flush=True)
     time.sleep(100)
 """
 
 
+def taking(places: int = 1) -> list[str]:
+    """Return the command that takes a place on a GPU, says so, and keeps it."""
+    project, locks = str(HERE.parent), str(environment.SHARED)
+    return [sys.executable, "-c", HOLDER.format(project=project, locks=locks, places=places)]
+
+
 def hold(number: str) -> "subprocess.Popen[str]":
     """Start a process that holds a GPU, and wait until it does."""
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER.format(project=str(HERE.parent))],
+        taking(),
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {VISIBLE: number},
@@ -104,7 +112,7 @@ def test_lease_of_one_gpu_ends_with_its_holder_and_is_not_that_of_another(
         with leased_gpu():
             pass  # another GPU: no waiting
         second = subprocess.Popen(
-            [sys.executable, "-c", HOLDER.format(project=str(HERE.parent))],
+            taking(),
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {VISIBLE: "0"},
@@ -125,11 +133,7 @@ def test_gpu_has_as_many_places_as_are_asked_for(monkeypatch: pytest.MonkeyPatch
 
     with leased_gpu(2), leased_gpu(2):
         third = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                HOLDER.format(project=str(HERE.parent)).replace("gpu()", "gpu(2)"),
-            ],
+            taking(2),
             stdout=subprocess.PIPE,
             text=True,
         )
