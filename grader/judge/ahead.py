@@ -10,7 +10,6 @@ A machine's forerunners are as many as its cores, however many gradings it makes
 
 import os
 import signal
-import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,17 +27,22 @@ from grader.locks import take_one
 from grader.proxy.handed_on import UNFINISHED
 from grader.proxy.spent import AHEAD
 from grader.proxy.student import Student
+from grader.sandbox.setting import Setting
 
-MOST = 12  # forerunners of one grading
+MOST = 10  # forerunners of one grading
 SPARED = 2  # cores: for the session and its worker
-MOST_TESTS = 4096
-AT_A_TIME = 2  # tests
-PLACE = struct.Struct("!H")  # of a test in the order of the session
+AT_A_TIME = 2  # tests: those that are next to each other have kernels in common
+BEGUN = ".begun"
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 60.0  # for one test: who waits longer compiles for itself
 LAST_SECONDS = 5.0  # for a forerunner to end its workers
 
 Forerun = Callable[[Run, "Course"], None]  # runs the tests of a course in a process of its own
+
+
+def pays(setting: Setting) -> bool:
+    """Tell whether workers of a lab compile for a GPU."""
+    return setting.triton or "torch._dynamo" in setting.preload
 
 
 class Shelf:
@@ -47,6 +51,18 @@ class Shelf:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.seen: set[str] = set()  # tests, by their places
+        self._mine: dict[int, bool] = {}  # by groups of tests
+
+    def claim(self, place: int) -> bool:
+        """Tell whether the test at a place is ours to run first, and no other process's."""
+        group = place // AT_A_TIME
+        if group not in self._mine:
+            try:
+                (self.folder / f"{group}{BEGUN}").touch(exist_ok=False)
+                self._mine[group] = True
+            except FileExistsError:
+                self._mine[group] = False
+        return self._mine[group]
 
     def save(self, place: int, student: Student) -> None:
         """Put there what is new in a forerunner since its last test."""
@@ -56,58 +72,40 @@ class Shelf:
     def learn(self, student: Student) -> None:
         """Take what others have put there since."""
         for file in self.folder.iterdir():
-            if file.suffix != UNFINISHED and file.name not in self.seen:
+            if file.suffix not in (UNFINISHED, BEGUN) and file.name not in self.seen:
                 self.seen.add(file.name)
                 student.handed_on_.load(file)
 
 
 class Course:
-    """A pytest plugin that runs a few tests at a time, of those that no forerunner has begun.
+    """A pytest plugin that runs the tests that nobody has begun, in their order."""
 
-    Tests that are next to each other have kernels in common.
-    """
-
-    def __init__(self, order: int, shelf: Shelf, *, triton: bool) -> None:
-        self._order = order
+    def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._triton = triton
         self.student: Student | None = None
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run the next tests until there are none, and save what was compiled for each."""
-        while (first := self._next()) is not None and first < len(session.items):
-            for place, item in enumerate(session.items[first : first + AT_A_TIME], first):
+        """Run the tests, and save what was compiled for each."""
+        for place, item in enumerate(session.items):
+            # What is timed has the GPU alone.
+            if not takes(item, "tier") and self._shelf.claim(place):
                 self._run(place, item)
         return True
 
     def _run(self, place: int, item: pytest.Item) -> None:
         assert self.student is not None
-        if pays(item, triton=self._triton):
-            self._shelf.learn(self.student)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            self.student.take_compiled_()
+        self._shelf.learn(self.student)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        self.student.take_compiled_()
         self._shelf.save(place, self.student)
-
-    def _next(self) -> int | None:
-        data = os.read(self._order, PLACE.size)
-        return PLACE.unpack(data)[0] if len(data) == PLACE.size else None
-
-
-def pays(item: pytest.Item, *, triton: bool) -> bool:
-    """Tell whether a test compiles for the GPU, which what is timed may not do any more.
-
-    Where there are no kernels of ``triton``, the sizes of races do.
-    """
-    return not takes(item, "tier") and (triton or takes(item, "stopwatch"))
 
 
 class Ahead:
     """The forerunners of one session, and what has come of them so far."""
 
-    def __init__(self, student: Student, folder: Path, *, triton: bool) -> None:
+    def __init__(self, student: Student, folder: Path) -> None:
         self._student = student
         self._shelf = Shelf(folder)
-        self._triton = triton
         self._places: dict[str, int] = {}
         self._pids: list[int] = []
         self._seats: list[int] = []  # locks
@@ -118,23 +116,17 @@ class Ahead:
         Returns how many there are.
         """
         self._shelf.folder.mkdir(exist_ok=True)
-        order, rest = os.pipe()
-        os.write(rest, b"".join(PLACE.pack(place) for place in range(0, MOST_TESTS, AT_A_TIME)))
-        os.close(rest)
-        cores = len(os.sched_getaffinity(0))
         run = replace(run, seed=derive(run.seed, "ahead") >> 32)
-        for _ in range(min(MOST, cores - SPARED)):
+        session = os.getpid()
+        for _ in range(min(MOST, len(os.sched_getaffinity(0)) - SPARED)):
             seat = take_one("ahead", os.cpu_count() or 1)
             if seat is None:
                 break
             self._seats.append(seat)
-            session = os.getpid()
             pid = os.fork()
             if pid == 0:
-                course = Course(order, self._shelf, triton=self._triton)
-                _be_one(session, partial(forerun, run, course))
+                _be_one(session, partial(forerun, run, Course(self._shelf)))
             self._pids.append(pid)
-        os.close(order)
         return len(self._pids)
 
     def expect(self, items: Sequence[pytest.Item]) -> None:
@@ -142,13 +134,13 @@ class Ahead:
         self._places = {item.nodeid: place for place, item in enumerate(items)}
 
     def wait_for(self, item: pytest.Item) -> None:
-        """Wait until the kernels of a test are compiled, and give them to the worker at hand."""
-        if not pays(item, triton=self._triton):
+        """Wait until the kernels of a test are compiled, if anybody has begun with them."""
+        place = self._places.get(item.nodeid, -1)
+        if takes(item, "tier") or not self._pids or self._shelf.claim(place):
             return
-        place = str(self._places.get(item.nodeid))
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._student.spent_.on(AHEAD):
-            while place not in self._shelf.seen and time.monotonic() < deadline:
+            while str(place) not in self._shelf.seen and time.monotonic() < deadline:
                 alive = self._alive()  # first: what it saved before its end is there then
                 self._shelf.learn(self._student)
                 if not alive:

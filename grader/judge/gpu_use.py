@@ -27,9 +27,9 @@ class GpuUse:
         """Have the GPU for a task, or alone; return the seconds of waiting, which are ours."""
         alone = takes(item, "tier")
         if self._ahead is not None:
+            self._ahead.wait_for(item)
             if alone:
                 self._ahead.close()
-            self._ahead.wait_for(item)
         user = None if alone else task
         if user == self._user:
             return 0.0

@@ -98,7 +98,7 @@ def run(
 
     import torch
 
-    from grader.judge.ahead import Ahead
+    from grader.judge.ahead import Ahead, pays
 
     torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
     with contextlib.ExitStack() as ending:
@@ -107,14 +107,14 @@ def run(
         ending.callback(nursery.close)  # before these: what was forked is gone with it
         ahead = None
         if on_gpu:
-            setting = configuration.setting
-            ahead = Ahead(student, setting.stage / "ahead", triton=setting.triton)
+            ahead = Ahead(student, configuration.setting.stage / "ahead")
             ending.callback(ahead.close)
-            count = ahead.start(
-                configuration.run, functools.partial(_forerun, configuration, nursery)
-            )
-            # Where this grading has the machine to itself, its oracles are the longest wait.
-            torch.set_num_threads(1 + count // 2)
+            if pays(configuration.setting):
+                collect(configuration.run.lab)  # once for all that are forked
+                forerun = functools.partial(_forerun, configuration, nursery)
+                count = ahead.start(configuration.run, forerun)
+                # Where this grading has the machine to itself, its oracles are the longest wait.
+                torch.set_num_threads(1 + count // 2)
             pool.expect(len(configuration.run.open_tasks))
         return _run_suites(configuration.run, student, stopwatch, emit, ahead)
 
