@@ -108,7 +108,7 @@ def run(
     stopwatch = Stopwatch(lab, student, setting, emit) if timed else None
     with contextlib.ExitStack() as ending:
         ending.callback(pool.close)
-        ending.callback(student.close_)
+        ending.callback(student.end_)
         ending.callback(nursery.close)  # before these: what was forked is gone with it
         if stopwatch is not None:
             ending.callback(stopwatch.close)
