@@ -21,8 +21,8 @@ ENDED = (StudentCrashed, StudentMemory, StudentTimeout)
 RAISED = frozenset(
     {"OSError", "UnicodeError", "SubprocessError", "SystemError", "LinAlgError"}
     | {"AcceleratorError", "DistError", "TritonError", "PTXASError", "OutOfResources"}
+    | {"BackendCompilerFailed", "InductorError"}
 )
-COMPILER = frozenset({"BackendCompilerFailed", "InductorError", "CppCompileError"})
 # Others of them raise RuntimeError as submissions do, and say so in its text alone.
 SAID = re.compile(
     r"\b(cuda|cudnn|cublas|nccl|gloo|hip|nvrtc|ptxas|gcc|clang|driver|device-side|compiler"
@@ -53,7 +53,7 @@ class Blame:
         # Without the submission: it may be what holds all memory, or has filled a disk.
         self._student.give_up_()
         trouble = self._gpu.trouble(fault) if self._gpu is not None else ""
-        return trouble or self._student.control_(compiler=is_of_a_compiler(fault))
+        return trouble or self._student.control_()
 
 
 def may_be_ours(fault: SubmissionFault) -> bool:
@@ -63,9 +63,4 @@ def may_be_ours(fault: SubmissionFault) -> bool:
     if not isinstance(fault, StudentError):
         return False
     names = {fault.kind, *fault.bases}
-    return bool(names & (RAISED | COMPILER)) or SAID.search(fault.message) is not None
-
-
-def is_of_a_compiler(fault: SubmissionFault) -> bool:
-    """Tell whether a fault comes out of torch's compiler."""
-    return isinstance(fault, StudentError) and bool({fault.kind, *fault.bases} & COMPILER)
+    return bool(names & RAISED) or SAID.search(fault.message) is not None

@@ -5,6 +5,7 @@ the answer of ours meets is this machine's. Nothing of the submission is loaded 
 """
 
 import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -24,7 +25,7 @@ from grader.wire.ring import Layout
 
 PARTS = ("clocks", "files", "threads", "sums")
 FIRST_SECONDS = 120.0  # for what imports and compiles
-LEAST_SECONDS = 1.0  # for an answer that takes a thousandth of that
+LEAST_SECONDS = 5.0  # for an answer that takes a thousandth of that
 RACING = ("ring", "race")
 RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
@@ -38,44 +39,50 @@ class Control:
         # In labs of groups a worker takes seconds to start: what forks the ranks of our answers is
         # kept, and each group of them is new.
         self._sandboxes: dict[str, RankSandbox] = {}  # by backend
+        self._killers: list[threading.Thread] = []
 
-    def trouble(self, place: Place, *, compiler: bool = False) -> str:
-        """Return what an answer of ours has met in the same place, or an empty string.
-
-        ``compiler`` asks for one of torch's compiler too.
-        """
+    def trouble(self, place: Place) -> str:
+        """Return what an answer of ours has met in the same place, or an empty string."""
         try:
             if place.size:
                 self._ask_ranks(place)
             else:
-                self._ask_worker(place, compiler)
+                self._ask_worker(place)
         except CannotGrade as error:
             return error.message
         except (SubmissionFault, RuntimeError, OSError) as error:
             return f"an answer of ours, without the submission, has failed too: {error}"
         return ""
 
-    def _parts(self, *, compiler: bool = False) -> list[str]:
-        """Return what our answer is made of: what a submission of this lab may use."""
+    def _parts(self) -> list[str]:
+        """Return what our answer is made of: what workers of this lab are promised, and no more.
+
+        Else a submission could choose what fails here, and with it what is not graded.
+        """
         setting = self._setting
-        compiles = compiler or any(name.startswith("torch._dynamo") for name in setting.preload)
-        compiled = "compiled" if compiler or setting.device != "cpu" else "traced"
-        kernel = ["kernel"] if setting.triton else []
-        return [*PARTS, *kernel, *([compiled] if compiles else [])]
+        parts = [*PARTS]
+        if setting.triton:
+            parts.append("kernel")
+        if any(name.startswith("torch._dynamo") for name in setting.preload):
+            # Code for a CPU is nothing that a lab needs; its compiler is not promised there.
+            parts.append("traced" if setting.device == "cpu" else "compiled")
+        return parts
 
     # -- a worker ---------------------------------------------------------------------------
 
-    def _ask_worker(self, place: Place, compiler: bool) -> None:
+    def _ask_worker(self, place: Place) -> None:
         worker = self._take()
         try:
             talk = Conversation(worker, self._setting.device, Clock(FIRST_SECONDS), "")
-            _prove(talk, self._parts(compiler=compiler))
+            _prove(talk, self._parts())
             if place.failed is not None:
                 _answer(talk, place.failed)
                 if place.ring is not None and place.failed.header["op"] in RACING:
                     self._race(talk, place.ring, place.failed)
         finally:
-            worker.kill()
+            killer = threading.Thread(target=worker.kill)  # beside what follows
+            killer.start()
+            self._killers.append(killer)
 
     def _race(self, talk: Conversation, layout: Layout, failed: Failed) -> None:
         """Write and copy a ring of that layout, as a race does."""
@@ -117,7 +124,9 @@ class Control:
         return sandbox
 
     def close(self) -> None:
-        """End what forks ranks."""
+        """End what is left of our answers."""
+        for killer in self._killers:
+            killer.join()
         for sandbox in self._sandboxes.values():
             with contextlib.suppress(OSError):
                 sandbox.kill()

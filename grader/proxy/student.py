@@ -68,6 +68,7 @@ class Student(Requests, Instruments):
         self._load_fault: SubmissionFault | None = None
         self._referee = Referee(setting.device, pool.take)
         self._control = Control(setting, pool.take)
+        self._spare = 0  # workers that wait for answers of ours
         self._place = Place()  # in which the test has failed, once its worker is given up
         self._ring: Layout | None = None  # the latest
         self._unread = ""  # what was printed by a worker that was given up in the test
@@ -83,7 +84,7 @@ class Student(Requests, Instruments):
         """Set the deadlines of the next test, and how many fresh workers later ones will take."""
         alive = self._groups.alive or (self._talk is not None and not self._talk.over)
         if self._load_fault is None:
-            self._pool.expect(workers_to_come + (not alive))
+            self._pool.expect(workers_to_come + (not alive) + self._spare)
         self._clock.test, self._clock.grading = test_deadline, grading_deadline
         self._clock.limits.clear()
         self._calls.clear()
@@ -202,13 +203,16 @@ class Student(Requests, Instruments):
         self._unread = self.printed_()
         self.close_()
 
-    def control_(self, *, compiler: bool) -> str:
+    def control_(self) -> str:
         """Return what an answer of ours meets where the test has failed, or an empty string.
 
-        Asked once all is given up; ``compiler``: torch's is to be tried as well.
+        Asked once all is given up.
         """
+        if self._setting.device == "cpu" and self._setting.ranks == 1:
+            self._spare = 1  # what has failed once may again
+            self._pool.expect(2)  # the next test's gets ready beside ours
         with self.spent_.on(CONTROLS):
-            return self._control.trouble(self._place, compiler=compiler)
+            return self._control.trouble(self._place)
 
     def end_(self) -> None:
         """End all workers: the grading is over."""
