@@ -115,7 +115,10 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.tuned", {"meter"}),
         ("worker.nursery", {"boot", "landmarks", "walls"}),
         ("worker.walls", set()),
-        ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}),
+        (
+            "worker.serve",
+            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"},
+        ),
         ("worker.rank", {"collectives", "faults", "channel", "serve"}),
         ("worker.collectives", {"counters", "channel"}),
         ("worker.harness", {"ring", "memory"}),

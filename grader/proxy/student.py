@@ -123,6 +123,7 @@ class Student(Requests, Instruments):
         self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
     ) -> list[Compiled]:
         compiler = self._compiler = self._compiler or self.compiler_()
+        compiler.extend(self._clock.grading)
         started = PACE.now()
         try:
             with self.spent_.on(COMPILING):
@@ -193,8 +194,7 @@ class Student(Requests, Instruments):
         """Give the worker up and wait until every one that was used is gone."""
         self.retire_()
         if self._compiler is not None:
-            self._compiler.close()
-            self._compiler = None
+            self._compiler.close()  # it still knows what it has compiled
         for killer in self._killers:
             killer.join()
 
