@@ -41,9 +41,11 @@ FEW = {
     "08": Few(
         find("08_tp_linear"),
         "column",
-        ("column_outputs", "column_without_bias", "column_on_any_number"),
+        ("column_outputs", "column_keeps_no_more", "column_on_any_number"),
     ),
-    "12": Few(find("12_paged"), "triton", ("result_comes_from_a_kernel", "kernel_takes_views")),
+    "12": Few(
+        find("12_paged"), "triton", ("result_comes_from_a_kernel", "tensor_holds_the_gathered_keys")
+    ),
 }
 # What is said of tests that cannot be judged; a lab without an entry does not notice the way.
 SAYS = {

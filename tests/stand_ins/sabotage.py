@@ -39,7 +39,7 @@ CRASHES = (
     FORKED
     + """
 int posix_memalign(void **place, size_t alignment, size_t size) {
-    if (forked && size >= 256) raise(SIGILL);
+    if (forked && size >= 4096) raise(SIGILL);
     *place = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
     return *place ? 0 : ENOMEM;
 }
@@ -84,6 +84,8 @@ def _refuse(*args, **kwargs):
 for _name in ("all_reduce", "all_gather", "all_gather_into_tensor", "broadcast", "barrier"):
     setattr(dist, _name, _refuse)
 """
+
+READ_ONLY = 'mount("tmpfs", "/dev/shm", "tmpfs", NOSUID | NODEV | 1)'
 
 Spoil = Callable[[Path], None]  # of a stage
 
@@ -204,11 +206,7 @@ WAYS = {
     "library": Way(built(CRASHES), environment(LD_PRELOAD="/judge/odd.so")),
     "memory": Way(session=setting(memory=1 << 20)),
     "no_shm": Way(
-        replaced(
-            "worker/walls",
-            'mount(f"/folder/{folder}"',
-            'mount("tmpfs", "/dev/shm", "tmpfs", NOSUID | NODEV | 1)\n    mount(f"/folder/{folder}"',
-        ),
+        replaced("worker/walls", 'mount(f"/folder', f'{READ_ONLY}; mount(f"/folder'),
         read_only_shm,
     ),
     "compiler": Way(dying_ptxas, environment(**dict.fromkeys(PTXAS, "/judge/ptxas"))),
