@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+import torch
 from stand_ins import sabotage
 from stand_ins.expectation import find
 from stand_ins.isolation import require_sandbox
-from stand_ins.sabotage import WAYS, Sabotaged
+from stand_ins.sabotage import GPU_ALONE, GPU_WAYS, WAYS, Sabotaged
 
 from grader.judge.grade import grade
 from grader.judge.request import Request
@@ -66,21 +67,22 @@ SAYS = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    require_sandbox()
+    if not torch.cuda.is_available():  # where one is, there may be no bubblewrap
+        require_sandbox()
     made = sabotage.server([few.lab.folder for few in FEW.values()])
     yield made
     made.close()
 
 
-def graded(server: ForkServer, way: str, few: Few) -> Report:
+def graded(server: ForkServer, way: str, few: Few, device: str = "cpu") -> Report:
     start = Sabotaged(server, way, " or ".join(few.tests))
     right = few.lab.solutions / few.lab.code_name
-    return grade(Request(few.lab, right, "cpu", 3, "required", tasks={few.task}), start=start)
+    return grade(Request(few.lab, right, device, 3, "auto", tasks={few.task}), start=start)
 
 
 @pytest.mark.in_turn
 @pytest.mark.parametrize("number", FEW)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in GPU_ALONE])
 def test_right_answer_loses_no_point(server: ForkServer, way: str, number: str) -> None:
     report = graded(server, way, FEW[number])
 
@@ -90,3 +92,16 @@ def test_right_answer_loses_no_point(server: ForkServer, way: str, number: str) 
     says = SAYS.get((way, number))
     assert bool(broken) == (says is not None)
     assert says is None or any(says in message for message in broken), broken[0]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("number", FEW)
+@pytest.mark.parametrize("way", GPU_WAYS)
+def test_right_answer_loses_no_point_on_a_gpu(server: ForkServer, way: str, number: str) -> None:
+    if FEW[number].lab.limits.ranks > torch.cuda.device_count():
+        pytest.skip("needs a GPU for each rank")
+
+    report = graded(server, way, FEW[number], "cuda")
+
+    assert report.score == report.graded
+    assert {test.verdict for test in report.tests} <= HARMLESS

@@ -152,8 +152,7 @@ def setting(**changed: Any) -> Spoil:
 
     def spoil(stage: Path) -> None:
         right = Setting.from_json
-        wrong = staticmethod(lambda data: dataclasses.replace(right(data), **changed))
-        Setting.from_json = wrong  # pyright: ignore[reportAttributeAccessIssue]
+        Setting.from_json = staticmethod(lambda data: dataclasses.replace(right(data), **changed))
 
     return spoil
 
@@ -216,7 +215,12 @@ WAYS = {
     "locale": Way(session=one_byte_locale),
     "threads": Way(built(NO_THREADS), environment(LD_PRELOAD="/judge/odd.so")),
     "clock": Way(appended("worker/boot", STANDS)),
+    "no_gcc": Way(session=environment(PATH="/nowhere", CC="/bin/false")),
+    "no_interface": Way(session=environment(NCCL_SOCKET_IFNAME="none0")),
 }
+
+GPU_ALONE = ("no_gcc", "no_interface")  # what acts on nothing else
+GPU_WAYS = ("gpu", *GPU_ALONE)
 
 
 @dataclass(frozen=True, slots=True)
