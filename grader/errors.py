@@ -19,6 +19,9 @@ InferlabError
     ├── StudentMemory     a memory limit was hit                       -> memory
     └── StudentCrashed    the worker died or broke the protocol        -> crashed
 NotGraded                 this machine cannot judge the test           -> not_graded
+
+The last four, below Mismatch, are the submission's only once an answer of ours has come through in
+its place (``judge/blame``): else they are this machine's.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ are fixtures, of ``plugin``.
 """
 
 from grader.errors import Mismatch, NotGraded, StudentError
-from grader.judge.plugin import task
+from grader.judge.items import task
 from grader.proxy.compare import (
     assert_close,
     assert_equal,

@@ -116,7 +116,10 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.nursery", {"boot", "landmarks", "walls"}),
         ("worker.threads", set()),
         ("worker.walls", set()),
-        ("worker.serve", {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels"}),
+        (
+            "worker.serve",
+            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"},
+        ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
         ("worker.harness", {"ring", "memory"}),

@@ -47,11 +47,12 @@ class GpuUse:
         return None if self._alone_since is None else time.monotonic() - self._alone_since
 
     def trouble(self, error: SubmissionFault) -> str:
-        """Return what is wrong with the GPU, if that may be what the submission met."""
+        """Return what is wrong with the GPU, if that may be what the submission met.
+
+        Asked once the submission is gone: it may be what held all the memory.
+        """
         if not (isinstance(error, StudentMemory) or "CUDA" in str(error)):
             return ""
-        # Looked at without the submission, which may be what holds all the memory.
-        self._student.close_()
         trouble = gpu.lasting_trouble(patient=not self._is_lost)
         self._is_lost = bool(trouble)
         return trouble

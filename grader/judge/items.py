@@ -11,6 +11,26 @@ from grader.labs.task import Task
 from grader.labs.tiers import Rung
 
 
+def task(
+    task_id: str,
+    *,
+    contract: int = 0,
+    weight: float = 1.0,
+    gate: bool = False,
+    tiers: str = "",
+    needs: tuple[str, ...] = (),
+) -> pytest.MarkDecorator:
+    """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything.
+
+    ``contract`` is the number of the handout's contract that it tests, which is earned if all of
+    its tests pass. ``tiers`` names a ladder of the task: the test runs once for each ``tier``,
+    which splits its weight. ``needs`` names tasks of which no test may have failed: speed without
+    right answers is worth nothing.
+    """
+    options = {"contract": contract, "weight": weight, "gate": gate, "tiers": tiers}
+    return pytest.mark.task(task_id, needs=needs, **options)
+
+
 def running_order(tasks: Sequence[Task]) -> list[str]:
     """Return the tasks' ids, those worth most first, but never before what they require.
 

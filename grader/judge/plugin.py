@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures, the ``task`` marker, the manifest, the order of tests, results.
+"""The pytest plugin: fixtures, the manifest, the order of tests, results.
 
 It runs in the trusted session process.
 """
@@ -19,6 +19,7 @@ from grader.errors import (
     SubmissionFault,
 )
 from grader.judge.ahead import Ahead
+from grader.judge.blame import Blame
 from grader.judge.configuration import Run
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
@@ -41,26 +42,6 @@ ENDED = {"memory": "ran out of memory", "": "ended"}  # by why it did
 NO_STOPWATCH = "speed is measured on a GPU only"
 
 
-def task(
-    task_id: str,
-    *,
-    contract: int = 0,
-    weight: float = 1.0,
-    gate: bool = False,
-    tiers: str = "",
-    needs: tuple[str, ...] = (),
-) -> pytest.MarkDecorator:
-    """Mark a test as part of a task; a ``gate`` must pass for the task to earn anything.
-
-    ``contract`` is the number of the handout's contract that it tests, which is earned if all of
-    its tests pass. ``tiers`` names a ladder of the task: the test runs once for each ``tier``,
-    which splits its weight. ``needs`` names tasks of which no test may have failed: speed without
-    right answers is worth nothing.
-    """
-    options = {"contract": contract, "weight": weight, "gate": gate, "tiers": tiers}
-    return pytest.mark.task(task_id, needs=needs, **options)
-
-
 class JudgePlugin:
     """One grading: hands out fixtures, orders the tests, turns outcomes into results."""
 
@@ -79,12 +60,14 @@ class JudgePlugin:
         self._stopwatch = stopwatch
         self._ahead = ahead
         self._gpu = GpuUse(student, ahead) if run.device != "cpu" else None
+        self._blame = Blame(student, self._gpu)
         self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
         self._grading_deadline = PACE.now() + run.lab.limits.total_seconds
+        self._late = StudentTimeout("the grading ran past its time limit")  # of all that are left
         self._outcome: tuple[Verdict, str] | None = None
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
@@ -269,7 +252,7 @@ class JudgePlugin:
             raise StudentCrashed(FATAL.format(ENDED[why]))
         if PACE.now() > self._grading_deadline:
             # Without a worker: starting one for each test that is left could take an hour.
-            raise StudentTimeout("the grading ran past its time limit")
+            raise self._late
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -303,8 +286,10 @@ class JudgePlugin:
             return Verdict.SKIPPED, str(error)
         if isinstance(error, Forbidden):
             self._close(self._expected[item.nodeid].task, str(error))
-        if isinstance(error, SubmissionFault) and self._gpu is not None:
-            trouble = self._gpu.trouble(error)
+        if isinstance(error, SubmissionFault):
+            started = PACE.now()
+            trouble = self._blame.trouble(error)
+            self._grading_deadline += PACE.now() - started  # what that takes is ours
             if trouble:
                 return Verdict.INFRA, trouble
         return verdict_of(item, error, self._student.calls_().lines())

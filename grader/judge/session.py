@@ -148,7 +148,7 @@ def _judging(
 
     lab, setting = configuration.run.lab, configuration.setting
     student = Student(lab, setting, pool, configuration.source)
-    ending.callback(student.close_)
+    ending.callback(student.end_)
     timed = setting.device != "cpu" and lab.baseline.is_file()
     stopwatch = Stopwatch(lab, student, setting, emit, races=races) if timed else None
     if stopwatch is not None:

@@ -19,7 +19,7 @@ class Clock:
 
     def deadline(self, least: float = 0.0) -> float:
         """Return when a call that starts now must have ended; it may take ``least`` seconds."""
-        return min(PACE.now() + self._seconds(least), self.test, self.grading)
+        return min(PACE.now() + self.seconds(least), self.test, self.grading)
 
     def late(self, header: dict[str, Any], least: float, why: str = "") -> StudentTimeout:
         """Return the fault of a request that runs past the deadline that it was given."""
@@ -31,8 +31,9 @@ class Clock:
         named = header.get("function") or header.get("name") or header["op"]
         target = header.get("target") or [named]
         name = "the call" if target[-1] == "__call__" else target[-1]
-        limit = f"its time limit of {self._seconds(least):g} s"
+        limit = f"its time limit of {self.seconds(least):g} s"
         return StudentTimeout(f"{name} did not end within {limit}{why}")
 
-    def _seconds(self, least: float) -> float:
+    def seconds(self, least: float = 0.0) -> float:
+        """Return how long a call may take, whatever is left of its test."""
         return max(min([self.call_seconds, *self.limits]), least)

@@ -48,12 +48,16 @@ class Compiler:
         self._setting = dataclasses.replace(setting, compiles=True)
         self._source = source
         self._file = file
-        self._grading = grading
+        self._clock = Clock(SECONDS, grading=grading)
         self._worker: WorkerProcess | None = None
         self._talk: Conversation | None = None
         self._made: dict[tuple[str, str], Compiled] = {}
         self._works: set[str] = set()  # targets for which kernels can be compiled here
         self._late: set[tuple[str, int, str]] = set()  # kernels by line and target, out of time
+
+    def extend(self, grading: float) -> None:
+        """Say anew when all must have ended."""
+        self._clock.grading = grading
 
     def compile(self, launch: dict[str, Any], target: str) -> Compiled:
         """Return what came of a launch; whatever the submission does, that is an answer.
@@ -103,7 +107,7 @@ class Compiler:
             except StudentCrashed as crash:
                 fault = crash
             except StudentTimeout:
-                if PACE.now() >= self._grading:
+                if PACE.now() >= self._clock.grading:
                     raise
                 fault = StudentTimeout(f"to compile it takes more than {SECONDS:g} s")
                 self._late.add((kernel, launch["line"], target))
@@ -136,8 +140,7 @@ class Compiler:
             if not file:
                 (worker.folder / "control.py").write_text(self._source)
                 file = f"{worker.seen_folder}/control.py"
-            clock = Clock(SECONDS, grading=self._grading)
-            self._talk = Conversation(worker, self._setting.device, clock, self._source)
+            self._talk = Conversation(worker, self._setting.device, self._clock, self._source)
             self._talk.load(file)
         return self._talk
 

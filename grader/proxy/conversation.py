@@ -10,11 +10,12 @@ from grader.errors import Mismatch, StudentCrashed, StudentError, StudentMemory,
 from grader.proxy.budget import Budget, too_much
 from grader.proxy.calls import Calls, public_names
 from grader.proxy.clock import Clock
+from grader.proxy.failed import Failed, failed
 from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
 from grader.proxy.spent import CALLS, FIRST_CALLS, JUDGE, LOADING, Spent
-from grader.proxy.values import Hidden, Proxy, Values
+from grader.proxy.values import Hidden, Proxy, Values, assert_device
 from grader.proxy.watchdog import Overtime
 from grader.proxy.watching import Watched, Watching
 from grader.sandbox.pace import PACE
@@ -62,6 +63,7 @@ class Conversation:
         """
         self.worker = worker
         self.over = False
+        self.failed: Failed | None = None  # the latest request that ended in a fault
         self._asked = set[str]() if asked is None else asked
         self._calls = calls
         self._spent = spent or Spent()
@@ -102,17 +104,8 @@ class Conversation:
             finally:
                 watching.close()
         if given:
-            self._assert_device(value, str(target[-1]))
+            assert_device(value, self._device, str(target[-1]))
         return value
-
-    def _assert_device(self, value: Any, name: str) -> None:
-        """Fail if a function of tensors leaves their device."""
-        items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
-        for item in items:
-            # Of tensors only: to ask a proxy for an attribute is to call the submission.
-            seen = getattr(item, "seen_on", self._device) if isinstance(item, Tensor) else ""
-            if seen and seen != self._device:
-                raise Mismatch(f"{name} got tensors on {self._device} and returned one on {seen}")
 
     def _look_again(self, watching: Watching) -> None:
         watching.look()
@@ -143,8 +136,12 @@ class Conversation:
         timed = header["op"] in TIMED  # by the stopwatch, which says what it is doing
         share = 0 if timed else 1 if self._probing else MEANWHILE
         kind = nullcontext() if timed else self._spent.on(self._kind(header))
-        with kind, self._lookout.during(share):
-            return self._request(header, value, fds, seconds)
+        try:
+            with kind, self._lookout.during(share):
+                return self._request(header, value, fds, seconds)
+        except SubmissionFault:
+            self.failed = failed(header, value, self._clock.seconds(self._least))
+            raise
 
     def _kind(self, header: dict[str, Any]) -> str:
         """Say what the seconds of a request are spent on."""
@@ -281,8 +278,9 @@ class Conversation:
             kind = type(refusal.error).__name__
             return {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}, None
 
-    def forget_lent(self) -> None:
+    def begin(self) -> None:
         """End every loan: what was lent in one test is out of reach in the next."""
+        self.failed = None
         self._loans.clear()
 
     @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from grader.errors import Mismatch, StudentTimeout, SubmissionFault
 from grader.proxy.conversation import Conversation
+from grader.proxy.failed import Failed
 from grader.proxy.instruments import raises
 from grader.proxy.ranks import RankProcess, RankSandbox
 from grader.proxy.readings import UNCOUNTED, Sent
@@ -193,10 +194,15 @@ class Group:
         for member in self._members:
             member.talk.look()
 
-    def forget_lent_(self) -> None:
-        """End every loan: what was lent in one test is out of reach in the next."""
+    @property
+    def failed_(self) -> tuple[Failed | None, ...]:
+        """The request of each rank that ended in a fault in this test."""
+        return tuple(member.talk.failed for member in self._members)
+
+    def begin_(self) -> None:
+        """Begin a test with each rank, as ``Conversation.begin`` does."""
         for member in self._members:
-            member.talk.forget_lent()
+            member.talk.begin()
 
     def close_(self) -> None:
         """Let the threads go."""

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -9,6 +10,7 @@ from grader.errors import NotGraded, SandboxError, StudentCrashed, SubmissionFau
 from grader.proxy.calls import Calls
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
+from grader.proxy.failed import Place
 from grader.proxy.group import Group, Member
 from grader.proxy.ranks import RankProcess, RankSandbox
 from grader.sandbox.pace import PACE
@@ -41,6 +43,7 @@ class Groups:
         self._sandboxes: dict[str, RankSandbox] = {}  # by backend
         self._groups: dict[tuple[str, int], Group] = {}
         self._load_fault: SubmissionFault | None = None
+        self._latest: tuple[str, int] | None = None  # that the test has asked for
 
     @property
     def alive(self) -> bool:
@@ -54,6 +57,7 @@ class Groups:
             raise ValueError(f"{size} ranks, but limits.ranks in lab.toml is {self._setting.ranks}")
         if backend == "nccl" and (gpus := torch.cuda.device_count()) < size:
             raise NotGraded(f"{size} ranks need {size} GPUs; this machine has {gpus}")
+        self._latest = backend, size
         if self._load_fault is not None:
             raise self._load_fault
         group = self._groups.get((backend, size))
@@ -80,16 +84,13 @@ class Groups:
             for rank, process in enumerate(sandbox.ranks[size])
         ]
         group = Group(members, sandbox, self._source.splitlines())
-        parent = sandbox.parent.seen_folder if self._setting.level == "none" else "/tmp"
-        # Other groups of the submission may be at work there: they cannot guess the name.
-        store = f"{parent}/store-{secrets.token_hex(16)}"
-        join = {"op": "join", "backend": backend, "world": size, "store": store}
+        join = joining(self._setting, sandbox, backend, size)
         jobs = [
             lambda m=member: m.talk.request({**join, "rank": m.rank}, seconds=START_SECONDS)
             for member in members
         ]
         try:
-            with sandbox.joining(size):
+            with sandbox.allowing(size):
                 group.run(jobs)
         except SubmissionFault as fault:
             if fresh:
@@ -124,10 +125,20 @@ class Groups:
         for group in self._groups.values():
             group.inspect_()
 
-    def forget_lent(self) -> None:
-        """End every loan to a rank."""
+    def begin(self) -> None:
+        """End every loan to a rank, and forget what has failed: a test begins."""
+        self._latest = None
         for group in self._groups.values():
-            group.forget_lent_()
+            group.begin_()
+
+    def place(self) -> Place | None:
+        """Return where the group that the test asked for last has failed; None without one."""
+        if self._latest is None:
+            return None
+        backend, size = self._latest
+        group = self._groups.get((backend, size))
+        ranks = group.failed_ if group is not None else (None,) * size
+        return Place(size=size, backend=backend, ranks=ranks)
 
     def retire(self) -> list[Callable[[], object]]:
         """Give every group up; return what kills their sandboxes."""
@@ -137,3 +148,11 @@ class Groups:
         self._groups.clear()
         self._sandboxes.clear()
         return kills
+
+
+def joining(setting: Setting, sandbox: RankSandbox, backend: str, size: int) -> dict[str, Any]:
+    """Return the request by which ranks of a sandbox find each other, but for their numbers."""
+    parent = sandbox.parent.seen_folder if setting.level == "none" else "/tmp"
+    # Other groups of the submission may be at work there: they cannot guess the name.
+    store = f"{parent}/store-{secrets.token_hex(16)}"
+    return {"op": "join", "backend": backend, "world": size, "store": store}

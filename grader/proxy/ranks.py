@@ -116,18 +116,20 @@ class RankSandbox:
         self._lock = threading.Lock()
         self._device = device
         self._idle = 0  # bytes of a rank on a GPU that has done nothing yet
-        self.ranks = {size: [self._fork(rank) for rank in range(size)] for size in sizes}
+        self.ranks = {size: [self.fork(rank) for rank in range(size)] for size in sizes}
         # From here on the parent may be stopped, or talk without end.
         clock.call_seconds = ANSWER_SECONDS
 
-    def _fork(self, rank: int) -> RankProcess:
+    def fork(self, rank: int) -> RankProcess:
+        """Start a rank that is in no group yet; who is not of a size is closed by who asked."""
         device = self._device if self._device == "cpu" else f"{self._device}:{rank}"
         (ours, theirs), (watch, watched) = socket.socketpair(), socket.socketpair()
         arenas = make_arena(RANK_ARENA), make_arena(RANK_ARENA)  # to the rank, and from it
         try:
             with theirs, watched:
                 fds = (theirs.fileno(), *arenas, watched.fileno())
-                pid = self._talk.request({"op": "fork", "device": device}, fds=fds)
+                fork = {"op": "fork", "device": device}
+                pid = self._talk.request(fork, fds=fds, seconds=START_SECONDS)
             channel = Channel(
                 *(ours, arenas[1], arenas[0]), knows_sender=True, holds=RANK_ARENA, now=PACE.now
             )
@@ -139,7 +141,7 @@ class RankSandbox:
         return RankProcess(self, pid, channel, watch)
 
     @contextmanager
-    def joining(self, size: int) -> Generator[None, None, None]:
+    def allowing(self, size: int) -> Generator[None, None, None]:
         """Let a group join; what drivers and NCCL take for its ranks then is not the submission's.
 
         That is measured in the first group, when nothing of the submission runs in here.

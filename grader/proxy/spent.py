@@ -11,6 +11,7 @@ STARTING = "starting workers"
 LOADING = "loading the submission"
 FIRST_CALLS = "first calls"  # of a function in a worker: kernels are compiled then
 CALLS = "calls"
+CONTROLS = "controls: answers of ours"
 COMPILING = "compiling kernels for GPUs that are not here"
 VERIFYING = "races: sizes verified"
 ALONE = "races: baseline alone"

@@ -17,7 +17,9 @@ from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
 from grader.proxy.clock import Clock
 from grader.proxy.compiler import Compiler
+from grader.proxy.control import Control
 from grader.proxy.conversation import Conversation
+from grader.proxy.failed import Place
 from grader.proxy.graphs import Graph, Referee
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
@@ -26,7 +28,7 @@ from grader.proxy.instruments import Instruments
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Refusal
 from grader.proxy.requests import Folder, Requests
-from grader.proxy.spent import COMPILING, STARTING, Spent
+from grader.proxy.spent import COMPILING, CONTROLS, STARTING, Spent
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
@@ -63,6 +65,11 @@ class Student(Requests, Instruments):
         )
         self._load_fault: SubmissionFault | None = None
         self._referee = Referee(setting.device, pool.take)
+        self._control = Control(setting, pool.take)
+        self._spare = 0  # workers that wait for answers of ours
+        self._place = Place()  # in which the test has failed, once its worker is given up
+        self._ring: Layout | None = None  # the latest
+        self._unread = ""  # what was printed by a worker that was given up in the test
         self._killers: list[threading.Thread] = []
         self._compiler: Compiler | None = None  # once a test has asked for it
 
@@ -75,14 +82,15 @@ class Student(Requests, Instruments):
         """Set the deadlines of the next test, and how many fresh workers later ones will take."""
         alive = self._groups.alive or (self._talk is not None and not self._talk.over)
         if self._load_fault is None:
-            self._pool.expect(workers_to_come + (not alive))
+            self._pool.expect(workers_to_come + (not alive) + self._spare)
         self._clock.test, self._clock.grading = test_deadline, grading_deadline
         self._clock.limits.clear()
         self._calls.clear()
         CEILING.begin()
-        self._groups.forget_lent()
+        self._place = Place()
+        self._groups.begin()
         if self._talk is not None:
-            self._talk.forget_lent()
+            self._talk.begin()
 
     def inspect_(self) -> None:
         """Raise Tampered if the submission has changed what of ours runs beside it."""
@@ -96,7 +104,8 @@ class Student(Requests, Instruments):
         if self._worker is not None:
             text = self._worker.output() + text
             self._worker.forget_output()
-        return text
+        unread, self._unread = self._unread, ""
+        return unread + text
 
     def asked_(self) -> set[str]:
         """Return the public names that were called since the last time, and forget them."""
@@ -112,6 +121,7 @@ class Student(Requests, Instruments):
         self, launches: Sequence[dict[str, Any]], targets: Sequence[str]
     ) -> list[Compiled]:
         compiler = self._compiler = self._compiler or self.compiler_()
+        compiler.extend(self._clock.grading)
         started = PACE.now()
         try:
             with self.spent_.on(COMPILING):
@@ -143,6 +153,7 @@ class Student(Requests, Instruments):
 
     def share_(self, fd: int, size: int, layout: Layout) -> None:
         """Hand the worker the memory of a ring; it gives the one before up."""
+        self._ring = layout
         header = {"op": "ring", "size": size, "layout": layout.to_json()}
         self._conversation().request(header, fds=(fd,), seconds=RING_SECONDS)
 
@@ -165,8 +176,11 @@ class Student(Requests, Instruments):
 
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
+        self._place = self._groups.place() or self._place
         kills = [*self._groups.retire(), *self._referee.retire()]
         if self._talk is not None and self._worker is not None:
+            if self._talk.failed is not None:
+                self._place = Place(self._talk.failed, self._ring)
             self._talk.over = True
             kills.append(self._worker.kill)
             self._talk = self._worker = None
@@ -179,10 +193,30 @@ class Student(Requests, Instruments):
         """Give the worker up and wait until every one that was used is gone."""
         self.retire_()
         if self._compiler is not None:
-            self._compiler.close()
-            self._compiler = None
+            self._compiler.close()  # it still knows what it has compiled
         for killer in self._killers:
             killer.join()
+
+    def give_up_(self) -> None:
+        """Let go of every worker within a test, which keeps what they have printed."""
+        self._unread = self.printed_()
+        self.close_()
+
+    def control_(self) -> str:
+        """Return what an answer of ours meets where the test has failed, or an empty string.
+
+        Asked once all is given up.
+        """
+        if self._setting.device == "cpu" and self._setting.ranks == 1:
+            self._spare = 1  # what has failed once may again
+            self._pool.expect(2)  # the next test's gets ready beside ours
+        with self.spent_.on(CONTROLS):
+            return self._control.trouble(self._place)
+
+    def end_(self) -> None:
+        """End all workers: the grading is over."""
+        self.close_()
+        self._control.close()
 
     def _conversation(self) -> Conversation:
         if self._load_fault is not None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor
 
+from grader.errors import Mismatch
 from grader.proxy.budget import Budget
 from grader.proxy.lent import MAX_NAME, Lent, Loans
 from grader.proxy.watching import Placed, Watched, Watching
@@ -130,3 +131,13 @@ class Values:
             raise WireError("an object of too many methods")
         names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
         return Proxy(self._talk, number, kind[:MAX_NAME], names)
+
+
+def assert_device(value: Any, device: str, name: str) -> None:
+    """Fail if a function that was given tensors on a device leaves it."""
+    items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
+    for item in items:
+        # Of tensors only: to ask a proxy for an attribute is to call the submission.
+        seen = getattr(item, "seen_on", device) if isinstance(item, Tensor) else ""
+        if seen and seen != device:
+            raise Mismatch(f"{name} got tensors on {device} and returned one on {seen}")

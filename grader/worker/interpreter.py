@@ -9,6 +9,7 @@ once, which halves its time.
 """
 
 import builtins
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -44,6 +45,9 @@ PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")  # of ``tl.dot``, as
 def prepare(device: str) -> None:
     """Import Triton, so that no submission waits for it; "cpu" means its interpreter."""
     importlib.import_module("triton.language")
+    # The first launch imports this, for a tenth of a second: here it is done once for all workers.
+    with contextlib.suppress(ImportError):  # older ones have none
+        importlib.import_module("triton.experimental.gluon")
     if device == "cpu":
         mend()
     elif torch.version.cuda:

@@ -23,7 +23,7 @@ from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES, Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
 from grader.wire.storage import content, held_bytes, odd_tensor, place, trim, whole_storage
-from grader.worker import kernels, landmarks, probes
+from grader.worker import control, kernels, landmarks, probes
 from grader.worker.faults import describe
 
 MODULE = "submission"  # the name under which the student's file is registered
@@ -184,6 +184,9 @@ class Worker:
                 return places(getattr(self.objects[header["object"]], header["name"]))
             case "landmarks":
                 return landmarks.told(header["known"], self._serving())
+            case "control":
+                control.prove(header["parts"], self.device)
+                return control.answer(self.unpack(header["value"], buffers))
             case "held":
                 return held_bytes(self.device)
             case "trim":

@@ -321,7 +321,7 @@ def test_kept_object_lives_until_the_test_ends(talk: Conversation) -> None:
     call(talk, "keep", lend(model, keep=True))
 
     assert call(talk, "use_kept").tolist() == [7, 7]
-    talk.forget_lent()
+    talk.begin()
     with pytest.raises(StudentError, match="only during the call it was passed to"):
         call(talk, "use_kept")
     assert model.seen == [5]

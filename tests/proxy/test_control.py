@@ -1,0 +1,153 @@
+"""An answer of ours comes through wherever a lab is graded, and fails as a submission would."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from stand_ins.expectation import find
+from stand_ins.isolation import require_sandbox
+from stand_ins.kernel_worker import fresh_student
+
+from grader import ROOT
+from grader.errors import StudentCrashed, StudentTimeout
+from grader.judge.grade import find_checkpoints, worker_setting
+from grader.proxy.control import Control
+from grader.proxy.failed import MOST_BYTES, MOST_TENSORS, Failed, Place, failed
+from grader.proxy.student import Student
+from grader.sandbox.nursery import Nursery
+from grader.sandbox.pool import WarmPool
+from grader.sandbox.stage import staged
+from grader.wire.codec import Record
+from grader.wire.memory import CudaError, SharedMemory
+from grader.wire.ring import Layout, Spec
+
+LABS = sorted(folder.name for folder in (ROOT / "labs").glob("[0-9]*_*"))
+CALL = {"op": "call", "target": ["function", "f"]}
+LAYOUT = Layout((Spec(torch.float32, (8, 4)),), (Spec(torch.float32, (8, 4)),), 3)
+SOURCE = """
+import os
+import time
+
+
+def softmax(x):
+    os.abort()
+
+
+def sleep(x):
+    print("asleep")
+    time.sleep(100)
+"""
+
+
+@pytest.fixture
+def student() -> Iterator[Student]:
+    with fresh_student("cpu", SOURCE) as student:
+        yield student
+
+
+@contextmanager
+def control_of(name: str, device: str = "cpu") -> Iterator[Control]:
+    lab = find(name)
+    with staged(lab, checkpoints := find_checkpoints(lab), "bwrap") as stage:
+        (stage / "submission").mkdir()
+        setting = worker_setting(lab, stage, checkpoints, device, "bwrap")
+        nursery = Nursery()
+        pool = WarmPool(lambda: nursery.start(setting))
+        with closing(nursery), closing(pool), closing(Control(setting, pool.take)) as control:
+            yield control
+
+
+def place_in(name: str, device: str = "cpu") -> Place:
+    asked = Failed(CALL, (torch.ones(300, 200), torch.tensor([3, 1])), 2.0)
+    size = min(find(name).limits.ranks, torch.cuda.device_count() if device == "cuda" else 4)
+    if size == 1:
+        return Place(asked)
+    backend = "gloo" if device == "cpu" else "nccl"
+    return Place(size=size, backend=backend, ranks=(asked, None, *[asked] * (size - 2)))
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("name", [*LABS, "90_echo", "92_ranks"])
+def test_answer_of_ours_comes_through_within_the_limits_of_a_lab(name: str) -> None:
+    require_sandbox()
+
+    with control_of(name) as control:
+        found = [control.trouble(place_in(name)) for _ in range(2)]
+
+    assert found == ["", ""]
+
+
+@pytest.mark.parametrize("name", ["01_llama", "06_layernorm", "08_tp_linear", "11_compiled"])
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_answer_of_ours_comes_through_on_a_gpu(name: str) -> None:
+    if find(name).limits.ranks > 1 > torch.cuda.device_count() - 1:
+        pytest.skip("needs two GPUs")
+
+    with control_of(name, "cuda") as control:
+        found = [control.trouble(place_in(name, "cuda")) for _ in range(2)]
+
+    assert found == ["", ""]
+
+
+def test_arguments_are_taken_out_of_what_holds_them() -> None:
+    x, y, z = torch.ones(2), torch.ones(3), torch.ones(4)
+
+    taken = failed(CALL, ((x, [3, {"y": y}]), {"config": Record("C", {"z": z})}), 1.0)
+
+    assert [*map(id, taken.tensors)] == [*map(id, (x, y, z))]
+
+
+def test_what_a_submission_has_returned_is_left_out_where_it_is_large() -> None:
+    large, small = torch.empty(MOST_BYTES, dtype=torch.uint8), torch.ones(5)
+
+    assert [t.shape for t in failed(CALL, (small, large), 1.0).tensors] == [(5,)]
+    assert len(failed(CALL, [small] * 5000, 1.0).tensors) == MOST_TENSORS
+
+
+def test_late_call_is_the_submissions_and_what_it_printed_is_kept(student: Student) -> None:
+    with pytest.raises(StudentTimeout), student.time_limit(0.5):
+        student.sleep(torch.ones(3))
+
+    student.give_up_()
+
+    assert student.control_() == ""
+    assert student.printed_() == "asleep\n"
+
+
+def ended_race(student: Student) -> None:
+    memory = SharedMemory.make(LAYOUT.size, torch.device("cpu"))
+    student.share_(memory.fd, memory.size, LAYOUT)
+    with pytest.raises(StudentCrashed, match="SIGABRT"):
+        student.race_("softmax", 2, {}, 30.0)
+    memory.close()
+    student.give_up_()
+
+
+def test_race_that_a_submission_ends_is_its_own(student: Student) -> None:
+    ended_race(student)
+
+    assert student.control_() == ""
+
+
+def test_ring_that_cannot_be_had_is_ours(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended_race(student)
+
+    def refuse(size: int, device: torch.device) -> SharedMemory:
+        raise CudaError(f"cuMemCreate: {size} bytes are not free on {device}")
+
+    monkeypatch.setattr(SharedMemory, "make", refuse)
+
+    assert "cuMemCreate: 3072 bytes are not free on cpu" in student.control_()
+
+
+def test_folder_that_is_gone_is_ours(student: Student) -> None:
+    with pytest.raises(StudentCrashed):
+        student.softmax(torch.ones(3))
+    student.give_up_()
+    folder: Path = student._setting.stage / "judge"
+    folder.rename(folder.with_name("gone"))
+    student._pool.close()
+
+    assert "a worker did not start" in student.control_()
