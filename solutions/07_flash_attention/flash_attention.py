@@ -27,6 +27,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 LOG2_E = math.log2(math.e)
+# Renamed in the Triton after 3.6.
+async_load = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 LONG = 512 * 512  # queries x keys from which the Hopper kernel repays its longer compilation
 
 
@@ -418,16 +420,16 @@ def _fetch(arguments, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, GROUPS: gl.co
     mbarrier.expect(q_full, GROUPS * q.block_type.nbytes)
     for i in gl.static_range(GROUPS):
         at = [batch, head, first_q + 64 * i, 0]
-        tma.async_copy_global_to_shared(q, at, q_full, q_tiles.index(i))
+        async_load(q, at, q_full, q_tiles.index(i))
     for count in range(blocks):
         slot = count % STAGES
         at = [batch, group, first_k + (blocks - 1 - count) * BLOCK_N, 0]
         mbarrier.wait(k_free.index(slot), (count // STAGES & 1) ^ 1)  # free at first
         mbarrier.expect(k_full.index(slot), k.block_type.nbytes)
-        tma.async_copy_global_to_shared(k, at, k_full.index(slot), k_tiles.index(slot))
+        async_load(k, at, k_full.index(slot), k_tiles.index(slot))
         mbarrier.wait(v_free.index(slot), (count // STAGES & 1) ^ 1)
         mbarrier.expect(v_full.index(slot), v.block_type.nbytes)
-        tma.async_copy_global_to_shared(v, at, v_full.index(slot), v_tiles.index(slot))
+        async_load(v, at, v_full.index(slot), v_tiles.index(slot))
 
 
 @gluon.jit
@@ -455,32 +457,39 @@ def _consume(
     # The last block of keys comes first: with the end of the sequence or the diagonal behind it,
     # all the masking is over before the long loop.
     q = q_tiles.index(INDEX).reshape([64, BLOCK_D])
+    passed = 0
+    if not CAUSAL:  # under a mask the loop that begins anywhere costs more than is passed over
+        passed = gl.where(row + 64 * INDEX < queries, 0, blocks - 1)  # no row: all but one
+    _pass(tiles, passed, STAGES)
+    first, parity = passed % STAGES, passed // STAGES & 1
     mbarrier.wait(q_full, 0)
-    mbarrier.wait(k_full.index(0), 0)
-    k = k_tiles.index(0).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
+    mbarrier.wait(k_full.index(first), parity)
+    k = k_tiles.index(first).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
     scores = warpgroup_mma(q, k, no_scores, use_acc=False, is_async=True)
     scores = warpgroup_mma_wait(0, deps=[scores])
-    mbarrier.arrive(k_free.index(0), count=1)
-    column = (blocks - 1) * BLOCK_N
+    mbarrier.arrive(k_free.index(first), count=1)
+    column = (blocks - 1 - passed) * BLOCK_N
     scores = _mask(scores, column, last, BLOCK_N)
     p, total, top, _ = _weigh(scores, total, top, factor, True)
     if not ROOM:
         p = _rounded(p, k_tiles.dtype, OUTPUT)
-    mbarrier.wait(v_full.index(0), 0)
+    mbarrier.wait(v_full.index(first), parity)
     if PACKED:
         if column + BLOCK_N > keys:  # behind are rows of another sequence: 0 times their NaN is NaN
-            _blank(v_tiles.index(0).reshape([BLOCK_N, BLOCK_D]), keys - column, BLOCK_N, BLOCK_D)
+            _blank(
+                v_tiles.index(first).reshape([BLOCK_N, BLOCK_D]), keys - column, BLOCK_N, BLOCK_D
+            )
     # A causal mask is over after a block or two. A loop for them makes the next loop shorter, but
     # costs registers: without room for it the blocks of one loop ask whether they are masked.
-    masked = 1
+    state = (acc, p, total, top)
+    masked = passed + 1
     if CAUSAL:
         masked = blocks - min(whole, blocks - 1) if ROOM else blocks
-    state = (acc, p, total, top)
-    for count in range(1, masked):
-        column = (blocks - 1 - count) * BLOCK_N
-        state = _step(
-            state, q, tiles, count, column, last, edge, factor, BLOCK_N, BLOCK_D, STAGES, ROOM, True
-        )
+        for count in range(1, masked):
+            at = (blocks - 1 - count) * BLOCK_N
+            state = _step(
+                state, q, tiles, count, at, last, edge, factor, BLOCK_N, BLOCK_D, STAGES, ROOM, True
+            )
     if ROOM or not CAUSAL:
         for count in range(masked, blocks):
             state = _step(
@@ -503,6 +512,18 @@ def _consume(
     d = gl.arange(0, BLOCK_D, gl.SliceLayout(0, STORE))
     o += rows.to(gl.int64)[:, None] * o_row + d[None, :]
     gl.store(o, acc, mask=(rows < queries)[:, None] & (d < WIDTH)[None, :])
+
+
+@gluon.jit
+def _pass(tiles, count, STAGES: gl.constexpr):
+    """Give the first ``count`` blocks back unread: others of the tile read them."""
+    _, _, _, _, k_full, k_free, v_full, v_free = tiles
+    for index in range(count):
+        slot, parity = index % STAGES, index // STAGES & 1
+        mbarrier.wait(k_full.index(slot), parity)
+        mbarrier.arrive(k_free.index(slot), count=1)
+        mbarrier.wait(v_full.index(slot), parity)
+        mbarrier.arrive(v_free.index(slot), count=1)
 
 
 @gluon.jit

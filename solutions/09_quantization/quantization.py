@@ -8,7 +8,6 @@ of x are put into that order instead.
 
 import copy
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
@@ -460,12 +459,13 @@ def int4_matmul(
         grid = (triton.cdiv(num_out, VECTOR4["ROWS"]),)
         _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **VECTOR4)
         return y
-    plan = _Tiles.of(x, num_out, TILE4)
-    sums, x = plan.sums(y), _in_order_of_threads(x, 16)
-    sizes = (NEAR, FAR, rows, num_out, chunks, plan.steps)
+    grid, steps = _share_out(x, num_out, TILE4)
+    sums = y[None] if grid[2] == 1 else y.new_empty(grid[2], *y.shape, dtype=torch.float32)
+    sizes = (NEAR, FAR, rows, num_out, chunks, steps)
     shape = (share.bit_length() - 1, width % BLOCK == 0, _tile(x))
-    _tile4_kernel[plan.grid](x, words, scale, zero, sums, *sizes, *shape, **plan.options)
-    return plan.result(sums)
+    x = _in_order_of_threads(x, 16)
+    _tile4_kernel[grid](x, words, scale, zero, sums, *sizes, *shape, **TILE4, **_limit(x))
+    return _added_up(sums, x.dtype)
 
 
 def _int8_matmul(
@@ -487,12 +487,13 @@ def _int8_matmul(
         sizes = (NEAR_SIGNED, num_out, width // CHUNK)
         _vector8_kernel[grid](x, words, scale, y, *sizes, **VECTOR8)
         return y
-    plan = _Tiles.of(x, num_out, TILE8)
-    sums, x = plan.sums(y), _in_order_of_threads(x, 8)
-    sizes = (LOW_SIGNED, HIGH_SIGNED, rows, num_out, width // CHUNK, plan.steps)
+    grid, steps = _share_out(x, num_out, TILE8)
+    sums = y[None] if grid[2] == 1 else y.new_empty(grid[2], *y.shape, dtype=torch.float32)
+    sizes = (LOW_SIGNED, HIGH_SIGNED, rows, num_out, width // CHUNK, steps)
     shape = (width % BLOCK == 0, _tile(x))
-    _tile8_kernel[plan.grid](x, words, scale, sums, *sizes, *shape, **plan.options)
-    return plan.result(sums)
+    x = _in_order_of_threads(x, 8)
+    _tile8_kernel[grid](x, words, scale, sums, *sizes, *shape, **TILE8, **_limit(x))
+    return _added_up(sums, x.dtype)
 
 
 def _whole_chunks(stored: Tensor) -> bool:  # contiguous [O, bytes of a row]
@@ -512,37 +513,25 @@ def _tile(x: Tensor) -> int:
     return min(max(triton.next_power_of_2(x.shape[0]), 16), most)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tiles:
-    """How a product with several rows of x is shared out: tiles, and parts of their columns."""
+def _share_out(x: Tensor, num_out: int, sizes: dict[str, int]) -> tuple[tuple[int, int, int], int]:
+    """Return the grid of tiles and parts of their columns, and the steps of a part.
 
-    grid: tuple[int, int, int]
-    steps: int  # of a part
-    options: dict[str, int]
-    dtype: torch.dtype
+    Columns are parted where tiles alone would leave processors idle.
+    """
+    tiles = triton.cdiv(num_out, sizes["OUTS"]), triton.cdiv(x.shape[0], _tile(x))
+    steps = triton.cdiv(x.shape[1], BLOCK)
+    parts = min(PROGRAMS // (tiles[0] * tiles[1] * sizes["num_warps"] // 4), steps // 8)
+    of_a_part = triton.cdiv(steps, max(1, parts))
+    return (*tiles, triton.cdiv(steps, of_a_part)), of_a_part
 
-    @classmethod
-    def of(cls, x: Tensor, num_out: int, options: dict[str, int]) -> Self:
-        """Cut columns into parts where tiles alone would leave processors idle."""
-        rows, width = x.shape
-        tiles = triton.cdiv(num_out, options["OUTS"]), triton.cdiv(rows, _tile(x))
-        steps = triton.cdiv(width, BLOCK)
-        warps = options["num_warps"] // 4
-        parts = max(1, min(PROGRAMS // (tiles[0] * tiles[1] * warps), steps // 8))
-        steps = triton.cdiv(steps, parts)
-        parts = triton.cdiv(triton.cdiv(width, BLOCK), steps)  # none is empty
-        if x.is_cuda and torch.version.hip is None:
-            options = {**options, "maxnreg": REGISTERS}
-        return cls((*tiles, parts), steps, options, x.dtype)
 
-    def sums(self, y: Tensor) -> Tensor:
-        """Return where programs store: the result itself, or a float32 sum for each part."""
-        parts = self.grid[2]
-        return y if parts == 1 else y.new_empty(parts, *y.shape, dtype=torch.float32)
+def _added_up(sums: Tensor, dtype: torch.dtype) -> Tensor:  # [parts, M, O] -> [M, O]
+    return sums[0] if len(sums) == 1 else sums.sum(0).to(dtype)
 
-    def result(self, sums: Tensor) -> Tensor:
-        """Return the result, of what programs have stored."""
-        return sums if self.grid[2] == 1 else sums.sum(0).to(self.dtype)
+
+def _limit(x: Tensor) -> dict[str, int]:
+    """Return what limits the registers, where a compiler can be told."""
+    return {"maxnreg": REGISTERS} if x.is_cuda and torch.version.hip is None else {}
 
 
 def _in_order_of_threads(x: Tensor, pairs: int) -> Tensor:  # [M, I] -> [M, a multiple of BLOCK]
