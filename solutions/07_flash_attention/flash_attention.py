@@ -27,6 +27,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 LOG2_E = math.log2(math.e)
+# Renamed in the Triton after 3.6.
+async_load = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 LONG = 512 * 512  # queries x keys from which the Hopper kernel repays its longer compilation
 
 
@@ -299,11 +301,11 @@ def _suits_hopper(q: Tensor, k: Tensor, v: Tensor) -> bool:
 def _launch_hopper(q, k, v, o, lse, causal: bool, factor: float, starts) -> None:
     _, heads, queries, width = q.shape
     block_d = max(16, triton.next_power_of_2(width))
-    # Three groups of 64 rows fit the registers if D is small; a causal mask wastes more of a taller
-    # tile, and its second loop makes the registers of three groups spill.
-    groups = 3 if block_d <= 64 and not causal else 2
-    block_m, block_n, stages = 64 * groups, 128, 2
-    tiles, sequences, ends = _plan(queries, block_m, starts[0] if starts else None)
+    # Three groups of 64 rows fit the registers if D is small, and three blocks of keys the memory.
+    groups, stages = (3, 3) if block_d <= 64 else (2, 2)
+    block_m, block_n = 64 * groups, 128
+    sequences = len(starts[0]) - 1 if starts else 0
+    tiles = triton.cdiv(queries, block_m) + sequences  # as many as a packed batch can need
     # Under a causal mask, ``section`` heads run side by side, longest tiles first: enough to keep
     # all processors busy to the end, few enough that their keys stay in the L2 cache.
     most = 8 if causal else 1
@@ -316,18 +318,21 @@ def _launch_hopper(q, k, v, o, lse, causal: bool, factor: float, starts) -> None
     ]
     starts_q, starts_k = starts or (lse, lse)  # placeholders: not read unless packed
     _attend_hopper[(tiles * heads * len(q),)](
-        *descriptors, o, lse, starts_q, starts_k, lse if ends is None else ends,
+        *descriptors, o, lse, starts_q, starts_k,
         o.stride(0), o.stride(1), o.stride(2), lse.stride(0), lse.stride(1),
         queries, k.shape[2], heads, heads // k.shape[1], tiles, sequences, section, factor,
         WIDTH=width, BLOCK_N=block_n, BLOCK_D=block_d, CAUSAL=causal, PACKED=starts is not None,
-        BLOCK_B=triton.next_power_of_2(max(sequences, 1)), STAGES=stages, GROUPS=groups,
+        BLOCK_B=triton.next_power_of_2(max(sequences, 32)), STAGES=stages, GROUPS=groups,
         num_warps=4, maxnreg=168 if groups == 2 else 128,
     )  # fmt: skip
 
 
-@gluon.jit(do_not_specialize=["queries", "keys", "heads", "share", "tiles", "sequences", "section"])
+UNSPECIALIZED = ["queries", "keys", "heads", "share", "tiles", "sequences", "section"]
+
+
+@gluon.jit(do_not_specialize=[*UNSPECIALIZED, "lse_batch", "lse_head"])
 def _attend_hopper(
-    q, k, v, o, lse, starts_q, starts_k, ends,
+    q, k, v, o, lse, starts_q, starts_k,
     o_batch, o_head, o_row, lse_batch, lse_head,
     queries, keys, heads, share, tiles, sequences, section, factor,
     WIDTH: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_D: gl.constexpr, CAUSAL: gl.constexpr,
@@ -341,15 +346,24 @@ def _attend_hopper(
     batch, head = both // heads, both % heads
     first_q, first_k = 0, 0
     if PACKED:
-        index = gl.arange(0, BLOCK_B, gl.BlockedLayout([1], [32], [4], [0]))
-        last_tile = gl.load(ends + index, mask=index < sequences, other=2147483647)
-        sequence = gl.sum((last_tile <= tile).to(gl.int32), 0)
-        tile -= gl.max(gl.where(last_tile <= tile, last_tile, 0), 0)
-        real = sequence < sequences  # else a tile too many: it has no queries and no keys
-        sequence = min(sequence, sequences - 1)
-        first_q, first_k = gl.load(starts_q + sequence), gl.load(starts_k + sequence)
-        queries = gl.where(real, gl.load(starts_q + sequence + 1) - first_q, 0)
-        keys = gl.where(real, gl.load(starts_k + sequence + 1) - first_k, 0)
+        # Each warp has all sequences, a sum is its own, and one instruction. (A sum through shared
+        # memory is no number of the whole warp to the assembler, which then keeps all counters of
+        # the long loop in registers of threads: a tenth more instructions.) A tile too many finds
+        # no sequence, and gets no queries and no keys.
+        index = gl.arange(0, BLOCK_B, gl.BlockedLayout([BLOCK_B // 32], [32], [4], [0]))
+        inside = index < sequences
+        start_q = gl.load(starts_q + index, mask=inside, other=0)
+        start_k = gl.load(starts_k + index, mask=inside, other=0)
+        count_q = gl.load(starts_q + index + 1, mask=inside, other=0) - start_q
+        count_k = gl.load(starts_k + index + 1, mask=inside, other=0) - start_k
+        own = (count_q + BLOCK_M - 1) // BLOCK_M
+        end = gl.associative_scan(own, 0, _add)
+        found = (end > tile) & (end - own <= tile)
+        tile -= gl.sum(gl.where(found, end - own, 0), 0)
+        first_q = gl.sum(gl.where(found, start_q, 0), 0)
+        first_k = gl.sum(gl.where(found, start_k, 0), 0)
+        queries = gl.sum(gl.where(found, count_q, 0), 0)
+        keys = gl.sum(gl.where(found, count_k, 0), 0)
     row = tile * BLOCK_M
     blocks, whole = gl.cdiv(keys, BLOCK_N), keys // BLOCK_N
     if CAUSAL:
@@ -380,17 +394,22 @@ def _attend_hopper(
     # Registers: the fetching warp gives its share to the others, which hold scores and output.
     if GROUPS == 2:
         gl.warp_specialize([
-            (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-            (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES, GROUPS)),
+            (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES, GROUPS)),
             (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
         ], [4, 1], [240, 24])  # fmt: skip
     else:
         gl.warp_specialize([
-            (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-            (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
-            (_consume, (use, 2, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES)),
+            (_consume, (use, 0, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES, GROUPS)),
+            (_consume, (use, 1, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES, GROUPS)),
+            (_consume, (use, 2, WIDTH, BLOCK_N, BLOCK_D, CAUSAL, PACKED, STAGES, GROUPS)),
             (_fetch, (fetch, BLOCK_N, STAGES, GROUPS)),
         ], [4, 4, 1], [160, 160, 24])  # fmt: skip
+
+
+@gluon.jit
+def _add(a, b):
+    return a + b
 
 
 @gluon.jit
@@ -401,33 +420,35 @@ def _fetch(arguments, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, GROUPS: gl.co
     mbarrier.expect(q_full, GROUPS * q.block_type.nbytes)
     for i in gl.static_range(GROUPS):
         at = [batch, head, first_q + 64 * i, 0]
-        tma.async_copy_global_to_shared(q, at, q_full, q_tiles.index(i))
+        async_load(q, at, q_full, q_tiles.index(i))
     for count in range(blocks):
         slot = count % STAGES
         at = [batch, group, first_k + (blocks - 1 - count) * BLOCK_N, 0]
         mbarrier.wait(k_free.index(slot), (count // STAGES & 1) ^ 1)  # free at first
         mbarrier.expect(k_full.index(slot), k.block_type.nbytes)
-        tma.async_copy_global_to_shared(k, at, k_full.index(slot), k_tiles.index(slot))
+        async_load(k, at, k_full.index(slot), k_tiles.index(slot))
         mbarrier.wait(v_free.index(slot), (count // STAGES & 1) ^ 1)
         mbarrier.expect(v_full.index(slot), v.block_type.nbytes)
-        tma.async_copy_global_to_shared(v, at, v_full.index(slot), v_tiles.index(slot))
+        async_load(v, at, v_full.index(slot), v_tiles.index(slot))
 
 
 @gluon.jit
 def _consume(
     arguments, INDEX: gl.constexpr, WIDTH: gl.constexpr, BLOCK_N: gl.constexpr,
     BLOCK_D: gl.constexpr, CAUSAL: gl.constexpr, PACKED: gl.constexpr, STAGES: gl.constexpr,
+    GROUPS: gl.constexpr,
 ):  # fmt: skip
     """Attend rows 64 * INDEX to 64 * INDEX + 63 of the tile."""
     tiles, o, lse, o_row, row, queries, keys, blocks, whole, factor = arguments
     q_tiles, k_tiles, v_tiles, q_full, k_full, k_free, v_full, _ = tiles
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_D, 16])
-    WEIGHTS: gl.constexpr = gl.DotOperandLayout(0, OUTPUT, 2)
+    ROOM: gl.constexpr = GROUPS == 2  # for float32 weights, beside scores and output
     rows = row + 64 * INDEX + gl.arange(0, 64, gl.SliceLayout(1, SCORES))
     last = gl.zeros_like(rows) + keys - 1  # the last key that each row sees
     if CAUSAL:
         last = gl.minimum(last, rows + keys - queries)
+    edge = row + 64 * INDEX + 1 + keys - queries  # all rows see the keys before it
     total = gl.zeros([64], gl.float32, gl.SliceLayout(1, SCORES))
     top = gl.full([64], -float("inf"), gl.float32, gl.SliceLayout(1, SCORES))
     acc = gl.zeros([64, BLOCK_D], gl.float32, OUTPUT)
@@ -436,33 +457,47 @@ def _consume(
     # The last block of keys comes first: with the end of the sequence or the diagonal behind it,
     # all the masking is over before the long loop.
     q = q_tiles.index(INDEX).reshape([64, BLOCK_D])
+    passed = 0
+    if not CAUSAL:  # under a mask the loop that begins anywhere costs more than is passed over
+        passed = gl.where(row + 64 * INDEX < queries, 0, blocks - 1)  # no row: all but one
+    _pass(tiles, passed, STAGES)
+    first, parity = passed % STAGES, passed // STAGES & 1
     mbarrier.wait(q_full, 0)
-    mbarrier.wait(k_full.index(0), 0)
-    k = k_tiles.index(0).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
+    mbarrier.wait(k_full.index(first), parity)
+    k = k_tiles.index(first).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
     scores = warpgroup_mma(q, k, no_scores, use_acc=False, is_async=True)
     scores = warpgroup_mma_wait(0, deps=[scores])
-    mbarrier.arrive(k_free.index(0), count=1)
-    column = (blocks - 1) * BLOCK_N
-    p, total, top, _ = _weigh(scores, total, top, column, last, factor, BLOCK_N, True)
-    p = gl.convert_layout(p.to(k_tiles.dtype), WEIGHTS)
-    mbarrier.wait(v_full.index(0), 0)
+    mbarrier.arrive(k_free.index(first), count=1)
+    column = (blocks - 1 - passed) * BLOCK_N
+    scores = _mask(scores, column, last, BLOCK_N)
+    p, total, top, _ = _weigh(scores, total, top, factor, True)
+    if not ROOM:
+        p = _rounded(p, k_tiles.dtype, OUTPUT)
+    mbarrier.wait(v_full.index(first), parity)
     if PACKED:
         if column + BLOCK_N > keys:  # behind are rows of another sequence: 0 times their NaN is NaN
-            _blank(v_tiles.index(0).reshape([BLOCK_N, BLOCK_D]), keys - column, BLOCK_N, BLOCK_D)
-    whole = min(whole, blocks - 1)
-    state = (acc, p, total, top)
-    if CAUSAL:
-        for count in range(1, blocks - whole):
-            column = (blocks - 1 - count) * BLOCK_N
-            state = _step(
-                state, q, tiles, count, column, last, factor, BLOCK_N, BLOCK_D, STAGES, True
+            _blank(
+                v_tiles.index(first).reshape([BLOCK_N, BLOCK_D]), keys - column, BLOCK_N, BLOCK_D
             )
-    else:
-        whole = blocks - 1
-    for count in range(blocks - whole, blocks):
-        state = _step(state, q, tiles, count, 0, last, factor, BLOCK_N, BLOCK_D, STAGES, False)
+    # A causal mask is over after a block or two. A loop for them makes the next loop shorter, but
+    # costs registers: without room for it the blocks of one loop ask whether they are masked.
+    state = (acc, p, total, top)
+    masked = passed + 1
+    if CAUSAL:
+        masked = blocks - min(whole, blocks - 1) if ROOM else blocks
+        for count in range(1, masked):
+            at = (blocks - 1 - count) * BLOCK_N
+            state = _step(
+                state, q, tiles, count, at, last, edge, factor, BLOCK_N, BLOCK_D, STAGES, ROOM, True
+            )
+    if ROOM or not CAUSAL:
+        for count in range(masked, blocks):
+            state = _step(
+                state, q, tiles, count, 0, last, edge, factor, BLOCK_N, BLOCK_D, STAGES, ROOM, False
+            )
     acc, p, total, top = state
     v = v_tiles.index((blocks - 1) % STAGES).reshape([BLOCK_N, BLOCK_D])
+    p = _rounded(p, k_tiles.dtype, OUTPUT) if ROOM else p
     acc = warpgroup_mma(p, v, acc, is_async=True)
     acc = warpgroup_mma_wait(0, deps=[acc])
 
@@ -480,39 +515,70 @@ def _consume(
 
 
 @gluon.jit
+def _pass(tiles, count, STAGES: gl.constexpr):
+    """Give the first ``count`` blocks back unread: others of the tile read them."""
+    _, _, _, _, k_full, k_free, v_full, v_free = tiles
+    for index in range(count):
+        slot, parity = index % STAGES, index // STAGES & 1
+        mbarrier.wait(k_full.index(slot), parity)
+        mbarrier.arrive(k_free.index(slot), count=1)
+        mbarrier.wait(v_full.index(slot), parity)
+        mbarrier.arrive(v_free.index(slot), count=1)
+
+
+@gluon.jit
+def _rounded(p, dtype: gl.constexpr, OUTPUT: gl.constexpr):
+    """Return weights as the product with the values takes them."""
+    return gl.convert_layout(p.to(dtype), gl.DotOperandLayout(0, OUTPUT, 2))
+
+
+@gluon.jit
 def _step(
-    state, q, tiles, count, column, last, factor,
-    BLOCK_N: gl.constexpr, BLOCK_D: gl.constexpr, STAGES: gl.constexpr, MASKED: gl.constexpr,
+    state, q, tiles, count, column, last, edge, factor, BLOCK_N: gl.constexpr,
+    BLOCK_D: gl.constexpr, STAGES: gl.constexpr, ROOM: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Score block ``count`` of the keys while the values of the block before are being added up."""
     acc, p, total, top = state
     _, k_tiles, v_tiles, _, k_full, k_free, v_full, v_free = tiles
     slot, before = count % STAGES, (count - 1) % STAGES
-    mbarrier.wait(k_full.index(slot), count // STAGES & 1)
+    OUTPUT: gl.constexpr = acc.type.layout
     SCORES: gl.constexpr = total.type.layout.parent
+    mbarrier.wait(k_full.index(slot), count // STAGES & 1)
     none = gl.zeros([64, BLOCK_N], gl.float32, SCORES)
     k = k_tiles.index(slot).reshape([BLOCK_N, BLOCK_D]).permute((1, 0))
     scores = warpgroup_mma(q, k, none, use_acc=False, is_async=True)
-    acc = warpgroup_mma(p, v_tiles.index(before).reshape([BLOCK_N, BLOCK_D]), acc, is_async=True)
+    # Rounded here if there is room: from loop to loop the compiler hands 16 bits on as two halves.
+    weights = _rounded(p, k_tiles.dtype, OUTPUT) if ROOM else p
+    v = v_tiles.index(before).reshape([BLOCK_N, BLOCK_D])
+    acc = warpgroup_mma(weights, v, acc, is_async=True)
     scores = warpgroup_mma_wait(1, deps=[scores])  # acc goes on beside the exponentials
     mbarrier.arrive(k_free.index(slot), count=1)
-    p, total, top, rescale = _weigh(scores, total, top, column, last, factor, BLOCK_N, MASKED)
+    if MASKED:
+        if ROOM:
+            scores = _mask(scores, column, last, BLOCK_N)
+        elif column + BLOCK_N > edge:
+            scores = _mask(scores, column, last, BLOCK_N)
+    p, total, top, rescale = _weigh(scores, total, top, factor, MASKED)
     # This wait could stand later; here it also keeps the assembler from moving the one for acc up
     # to before the exponentials.
     mbarrier.wait(v_full.index(slot), count // STAGES & 1)
     acc, p = warpgroup_mma_wait(0, deps=[acc, p])
-    p = gl.convert_layout(p.to(k_tiles.dtype), gl.DotOperandLayout(0, acc.type.layout, 2))
+    p = p if ROOM else _rounded(p, k_tiles.dtype, OUTPUT)
     mbarrier.arrive(v_free.index(before), count=1)
-    acc = acc * gl.convert_layout(rescale, gl.SliceLayout(1, acc.type.layout))[:, None]
+    acc = acc * gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]
     return acc, p, total, top
 
 
 @gluon.jit
-def _weigh(scores, total, top, column, last, factor, BLOCK_N: gl.constexpr, MASKED: gl.constexpr):
+def _mask(scores, column, last, BLOCK_N: gl.constexpr):
+    """Hide the keys that a row does not see."""
+    columns = column + gl.arange(0, BLOCK_N, gl.SliceLayout(0, scores.type.layout))
+    return gl.where(columns[None, :] <= last[:, None], scores, -float("inf"))
+
+
+@gluon.jit
+def _weigh(scores, total, top, factor, MASKED: gl.constexpr):
     """Turn scores into weights; return them, the new sum and maximum, and what rescales the old."""
-    if MASKED:
-        columns = column + gl.arange(0, BLOCK_N, gl.SliceLayout(0, scores.type.layout))
-        scores = gl.where(columns[None, :] <= last[:, None], scores, -float("inf"))
     new_top = gl.maximum(top, gl.max(scores, 1))
     shift = new_top * factor
     if MASKED:

@@ -1,7 +1,9 @@
 """Lab 09, model answer: symmetric int8, packed int4, and kernels that dequantize in registers.
 
 For one row of x a kernel reads 16 bytes of codes at a time and turns a code into a float by one
-operation, without a conversion. For more rows it dequantizes tiles for ``tl.dot``.
+operation, without a conversion. For more rows the same floats go into ``tl.dot``, in an order that
+leaves each in the thread that has read it: tensor cores add up columns in any order, so the columns
+of x are put into that order instead.
 """
 
 import copy
@@ -18,11 +20,15 @@ CHUNK = 16  # bytes that a thread loads at once: 32 weights of int4, 16 of int8
 # Of a program, by measurement on an H200. First where x is one row, then where it has more.
 VECTOR4 = {"ROWS": 8, "CHUNKS": 128, "num_warps": 4}
 VECTOR8 = {"ROWS": 4, "CHUNKS": 64, "num_warps": 2}
-TILE4 = {"OUTS": 64, "WORDS": 32, "STAGES": 3, "num_warps": 4}
-TILE8 = {"OUTS": 64, "WORDS": 64, "STAGES": 3, "num_warps": 4}
+TILE4 = {"OUTS": 64, "STAGES": 3, "num_warps": 4}
+TILE8 = {"OUTS": 128, "STAGES": 3, "num_warps": 8}
+REGISTERS = 128  # of a thread of theirs: 16 warps fit a processor
+PROGRAMS = 512  # that keep an H200 busy: fewer tiles share out their columns
+BLOCK = 128  # columns of a step, where x has more rows than one
 LONGEST_GROUP = 32 * VECTOR4["CHUNKS"]  # columns of a step, where x is one row
 NEAR, FAR = 0x43800000, 0x41800000  # 256.0 and 16.0, as bits
 NEAR_SIGNED = NEAR ^ 0x400000  # 384.0: turns the sign of a code at the top of the mantissa around
+LOW_SIGNED, HIGH_SIGNED = 0x4B000080, 0x47008000  # 2**23 and 2**15, for codes further down in it
 
 # --- int8 ------------------------------------------------------------------------------------
 
@@ -246,78 +252,152 @@ def _vector8_kernel(
 
 
 @triton.jit
-def _nibble(word, at: tl.constexpr, near):
-    """Return 256 + the code at bit 4 * ``at``."""
-    shifted = word << (15 - 4 * at) if at < 4 else word >> (4 * at - 15)
-    return _float((shifted & 0x78000) | near)
+def _rows_of_threads(OUTS: tl.constexpr):
+    """Return the order in which threads load OUTS rows of the weights.
+
+    A load gives 8 rows to a warp, and the rows from OUTS / 2 on to the same warps again; a tensor
+    core wants rows 16 w to 16 w + 15 from warp w.
+    """
+    place = tl.arange(0, OUTS)
+    half, warp, row = place // (OUTS // 2), place % (OUTS // 2) // 8, place % 8
+    return 16 * warp + 8 * half + row
 
 
 @triton.jit
-def _tile_of_x(x, row, column, rows, width):
-    place = tl.minimum(row, rows - 1).to(tl.int64)[:, None] * width + column[None, :]
-    return tl.load(x + place, mask=(column < width)[None, :], other=0.0)
+def _of_threads(value, OUTS: tl.constexpr):
+    """Put [OUTS, 4 chunks, pairs, 2] weights as threads hold them into [OUTS, columns].
+
+    Four neighbouring threads have a chunk each, of which a tensor core wants two columns at a time:
+    pair p of all four chunks, then pair p + 1. ``_in_order_of_threads`` does the same to x.
+    """
+    pairs: tl.constexpr = value.shape[2]
+    value = tl.reshape(value, [2, OUTS // 16, 8, 4, pairs, 2])
+    return tl.reshape(tl.permute(value, [1, 0, 2, 4, 3, 5]), [OUTS, 8 * pairs])
+
+
+@triton.jit
+def _tile_of_x(x, row, start, rows, width, COLUMNS: tl.constexpr):
+    here = tl.minimum(row, rows - 1).to(tl.int64)[:, None]
+    return tl.load(x + here * width + start + tl.arange(0, COLUMNS)[None, :])
+
+
+@triton.jit
+def _chunks_of(words, here, start, chunks, WHOLE: tl.constexpr):
+    """Load 4 chunks of each row from ``start`` on: 16 words, of which a thread has 4."""
+    place = start * 4 + tl.arange(0, 16)
+    inside = ((place < chunks * 4) | WHOLE)[None, :]
+    return tl.load(words + here[:, None] * (chunks * 4) + place[None, :], mask=inside, other=0)
+
+
+@triton.jit
+def _groups_of(values, here, start, chunks, SHIFT: tl.constexpr):
+    """Load what belongs to the groups of 4 chunks, of 2**SHIFT chunks each: [4, rows].
+
+    Transposed, as that order of loading gives a thread the group whose words it has.
+    """
+    chunk = tl.minimum(start + tl.arange(0, 4), chunks - 1)[:, None]
+    return tl.load(values + here[None, :] * (chunks >> SHIFT) + (chunk >> SHIFT))
+
+
+@triton.jit
+def _weights4(word, scale, zero, near, far):
+    """Return the weights [OUTS, 4 chunks, 16 pairs, 2] of words [OUTS, 16], by ``_two_nibbles``'
+    trick."""
+    s = tl.trans(scale)[:, :, None, None]
+    z = tl.trans(zero).to(tl.float32)[:, :, None, None]
+    word = tl.reshape(word.to(tl.uint32, bitcast=True), [word.shape[0], 4, 4])
+    pair = tl.join(tl.join(word << 15, word >> 1), tl.join(word << 7, word >> 9))
+    pair = tl.reshape(pair, [word.shape[0], 4, 4, 4])
+    even = (_float((pair & 0x78000) | near) - (z + 256.0)) * s
+    odd = (_float((pair & 0x780000) | far) - (z + 16.0)) * s
+    return tl.reshape(tl.join(even, odd), [word.shape[0], 4, 16, 2])
 
 
 @triton.jit
 def _tile4_kernel(
-    x, words, scale, offset, y, near, rows, num_out, width,
-    SHARE: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
-    OUTS: tl.constexpr, WORDS: tl.constexpr, STAGES: tl.constexpr,
+    x, words, scale, zero, y, near, far, rows, num_out, chunks, steps,
+    SHIFT: tl.constexpr, WHOLE: tl.constexpr, ROWS: tl.constexpr,
+    OUTS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Multiply a tile of weights with one of x; ``offset`` is 256 + zero. A group is SHARE words,
-    and a step GROUPS groups or, if they are longer, a part of one."""
-    out = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
+    """Multiply a tile of weights with one of x, over ``steps`` times 4 chunks of columns.
+
+    Only x goes through shared memory, which tensor cores read it from: words, scales and zeros of
+    a step are loaded by the threads that need them, during the step before.
+    """
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    out = tl.program_id(0) * OUTS + _rows_of_threads(OUTS)
     here = tl.minimum(out, num_out - 1).to(tl.int64)
-    groups = width // 8 // SHARE
+    first = tl.program_id(2) * steps
+    width = (chunks + 3) // 4 * 128
+    last = tl.minimum(first + steps, (chunks + 3) // 4)
     acc = tl.zeros([OUTS, ROWS], tl.float32)
-    for start in tl.range(0, width // 8, WORDS, num_stages=STAGES):
-        value = _tile_of_x(x, row, start * 8 + tl.arange(0, WORDS * 8), rows, width)
-        word = _words(words, here, start, width // 8, WORDS)
-        if GROUPS == 1:
-            s = tl.load(scale + here * groups + start // SHARE)[:, None]
-            z = tl.load(offset + here * groups + start // SHARE)[:, None]
-        else:
-            s = _spread(_groups(scale, here, start, groups, GROUPS, SHARE), SHARE)
-            z = _spread(_groups(offset, here, start, groups, GROUPS, SHARE), SHARE)
-        # Joined so that columns 0..7 of a word end up side by side.
-        evens = tl.join(
-            tl.join((_nibble(word, 0, near) - z) * s, (_nibble(word, 4, near) - z) * s),
-            tl.join((_nibble(word, 2, near) - z) * s, (_nibble(word, 6, near) - z) * s),
-        )
-        odds = tl.join(
-            tl.join((_nibble(word, 1, near) - z) * s, (_nibble(word, 5, near) - z) * s),
-            tl.join((_nibble(word, 3, near) - z) * s, (_nibble(word, 7, near) - z) * s),
-        )
-        weight = tl.reshape(tl.join(evens, odds), [OUTS, WORDS * 8]).to(value.dtype)
-        acc = tl.dot(weight, tl.trans(value), acc, input_precision="ieee")
-    place = row.to(tl.int64)[None, :] * num_out + out[:, None]
+    ahead = _chunks_of(words, here, first * 4, chunks, WHOLE)
+    s_ahead = _groups_of(scale, here, first * 4, chunks, SHIFT)
+    z_ahead = _groups_of(zero, here, first * 4, chunks, SHIFT)
+    for step in tl.range(first, last, num_stages=STAGES):
+        value = _tile_of_x(x, row, step * 128, rows, width, 128)
+        word, s, z = ahead, s_ahead, z_ahead
+        following = tl.minimum(step + 1, last - 1) * 4
+        ahead = _chunks_of(words, here, following, chunks, WHOLE)
+        s_ahead = _groups_of(scale, here, following, chunks, SHIFT)
+        z_ahead = _groups_of(zero, here, following, chunks, SHIFT)
+        weight = _of_threads(_weights4(word, s, z, near, far), OUTS)
+        acc = tl.dot(weight.to(value.dtype), tl.trans(value), acc, input_precision="ieee")
+    _store(y, acc, row, rows, num_out)
+
+
+@triton.jit
+def _store(y, acc, row, rows, num_out):
+    """Store a tile [OUTS, ROWS] of the result, which stands in ``y`` once for each part."""
+    out = tl.program_id(0) * acc.shape[0] + tl.arange(0, acc.shape[0])
+    place = (tl.program_id(2) * rows + row).to(tl.int64)[None, :] * num_out + out[:, None]
     tl.store(y + place, acc, mask=(row < rows)[None, :] & (out < num_out)[:, None])
 
 
 @triton.jit
+def _weights8(word, low, high):
+    """Return the codes [OUTS, 4 chunks, 8 pairs, 2] of words [OUTS, 16].
+
+    A byte at the end of a float's mantissa adds itself to 2**23, the byte before it to 2**15; the
+    sign that is turned around by ^ makes them 128 more.
+    """
+    word = tl.reshape(word.to(tl.uint32, bitcast=True), [word.shape[0], 4, 4])
+    pair = tl.reshape(tl.join(word, word >> 16), [word.shape[0], 4, 8])
+    even = _float((pair & 0xFF) ^ low) - 8388736.0
+    odd = _float((pair & 0xFF00) ^ high) - 32896.0
+    return tl.join(even, odd)
+
+
+@triton.jit
 def _tile8_kernel(
-    x, words, scale, y, near, rows, num_out, width,
-    ROWS: tl.constexpr, OUTS: tl.constexpr, WORDS: tl.constexpr, STAGES: tl.constexpr,
+    x, words, scale, y, low, high, rows, num_out, chunks, steps, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, OUTS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Multiply a tile of int8 weights, which every dtype of x holds exactly, with one of x."""
-    out = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
+    """Multiply a tile of int8 weights, which every dtype of x holds exactly, with one of x.
+
+    A step takes 8 chunks: with 4 of them the tensor cores would wait for each other's ends.
+    """
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    out = tl.program_id(0) * OUTS + _rows_of_threads(OUTS)
     here = tl.minimum(out, num_out - 1).to(tl.int64)
+    first = tl.program_id(2) * steps
+    width = (chunks + 7) // 8 * 128
+    last = tl.minimum(first + steps, (chunks + 7) // 8)
     acc = tl.zeros([OUTS, ROWS], tl.float32)
-    for start in tl.range(0, width // 4, WORDS, num_stages=STAGES):
-        value = _tile_of_x(x, row, start * 4 + tl.arange(0, WORDS * 4), rows, width)
-        word = _words(words, here, start, width // 4, WORDS)
-        first = _float(((word << 15) & 0x7F8000) ^ near) - 384.0
-        second = _float(((word << 7) & 0x7F8000) ^ near) - 384.0
-        third = _float(((word >> 1) & 0x7F8000) ^ near) - 384.0
-        fourth = _float(((word >> 9) & 0x7F8000) ^ near) - 384.0
-        code = tl.join(tl.join(first, third), tl.join(second, fourth))
-        code = tl.reshape(code, [OUTS, WORDS * 4]).to(value.dtype)
-        acc = tl.dot(code, tl.trans(value), acc, input_precision="ieee")
-    acc *= tl.load(scale + here)[:, None]
-    place = row.to(tl.int64)[None, :] * num_out + out[:, None]
-    tl.store(y + place, acc, mask=(row < rows)[None, :] & (out < num_out)[:, None])
+    ahead = _chunks_of(words, here, first * 8, chunks, WHOLE)
+    further = _chunks_of(words, here, first * 8 + 4, chunks, WHOLE)
+    for step in tl.range(first, last, num_stages=STAGES):
+        value = _tile_of_x(x, row, step * 128, rows, width, 128)
+        left = _of_threads(_weights8(ahead, low, high), OUTS)
+        right = _of_threads(_weights8(further, low, high), OUTS)
+        following = tl.minimum(step + 1, last - 1) * 8
+        ahead = _chunks_of(words, here, following, chunks, WHOLE)
+        further = _chunks_of(words, here, following + 4, chunks, WHOLE)
+        code = tl.reshape(tl.permute(tl.join(left, right), [0, 2, 1]), [OUTS, 128])
+        acc = tl.dot(code.to(value.dtype), tl.trans(value), acc, input_precision="ieee")
+    out = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
+    acc *= tl.load(scale + tl.minimum(out, num_out - 1))[:, None]
+    _store(y, acc, row, rows, num_out)
 
 
 @triton.jit
@@ -367,23 +447,25 @@ def int4_matmul(
     y = torch.empty(rows, num_out, dtype=x.dtype, device=x.device)
     if y.numel() == 0:
         return y
-    if not _whole_chunks(packed) or group < 8 or group & (group - 1):
+    if not _whole_chunks(packed) or group < 2 * CHUNK or group & (group - 1):
         tile = min(_tile(x), 32)
         grid = (triton.cdiv(rows, tile), triton.cdiv(num_out, 32))
         sizes = (rows, num_out, width, group)
         _any_kernel[grid](x, packed, scale, zero, y, *sizes, ROWS=tile, OUTS=32, BYTES=32)
         return y
-    words = packed.view(torch.int32)
-    if _is_vector(x) and 2 * CHUNK <= group <= LONGEST_GROUP:
-        share, chunks = group // (2 * CHUNK), width // (2 * CHUNK)
+    words, chunks, share = packed.view(torch.int32), width // (2 * CHUNK), group // (2 * CHUNK)
+    if _is_vector(x) and group <= LONGEST_GROUP:
         sizes = (NEAR, FAR, num_out, chunks, share, chunks % VECTOR4["CHUNKS"] == 0)
         grid = (triton.cdiv(num_out, VECTOR4["ROWS"]),)
         _vector4_kernel[grid](x, words, scale, zero, y, *sizes, **VECTOR4)
         return y
-    share, offset = group // 8, zero.float() + 256  # floats: only they are fetched ahead
-    sizes = (NEAR, rows, num_out, width, share, max(TILE4["WORDS"] // share, 1), _tile(x))
-    _tile4_kernel[_tiles(x, num_out, TILE4)](x, words, scale, offset, y, *sizes, **TILE4)
-    return y
+    grid, steps = _share_out(x, num_out, TILE4)
+    sums = y[None] if grid[2] == 1 else y.new_empty(grid[2], *y.shape, dtype=torch.float32)
+    sizes = (NEAR, FAR, rows, num_out, chunks, steps)
+    shape = (share.bit_length() - 1, width % BLOCK == 0, _tile(x))
+    x = _in_order_of_threads(x, 16)
+    _tile4_kernel[grid](x, words, scale, zero, sums, *sizes, *shape, **TILE4, **_limit(x))
+    return _added_up(sums, x.dtype)
 
 
 def _int8_matmul(
@@ -405,9 +487,13 @@ def _int8_matmul(
         sizes = (NEAR_SIGNED, num_out, width // CHUNK)
         _vector8_kernel[grid](x, words, scale, y, *sizes, **VECTOR8)
         return y
-    sizes = (NEAR_SIGNED, rows, num_out, width, _tile(x))
-    _tile8_kernel[_tiles(x, num_out, TILE8)](x, words, scale, y, *sizes, **TILE8)
-    return y
+    grid, steps = _share_out(x, num_out, TILE8)
+    sums = y[None] if grid[2] == 1 else y.new_empty(grid[2], *y.shape, dtype=torch.float32)
+    sizes = (LOW_SIGNED, HIGH_SIGNED, rows, num_out, width // CHUNK, steps)
+    shape = (width % BLOCK == 0, _tile(x))
+    x = _in_order_of_threads(x, 8)
+    _tile8_kernel[grid](x, words, scale, sums, *sizes, *shape, **TILE8, **_limit(x))
+    return _added_up(sums, x.dtype)
 
 
 def _whole_chunks(stored: Tensor) -> bool:  # contiguous [O, bytes of a row]
@@ -427,9 +513,35 @@ def _tile(x: Tensor) -> int:
     return min(max(triton.next_power_of_2(x.shape[0]), 16), most)
 
 
-def _tiles(x: Tensor, num_out: int, sizes: dict[str, int]) -> tuple[int, int]:
-    """Return the grid of tiles."""
-    return triton.cdiv(num_out, sizes["OUTS"]), triton.cdiv(x.shape[0], _tile(x))
+def _share_out(x: Tensor, num_out: int, sizes: dict[str, int]) -> tuple[tuple[int, int, int], int]:
+    """Return the grid of tiles and parts of their columns, and the steps of a part.
+
+    Columns are parted where tiles alone would leave processors idle.
+    """
+    tiles = triton.cdiv(num_out, sizes["OUTS"]), triton.cdiv(x.shape[0], _tile(x))
+    steps = triton.cdiv(x.shape[1], BLOCK)
+    parts = min(PROGRAMS // (tiles[0] * tiles[1] * sizes["num_warps"] // 4), steps // 8)
+    of_a_part = triton.cdiv(steps, max(1, parts))
+    return (*tiles, triton.cdiv(steps, of_a_part)), of_a_part
+
+
+def _added_up(sums: Tensor, dtype: torch.dtype) -> Tensor:  # [parts, M, O] -> [M, O]
+    return sums[0] if len(sums) == 1 else sums.sum(0).to(dtype)
+
+
+def _limit(x: Tensor) -> dict[str, int]:
+    """Return what limits the registers, where a compiler can be told."""
+    return {"maxnreg": REGISTERS} if x.is_cuda and torch.version.hip is None else {}
+
+
+def _in_order_of_threads(x: Tensor, pairs: int) -> Tensor:  # [M, I] -> [M, a multiple of BLOCK]
+    """Put the columns of x as ``_of_threads`` puts the weights: pair p of 4 chunks side by side."""
+    rows, width = x.shape
+    x = F.pad(x, (0, -width % BLOCK))
+    x = x.clone() if x.storage_offset() % 2 else x
+    # A pair as one number: half as many to copy.
+    whole = x.view(torch.int32 if x.element_size() == 2 else torch.int64)
+    return whole.view(rows, -1, 4, pairs).transpose(2, 3).reshape(rows, -1).view(x.dtype)
 
 
 # --- linears ---------------------------------------------------------------------------------

@@ -36,12 +36,12 @@ def build(kernel, sizes, **pointers):
     assert len(made.asm["cubin"]) > 1000
     print(kernel.__name__, end=" ")
 """
-TILE = "'ROWS': 16, 'OUTS': 64, 'WORDS': 32, 'STAGES': 3"
+TILE = "'WHOLE': False, 'ROWS': 16, 'OUTS': 64, 'STAGES': 3"
 KERNELS = {
     "quantization.py": {
         "_vector4_kernel": "{'SHARE': 1, 'WHOLE': True, 'ROWS': 8, 'CHUNKS': 128}",
         "_vector8_kernel": "{'ROWS': 4, 'CHUNKS': 128}",
-        "_tile4_kernel": f"{{'SHARE': 4, 'GROUPS': 8, {TILE}}}",
+        "_tile4_kernel": f"{{'SHIFT': 2, {TILE}}}",
         "_tile8_kernel": f"{{{TILE}}}",
         "_any_kernel": "{'ROWS': 16, 'OUTS': 32, 'BYTES': 32}",
     },
@@ -99,6 +99,7 @@ SIZES = (
     (5, 80, 67, torch.float16),
     (18, 64, 9, torch.bfloat16),
     (3, 17, 4, torch.float32),
+    (3, 2224, 130, torch.bfloat16),  # columns in two parts, the last step almost empty
 )
 GROUPS = (
     (1, 96, 11, 32, torch.bfloat16),  # three chunks; the last program has three rows
@@ -109,7 +110,8 @@ GROUPS = (
     (1, 16448, 5, 32, torch.bfloat16),  # a wide matrix
     (1, 64, 7, 32, torch.float32),
     (3, 320, 70, 64, torch.bfloat16),
-    (17, 320, 5, 8, torch.float16),
+    (17, 320, 5, 8, torch.float16),  # groups of less than a chunk
+    (65, 2304, 5, 256, torch.float16),  # columns in two parts, two tiles of x
     (2, 1024, 5, 512, torch.float32),
     (2, 96, 5, 24, torch.float16),  # groups of no power of two
     (4, 42, 3, 7, torch.float32),  # a byte in two groups
