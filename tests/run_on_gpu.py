@@ -29,6 +29,7 @@ from grader.files import write_file
 from grader.sandbox import gpu
 
 CORES_OF_A_JOB = 2
+CORES_OF_A_GROUP = 16  # each of its ranks, of each size, is a process with a GPU
 SAID = 1500  # characters of the end of a job's output
 PAGE = ROOT / "docs" / "gpu.md"
 
@@ -80,9 +81,9 @@ class Round:
     def run(self, left: Sequence[Job]) -> None:
         """Run jobs that need all GPUs, then the others on one each."""
         count = self._machine.gpus
-        slots = max(1, self._machine.cores // CORES_OF_A_JOB)
         groups = deque(job for job in left if job.all_gpus)
-        self._work(groups, [range(count)] * max(1, slots // count))
+        self._work(groups, [range(count)] * max(1, self._machine.cores // CORES_OF_A_GROUP))
+        slots = max(1, self._machine.cores // CORES_OF_A_JOB)
         others = deque(job for job in left if not job.all_gpus)
         self._work(others, [range(slot % count, slot % count + 1) for slot in range(slots)])
 
