@@ -63,7 +63,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = others(items, config.option.sample_date, config.option.share)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
+    skip_without_gpu([item for item in items if item.get_closest_marker("gpu")])
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def skip_without_gpu(items: list[pytest.Item]) -> None:
+    """Skip tests that need a GPU where there is none."""
+    if items:
+        import torch
+
+        if not torch.cuda.is_available():
+            for item in items:
+                item.add_marker(pytest.mark.skip(reason="needs a GPU"))
 
 
 def others(items: list[pytest.Item], date: str, share: int) -> list[pytest.Item]:

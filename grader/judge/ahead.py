@@ -31,7 +31,6 @@ from grader.sandbox.setting import Setting
 
 MOST = 10  # forerunners of one grading
 SPARED = 2  # cores: for the session and its worker
-AT_A_TIME = 2  # tests: those that are next to each other have kernels in common
 BEGUN = ".begun"
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 60.0  # for one test: who waits longer compiles for itself
@@ -51,18 +50,17 @@ class Shelf:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.seen: set[str] = set()  # tests, by their places
-        self._mine: dict[int, bool] = {}  # by groups of tests
+        self._mine: dict[int, bool] = {}  # tests
 
     def claim(self, place: int) -> bool:
-        """Tell whether the test at a place is ours to run first, and no other process's."""
-        group = place // AT_A_TIME
-        if group not in self._mine:
+        """Tell whether the test at a place is ours to compile, and no other process's."""
+        if place not in self._mine:
             try:
-                (self.folder / f"{group}{BEGUN}").touch(exist_ok=False)
-                self._mine[group] = True
+                (self.folder / f"{place}{BEGUN}").touch(exist_ok=False)
+                self._mine[place] = True
             except FileExistsError:
-                self._mine[group] = False
-        return self._mine[group]
+                self._mine[place] = False
+        return self._mine[place]
 
     def save(self, place: int, student: Student) -> None:
         """Put there what is new in a forerunner since its last test."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from grader.timing.stopwatch import Stopwatch
 
 Emit = Callable[[str, Any], None]
+THREADS_AHEAD = 3  # of torch in a forerunner: a test's oracle must not hold up its kernels
 PRELOADED = (
     "torch",
     "pytest",
@@ -158,9 +159,12 @@ def _judging(
 
 def _forerun(configuration: Configuration, nursery: Nursery, run: Run, course: "Course") -> None:
     """Run the tests of a course in workers of its own; nobody hears what comes of them."""
+    import torch
+
     with contextlib.ExitStack() as ending:
         pool = _pool(configuration.setting, nursery, most=1)
         ending.callback(pool.close)
+        torch.set_num_threads(THREADS_AHEAD)
         student, stopwatch = _judging(configuration, pool, _tell_nobody, ending, races=False)
         course.student = student
         run_pytest(run, student, _tell_nobody, stopwatch, [course])

@@ -159,7 +159,7 @@ def test_a_gpu_takes_what_the_interpreter_runs(kernel: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
 def test_codes_in_halves_lose_no_more_than_bfloat16(size: float) -> None:
     from reference.engine import codes

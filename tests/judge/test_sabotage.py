@@ -94,7 +94,7 @@ def test_right_answer_loses_no_point(server: ForkServer, way: str, number: str) 
     assert says is None or any(says in message for message in broken), broken[0]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("number", FEW)
 @pytest.mark.parametrize("way", GPU_WAYS)
 def test_right_answer_loses_no_point_on_a_gpu(server: ForkServer, way: str, number: str) -> None:

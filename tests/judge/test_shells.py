@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
 from stand_ins.expectation import HERE, SUBMISSIONS
 from stand_ins.isolation import require_sandbox
 from stand_ins.shells import ROOT, Said, Shell, blamed, cluster, hostile, tree
@@ -97,7 +96,7 @@ def test_settings_cost_a_real_lab_nothing(tmp_path: Path, shell: str, lab: str) 
     assert "Traceback" not in said.err
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("shell", SHELLS)
 def test_settings_change_no_verdict_on_a_gpu(tmp_path: Path, shell: str) -> None:
     require_sandbox()

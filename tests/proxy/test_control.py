@@ -80,7 +80,7 @@ def test_answer_of_ours_comes_through_within_the_limits_of_a_lab(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["01_llama", "06_layernorm", "08_tp_linear", "11_compiled"])
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_answer_of_ours_comes_through_on_a_gpu(name: str) -> None:
     if find(name).limits.ranks > 1 > torch.cuda.device_count() - 1:
         pytest.skip("needs two GPUs")

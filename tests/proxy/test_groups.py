@@ -19,8 +19,8 @@ from grader.judge.grade import grade
 from grader.judge.request import Request
 from grader.judge.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
-from grader.proxy import group
-from grader.proxy.ranks import Whereabouts, read_whereabouts
+from grader.proxy import group, ranks
+from grader.proxy.ranks import RankSandbox, Whereabouts, read_whereabouts
 from grader.proxy.stranded import explain
 from grader.worker.collectives import kind_of, most_bytes
 
@@ -29,6 +29,49 @@ OWN = StudentError("ValueError", "odd", ("ValueError",))
 LOST = StudentError("RuntimeError", "Connection closed by peer [127.0.0.1]:4242")
 CRASHED, LATE = StudentCrashed("it died"), StudentTimeout("too late")
 FILES = {file.stem: file for file in sorted(expectation.RANKS.glob("*.py"))}
+
+
+class Parent:
+    """What forks ranks, as far as its memory goes: each group takes what it is told to."""
+
+    def __init__(self) -> None:
+        self.taken, self.limit = 0, 0
+
+    def used(self) -> int:
+        return self.taken
+
+    def allow(self, more: int) -> None:
+        self.limit += more
+
+
+def allowed(device: str, *groups: tuple[int, int]) -> list[int]:
+    """Return the limits after groups have joined: of each its size, and MiB that a rank takes."""
+    sandbox = RankSandbox.__new__(RankSandbox)
+    sandbox.parent, sandbox._device, sandbox._idle = Parent(), device, 0
+    limits: list[int] = []
+    for size, each in groups:
+        with sandbox.allowing(size):
+            assert device == "cpu" or sandbox.parent.limit >= size * ranks.JOINING
+            sandbox.parent.taken += size * each << 20
+        limits.append(sandbox.parent.limit >> 20)
+    return limits
+
+
+def test_what_ranks_take_on_a_gpu_before_they_work_is_not_the_submissions() -> None:
+    spare = ranks.SPARE >> 20
+
+    assert allowed("cuda", (1, 400)) == [600 + spare]
+    assert allowed("cuda", (2, 400), (4, 500)) == [
+        2 * (600 + spare),
+        2 * (600 + spare) + 4 * (750 + spare),
+    ]
+    assert allowed("cpu", (2, 400)) == [0]
+
+
+def test_submission_that_takes_memory_while_others_join_gains_no_more_than_twice() -> None:
+    spare = ranks.SPARE >> 20
+
+    assert allowed("cuda", (1, 100), (1, 9000)) == [150 + spare, 150 + 300 + 2 * spare]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import torch
 from stand_ins import expectation
 from stand_ins.isolation import require_sandbox
 
@@ -41,7 +40,7 @@ def softmax(x):
     raise RuntimeError("CUDA error: unspecified launch failure")
 """
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(autouse=True)

@@ -490,6 +490,21 @@ def test_memory_is_limited(setting: Setting, make: Make, cage: str) -> None:
 
 
 @pytest.mark.parametrize("cage", CAGES)
+def test_limit_of_memory_can_be_raised_and_lowered(setting: Setting, make: Make, cage: str) -> None:
+    take = "kept = b'a' * (500 << 20); out = len(kept)"
+    with worker_of(replace(setting, cage=cage), make=make) as (worker, run):
+        before = worker.used()
+        worker.allow(600 << 20)
+        assert run(take) == 500 << 20
+        worker.allow(-600 << 20)
+
+        with pytest.raises(StudentMemory):
+            run(f"{take}; import time; time.sleep(1)")
+
+    assert 0 <= before < 400 << 20
+
+
+@pytest.mark.parametrize("cage", CAGES)
 def test_memory_of_children_counts(setting: Setting, make: Make, cage: str) -> None:
     fault = fault_of(
         replace(setting, cage=cage),

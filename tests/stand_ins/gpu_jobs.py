@@ -82,9 +82,9 @@ def _hidden() -> Iterator[Job]:
 
 def _tests() -> Iterator[Job]:
     for file in sorted((ROOT / "tests").glob("*/**/test_*.py")):
-        if "is_available()" in file.read_text(encoding="utf-8"):
+        if "pytest.mark.gpu" in file.read_text(encoding="utf-8"):
             name = str(file.relative_to(ROOT / "tests"))
-            yield Job(f"tests {name}", (PYTHON, "-m", "pytest", "-q", "-x", f"tests/{name}"))
+            yield Job(f"tests {name}", (PYTHON, "-m", "pytest", "-q", "-m", "gpu", f"tests/{name}"))
 
 
 def environment(gpus: Sequence[int]) -> dict[str, str]:

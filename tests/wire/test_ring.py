@@ -112,7 +112,7 @@ def test_result_that_does_not_fit_its_slot_is_refused(harness: Harness, result: 
         harness.run(lambda x: result, 1, {})
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_cuda_memory_crosses_by_its_descriptor() -> None:
     cuda = torch.device("cuda")
     ours = SharedMemory.make(1 << 20, cuda)

@@ -37,12 +37,30 @@ def test_files_come_as_they_were(cache: Path, monkeypatch: pytest.MonkeyPatch) -
         assert (cache / "second" / name).read_bytes() == content
 
 
-def test_too_much_is_not_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "MOST_BYTES", 8)
+def test_no_more_is_taken_at_a_time_than_fits_a_message(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "MOST_BYTES", 5)
 
     names, sizes, data = kernels.collect()
+    rest, _, left = kernels.collect(names)
 
-    assert (names, sizes, data.numel()) == ([], [], 0)
+    assert (names, sizes, data.numel()) == (
+        ["0/ab/x.cubin", "0/ab/x.json", "0/cd/empty"],
+        [3, 2, 0],
+        5,
+    )
+    assert (rest, left.numel()) == (["0/cd/launcher.so"], 4)
+
+
+def test_files_of_a_full_disk_are_compiled_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = kernels.collect()
+    (cache / "second").write_text("a file where the folder should be")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(cache / "second"))
+
+    kernels.restore(*taken)
 
 
 def test_nothing_is_there_before_anything_is_compiled(
