@@ -35,7 +35,7 @@ from grader.sandbox.bubblewrap import worker_environment
 from grader.sandbox.launch import BOOT
 from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
-from grader.sandbox.process import FOLDERS, WorkerProcess
+from grader.sandbox.process import WorkerProcess, folders_of
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import PACKAGES, sweep
 from grader.sandbox.users import NOBODY
@@ -599,7 +599,7 @@ def test_kill_ends_all_that_a_spinning_worker_started() -> None:
 
         assert isinstance(fault, StudentTimeout)
         assert gone(setting.stage) == []
-        assert list((setting.stage / FOLDERS).iterdir()) == []
+        assert list(folders_of(setting).iterdir()) == []
 
 
 def test_kill_ends_children_without_a_sandbox() -> None:
@@ -624,7 +624,7 @@ sys.path[:0] = [{project!r}]
 from pathlib import Path
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
-from grader.sandbox.process import WorkerProcess
+from grader.sandbox.process import WorkerProcess, folders_of
 from grader.sandbox.setting import Setting
 worker = WorkerProcess(Setting.from_json(json.loads(sys.argv[1])))
 worker.wait_ready()
