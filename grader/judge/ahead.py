@@ -40,8 +40,12 @@ Forerun = Callable[[Run, "Course"], None]  # runs the tests of a course in a pro
 
 
 def pays(setting: Setting) -> bool:
-    """Tell whether workers of a lab compile for a GPU."""
-    return setting.triton or "torch._dynamo" in setting.preload
+    """Tell whether workers of a lab compile for a GPU, into places that are alike in all of them.
+
+    Triton's files name each other by whole paths.
+    """
+    compiles = setting.triton or "torch._dynamo" in setting.preload
+    return compiles and setting.level == "bwrap"
 
 
 class Shelf:
