@@ -1,7 +1,7 @@
 """``make test-gpu``: prove all that only a GPU can, on as many as there are.
 
-Each job is a process with a GPU of its own, several on each; groups of ranks have all of them, and
-come first. What has passed on such a machine in this state of the project is not run again, so
+Each job has a GPU of its own, several at a time on each; groups of ranks have all of them, and come
+first. What has passed on such a machine in this state of the project is not run again, so
 what was cut off goes on: no job begins after ``--seconds``. ``--part 2/4`` takes one job in four.
 """
 
@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stand_ins import gpu_ledger
+from stand_ins.gpu_grader import Grader
 from stand_ins.gpu_jobs import Job, environment, jobs
 from stand_ins.gpu_ledger import Entry, Machine
 
@@ -80,27 +81,36 @@ class Round:
 
     def run(self, left: Sequence[Job]) -> None:
         """Run jobs that need all GPUs, then the others on one each."""
-        count = self._machine.gpus
-        groups = deque(job for job in left if job.all_gpus)
-        self._work(groups, [range(count)] * max(1, self._machine.cores // CORES_OF_A_GROUP))
-        slots = max(1, self._machine.cores // CORES_OF_A_JOB)
-        others = deque(job for job in left if not job.all_gpus)
-        self._work(others, [range(slot % count, slot % count + 1) for slot in range(slots)])
+        cores, count = self._machine.cores, self._machine.gpus
+        groups = [job for job in left if job.all_gpus]
+        self._work(groups, [range(count)], max(1, cores // CORES_OF_A_GROUP))
+        others = [job for job in left if not job.all_gpus]
+        each = [range(number, number + 1) for number in range(count)]
+        self._work(others, each, max(1, cores // CORES_OF_A_JOB // count))
 
-    def _work(self, queue: deque[Job], places: Sequence[range]) -> None:
-        threads = [threading.Thread(target=self._serve, args=(queue, place)) for place in places]
+    def _work(self, left: Sequence[Job], places: Sequence[range], at_a_time: int) -> None:
+        """Run jobs in each place, so many at a time."""
+        queue = deque(left)
+        graders = [Grader(environment(gpus), at_a_time) for gpus in places]
+        threads = [
+            threading.Thread(target=self._serve, args=(queue, gpus, grader))
+            for gpus, grader in zip(places, graders, strict=True)
+            for _ in range(at_a_time)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        for grader in graders:
+            grader.close()
 
-    def _serve(self, queue: deque[Job], gpus: range) -> None:
+    def _serve(self, queue: deque[Job], gpus: range, grader: Grader) -> None:
         while time.monotonic() < self._until:
             with self._lock:
                 if not queue:
                     return
                 job = queue.popleft()
-            entry = run(job, gpus)
+            entry = run(job, gpus) if job.command else graded(job, grader)
             with self._lock:
                 gpu_ledger.remember(self._ledger, self._machine, entry)
                 word = "ok  " if entry.code == 0 else "FAIL"
@@ -109,8 +119,19 @@ class Round:
                     print("".join(f"    {line}\n" for line in entry.said.splitlines()), flush=True)
 
 
+def graded(job: Job, grader: Grader) -> Entry:
+    """Grade an answer, and return what came of it."""
+    started = time.monotonic()
+    try:
+        told = grader.ask(job.answer, job.seconds)
+    except (TimeoutError, RuntimeError, OSError) as error:
+        said = str(error) or f"not graded after {job.seconds} s"
+        return Entry(job.name, job.kind, 124, round(time.monotonic() - started, 1), said)
+    return Entry(job.name, job.kind, told["code"], told["seconds"], told["said"][-SAID:])
+
+
 def run(job: Job, gpus: range) -> Entry:
-    """Run a job on some GPUs, and return what came of it."""
+    """Run a command on some GPUs, and return what came of it."""
     started = time.monotonic()
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     process = subprocess.Popen(

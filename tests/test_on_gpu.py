@@ -3,12 +3,14 @@
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import run_on_gpu
 from stand_ins import gpu_ledger
+from stand_ins.gpu_grader import Grader
 from stand_ins.gpu_jobs import Job, environment, jobs
 from stand_ins.gpu_ledger import Entry, Machine
 
@@ -87,6 +89,29 @@ def test_each_job_sees_its_own_gpu_and_groups_see_all(tmp_path: Path) -> None:
     assert {one.said.strip() for one in found.values()} <= {"0", "1"}
     assert len(found) == 6
     assert environment([1])["CUDA_VISIBLE_DEVICES"] == "1"
+
+
+def test_answers_are_graded_side_by_side_and_held_against_what_they_should_earn() -> None:
+    grader = Grader(environment([0]), 2, "cpu")
+    answers = ["04 solution", "04 stub", "04 wrong/no_such.py"]
+
+    with ThreadPoolExecutor(3) as pool:
+        told = [*pool.map(lambda answer: grader.ask(answer, 240), answers)]
+    grader.close()
+
+    assert [one["answer"] for one in told] == answers
+    assert [one["code"] for one in told] == [0, 0, 2]
+    assert told[2]["said"] == "KeyError: 'wrong/no_such.py'"
+
+
+def test_job_whose_grader_ends_has_failed() -> None:
+    grader = Grader({**environment([0]), "PYTHONHOME": "/nonexistent"}, 1, "cpu")
+
+    ended = run_on_gpu.graded(Job("check 04 solution"), grader)
+    grader.close()
+
+    assert ended.code == 124
+    assert "ended" in ended.said
 
 
 def test_no_job_begins_after_its_time(tmp_path: Path) -> None:

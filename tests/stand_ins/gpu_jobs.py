@@ -1,6 +1,7 @@
 """What only a GPU can prove, as jobs of one process each, by name."""
 
 import fnmatch
+import functools
 import os
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from stand_ins.attacks import ALONE, corpus
 
 from grader import ROOT
-from grader.labs.lab import Lab, all_labs
+from grader.labs.lab import all_labs
 from grader.prove.expected import RIGHT_ROLES
 from grader.prove.trials import plan
 
@@ -24,7 +25,7 @@ class Job:
     """One job; ``kind`` is the first part of its name, and its row of the page."""
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()  # none: an answer to be graded (``gpu_grader``)
     all_gpus: bool = False  # it needs every GPU at a time
 
     @property
@@ -34,20 +35,31 @@ class Job:
         return " ".join(parts[:2]) if parts[0] == "check" else parts[0]
 
     @property
+    def answer(self) -> str:
+        """The answer that is to be graded: its lab's number, and its label."""
+        return self.name.removeprefix("check ")
+
+    @property
     def seconds(self) -> int:
         """How long it may take."""
         return SECONDS[self.name.split()[0]]
 
 
 def jobs(patterns: Sequence[str] = ()) -> list[Job]:
-    """Return all jobs whose names match, right answers first: they tell most."""
-    found = [*_gradings(), *_exploits(), *_hidden(), *_tests()]
-    found.sort(key=lambda job: " wrong/" in job.name or " controls/" in job.name)
+    """Return all jobs whose names match."""
     return [
         job
-        for job in found
+        for job in every()
         if not patterns or any(fnmatch.fnmatchcase(job.name, pattern) for pattern in patterns)
     ]
+
+
+@functools.cache
+def every() -> tuple[Job, ...]:
+    """Return all jobs, right answers first: they tell most."""
+    found = [*_gradings(), *_exploits(), *_hidden(), *_tests()]
+    found.sort(key=lambda job: " wrong/" in job.name or " controls/" in job.name)
+    return tuple(found)
 
 
 def _gradings() -> Iterator[Job]:
@@ -56,13 +68,8 @@ def _gradings() -> Iterator[Job]:
             trials = [*plan(lab, 1, 1, Path(folder) / lab.name)]
             trials.sort(key=lambda trial: trial.role not in RIGHT_ROLES)
             for trial in trials:
-                yield _grading(lab, trial.label)
-
-
-def _grading(lab: Lab, label: str) -> Job:
-    options = ("--only", label, "--device", "cuda", "--seeds", "1", "--jobs", "1", "--brief")
-    command = (PYTHON, "-m", "grader", "check", str(lab.number), *options)
-    return Job(f"check {lab.number:02} {label}", command, all_gpus=lab.limits.ranks > 1)
+                all_gpus = lab.limits.ranks > 1
+                yield Job(f"check {lab.number:02} {trial.label}", all_gpus=all_gpus)
 
 
 def _exploits() -> Iterator[Job]:
