@@ -32,8 +32,10 @@ class GpuUse:
                 self._ahead.close()
         user = None if alone else task
         if user == self._user:
+            self._student.give_compiled_()
             return 0.0
         # Nothing of this submission is on the GPU while others may have it.
+        self._student.take_compiled_()
         self._student.close_()
         with self._student.spent_.on(WAITING):
             waited = self._lease.take(alone=alone)

@@ -166,13 +166,9 @@ class JudgePlugin:
         if self._gpu is not None and not self._barrier:
             self._grading_deadline += self._gpu.take(expected.task, item)
         if expected.task != self._current_task:
-            if self._gpu is not None:
-                self._student.take_compiled_()
             self._student.retire_()
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
-        if self._gpu is not None:
-            self._student.give_compiled_()
         self._outcome = None
         started = time.monotonic()
         deadline = PACE.now() + self._lab.limits.test_seconds

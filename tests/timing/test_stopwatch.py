@@ -347,7 +347,7 @@ def test_a_race_begins_with_the_kernels_of_the_test_of_its_size(make: Make) -> N
     watch = make(KEEPS.format(told="none"))
     watch.verify(RACE)
     late = make(KEEPS.format(told="compiled"))
-    late._kernels = watch._kernels
+    late._student.handed_on_ = watch._student.handed_on_
 
     with pytest.raises(StudentError, match="found what the other has compiled"):
         late.reach(lowered(RUNG), RACE)
