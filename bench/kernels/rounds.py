@@ -75,8 +75,8 @@ def _seconds(call: Callable[[S], Any], slots: Sequence[S], count: int, timer: Ti
 
 
 def _repeat(call: Callable[[S], Any], slots: Sequence[S], count: int) -> None:
-    for index in range(count):
-        call(slots[index % len(slots)])
+    for turn in range(count):
+        call(slots[turn % len(slots)])
 
 
 def summarize(values: Sequence[float]) -> Summary:

@@ -51,8 +51,8 @@ def pays(setting: Setting) -> bool:
 class Shelf:
     """Where forerunners put what was compiled for each test, for the session and for each other."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, place: Path) -> None:
+        self.folder = place
         self.seen: set[str] = set()  # tests, by their places
         self._mine: dict[int, bool] = {}  # tests
 

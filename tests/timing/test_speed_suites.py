@@ -35,6 +35,8 @@ class Student:
     def calls_(self): return Calls()
     def retire_(self): pass
     def close_(self): pass
+    def take_compiled_(self): pass
+    def give_compiled_(self): pass
 
 class Stopwatch:
     def verify(self, race): emit("verify", [race.function, race.case])
