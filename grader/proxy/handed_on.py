@@ -19,6 +19,8 @@ from grader.proxy.conversation import Conversation
 from grader.proxy.kinds import expect
 
 MOST_BYTES = 192 << 20  # of a grading
+MOST_FILES = 5000  # whose names go to each worker, in one message
+MOST_NAMED = 200  # bytes of a name in that message
 MESSAGE_BYTES = 48 << 20
 KernelFiles = tuple[list[str], list[int], Tensor]  # as ``worker/kernels`` packs them
 LENGTH = struct.Struct("!q")
@@ -57,22 +59,25 @@ class HandedOn:
         check(sum(sizes) == data.numel(), f"{WHAT} is no list of files")
         new: list[str] = []
         for name, content in zip(names, data.split(sizes) if sizes else (), strict=True):
-            if name not in self._files and self._size + content.numel() <= MOST_BYTES:
+            size = self._size + content.numel()
+            fits = size <= MOST_BYTES and len(self._files) < MOST_FILES
+            if name not in self._files and fits and len(json.dumps(name)) <= MOST_NAMED:
                 self._files[name] = content
-                self._size += content.numel()
+                self._size = size
                 new.append(name)
         return new
 
     def give(self, talk: Conversation) -> None:
-        """Lay into a worker what it does not have yet."""
+        """Lay into a worker what it does not have yet; one that ends over it is at its end."""
         missing = [name for name in self._files if name not in self._held]
         self._held.update(missing)
-        while missing:
-            batch, size = [missing.pop()], 0
-            while missing and size < MESSAGE_BYTES:
-                batch.append(missing.pop())
-                size += self._files[batch[-1]].numel()
-            talk.request({"op": "restore"}, self._packed(batch))
+        with contextlib.suppress(SubmissionFault):
+            while missing and not talk.over:
+                batch, size = [missing.pop()], 0
+                while missing and size < MESSAGE_BYTES:
+                    batch.append(missing.pop())
+                    size += self._files[batch[-1]].numel()
+                talk.request({"op": "restore"}, self._packed(batch))
 
     def _packed(self, names: list[str]) -> KernelFiles:
         contents = [self._files[name] for name in names]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.errors import Mismatch, SubmissionFault
+from grader.errors import Mismatch, SandboxError, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.labs.metered import Tuned
@@ -234,6 +234,8 @@ class Student(Requests, Instruments):
             )
             self.handed_on_.begin()
             self.handed_on_.give(self._talk)
+            if self._talk.over:
+                raise SandboxError("a worker ended before it had loaded anything")
             try:
                 self._talk.load(self._file)
             except SubmissionFault as fault:

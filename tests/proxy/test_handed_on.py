@@ -1,5 +1,6 @@
 """What was compiled in one worker is there in the next, whatever a submission makes of it."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,17 @@ def test_no_more_is_kept_than_there_is_room_for(
     assert second.run(READ) == {"TRITO a": "123", "TRITO c": "6"}
 
 
+def test_names_stay_within_one_message(first: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handed_on, "MOST_FILES", 2)
+    monkeypatch.setattr(handed_on, "MOST_NAMED", len('"0/bc"'))
+    compiled = HandedOn()
+    first.write(*((TRITON, name, b"1") for name in ("abcdef", "\u00e4", "b", "c", "d")))
+
+    compiled.take(first.talk)
+
+    assert [*compiled._files] == ["0/b", "0/c"]
+
+
 def test_what_one_process_saves_another_learns(
     first: Ground, second: Ground, tmp_path: Path
 ) -> None:
@@ -189,6 +201,22 @@ def test_what_one_process_saves_another_learns(
 
     assert second.run(READ) == {"TRITO ab/x.cubin": "one", "TRITO empty": ""}
     assert [*tmp_path.glob("*.part")] == []
+
+
+def test_worker_that_ends_between_two_tests_is_no_end_of_the_session(
+    first: Ground, second: Ground
+) -> None:
+    compiled = HandedOn()
+    first.write((TRITON, "ab/x.cubin", b"one"))
+    compiled.take(first.talk)
+    compiled.begin()
+    second.run("import os, threading; threading.Timer(0.2, os._exit, (1,)).start()")
+    time.sleep(1.0)
+
+    compiled.give(second.talk)
+    compiled.take(second.talk)
+
+    assert second.talk.over
 
 
 def test_worker_that_is_gone_has_nothing(first: Ground) -> None:
