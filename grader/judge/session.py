@@ -107,15 +107,15 @@ def run(
         student, stopwatch = _judging(configuration, pool, emit, ending)
         ending.callback(nursery.close)  # before these: what was forked is gone with it
         ahead = None
-        if on_gpu:
+        if on_gpu and pays(configuration.setting):
             ahead = Ahead(student, configuration.setting.stage / "ahead")
             ending.callback(ahead.close)
-            if pays(configuration.setting):
-                collect(configuration.run.lab)  # once for all that are forked
-                forerun = functools.partial(_forerun, configuration, nursery)
-                count = ahead.start(configuration.run, forerun)
-                # Where this grading has the machine to itself, its oracles are the longest wait.
-                torch.set_num_threads(1 + count // 2)
+            collect(configuration.run.lab)  # once for all that are forked
+            forerun = functools.partial(_forerun, configuration, nursery)
+            count = ahead.start(configuration.run, forerun)
+            # Where this grading has the machine to itself, its oracles are the longest wait.
+            torch.set_num_threads(1 + count // 2)
+        if on_gpu:
             pool.expect(len(configuration.run.open_tasks))
         return _run_suites(configuration.run, student, stopwatch, emit, ahead)
 

@@ -1,4 +1,4 @@
-"""What only a GPU can prove, as jobs of one process each, by name."""
+"""What only a GPU can prove, as jobs by name: answers to be graded, and commands to be run."""
 
 import fnmatch
 import functools
