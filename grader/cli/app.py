@@ -102,7 +102,8 @@ def check(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATTERN", help="stub, solution, 'variants/*', 'wrong/*', 'controls/*'"
+            metavar="PATTERN",
+            help="stub, solution, 'variants/*', 'wrong/*', 'field/*', 'controls/*'",
         ),
     ] = None,
     brief: Annotated[

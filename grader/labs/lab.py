@@ -121,6 +121,11 @@ class Lab:
         return self.root / "solutions" / self.name
 
     @property
+    def field(self) -> Path:
+        """Mistakes that engines of the world have had; absent in a student's tree."""
+        return self.root / "tests" / "field" / self.name
+
+    @property
     def given_files(self) -> tuple[Path, ...]:
         """The files of ``labs/`` that a submission may import."""
         return tuple(self.root / "labs" / f"{name}.py" for name in self.given)

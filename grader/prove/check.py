@@ -69,8 +69,9 @@ def check_labs(
     on_progress: OnProgress | None = None,
     judges: Judges | None = None,
 ) -> CheckReport:
-    """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``solution``, ``stub``,
-    ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
+    """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``field/*``,
+    ``solution``, ``stub``, ``variants/*``, ``controls/*``); with one, files are not checked and
+    nothing else is graded.
     ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
@@ -111,7 +112,7 @@ def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckRep
     """Tell which wrong answers the public tests alone have caught."""
     catches = catches_of(graded)
     broken = [finding for item in graded for finding in judge_public(item)]
-    shares = [enough(catches, lab.name) for lab in labs]
+    shares = [share for lab in labs for share in enough(catches, lab.name)]
     return CheckReport((*broken, *shares), catches=tuple(catches))
 
 

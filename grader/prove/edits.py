@@ -24,9 +24,13 @@ _FROM = re.compile(r"^From:\s*(.*?)\s*$", re.MULTILINE)
 _RIGHT = re.compile(r"(?:variants/)?\w+\.py")  # no way to a wrong answer, or to another lab
 
 
-def build(file: Path) -> str:
-    """Return the whole answer that a file of ``solutions/NN_topic/wrong`` stands for."""
-    solutions = file.parent.parent
+def build(file: Path, solutions: Path | None = None) -> str:
+    """Return the whole answer that an edit stands for.
+
+    ``solutions`` is the folder of the model answer; of a file of ``solutions/NN_topic/wrong`` it
+    is known.
+    """
+    solutions = solutions or file.parent.parent
 
     def read(name: str) -> str:
         return (solutions / name).read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.errors import LabError
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.prove.edits import build
+from grader.prove.field import field_bugs, field_problem
 from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.proven import without_docstrings
 from grader.reading.pseudocode import sections
@@ -37,8 +38,11 @@ def check_files(lab: Lab) -> Iterator[Finding]:
     yield _unfinished(lab, tree)
     yield from _signatures(lab, signatures(tree))
     yield from _edits(lab)
-    for file in wrong_answers(lab):
+    for file in (*wrong_answers(lab), *field_bugs(lab)):
         yield _wrong_docstring(lab, file)
+    for file in field_bugs(lab):
+        problem = field_problem(lab, file)
+        yield verdict(lab.name, "names a report of the world", shown(lab, file), problem)
 
 
 def shown(lab: Lab, file: Path) -> str:
@@ -221,9 +225,10 @@ def _signatures(lab: Lab, stub: dict[str, str]) -> Iterator[Finding]:
         tree = _parse(file)
         problems = [tree] if isinstance(tree, str) else _differences(stub, signatures(tree))
         yield _signed(lab, file, problems)
-    for file in wrong_answers(lab):
+    for file in (*wrong_answers(lab), *field_bugs(lab)):
         with contextlib.suppress(LabError):  # else a finding of the edit says why
-            yield _signed(lab, file, _differences(stub, signatures(ast.parse(build(file)))))
+            tree = ast.parse(build(file, lab.solutions))
+            yield _signed(lab, file, _differences(stub, signatures(tree)))
 
 
 def _signed(lab: Lab, file: Path, problems: list[str]) -> Finding:
@@ -247,10 +252,10 @@ def _edits(lab: Lab) -> Iterator[Finding]:
         tree = _parse(file)
         if isinstance(tree, ast.Module):
             known.setdefault(_meaning(tree), file)
-    for file in wrong_answers(lab):
+    for file in (*wrong_answers(lab), *field_bugs(lab)):
         problem = ""
         try:
-            same = known.setdefault(_meaning(ast.parse(build(file))), file)
+            same = known.setdefault(_meaning(ast.parse(build(file, lab.solutions))), file)
             if same != file:
                 same_as = f"comes to the same as {shown(lab, same)}"
                 problem = f"{file.name}, line {_beginning(file)}: {same_as}"

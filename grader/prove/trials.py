@@ -9,6 +9,7 @@ from grader.labs.lab import Lab
 from grader.prove.controls import make_controls
 from grader.prove.edits import build
 from grader.prove.expected import Role
+from grader.prove.field import field_bugs
 from grader.prove.files import fails_line, shown, solution, variants, wrong_answers
 
 
@@ -37,21 +38,22 @@ def plan(lab: Lab, seeds: int, wrong_seeds: int, folder: Path) -> Iterator[Trial
         for file in variants(lab):
             label = f"variants/{file.name}"
             yield Trial(lab, Role.VARIANT, label, shown(lab, file), file, seed)
-    for file in wrong_answers(lab):
-        fails, problem = fails_line(lab, file)
-        whole = None if problem else _write_built(file, folder / "wrong")
-        if whole is not None:  # else a finding of the file says why
-            label = f"wrong/{file.name}"
-            for seed in range(1, wrong_seeds + 1):
-                yield Trial(lab, Role.WRONG, label, shown(lab, file), whole, seed, fails)
+    for kind, files in (("wrong", wrong_answers(lab)), ("field", field_bugs(lab))):
+        for file in files:
+            fails, problem = fails_line(lab, file)
+            whole = None if problem else _write_built(lab, file, folder / kind)
+            if whole is not None:  # else a finding of the file says why
+                label = f"{kind}/{file.name}"
+                for seed in range(1, wrong_seeds + 1):
+                    yield Trial(lab, Role.WRONG, label, shown(lab, file), whole, seed, fails)
     for name, file in _write_controls(lab, folder).items():
         yield Trial(lab, Role.CONTROL, f"controls/{name}", f"control {name}", file, 1)
 
 
-def _write_built(file: Path, folder: Path) -> Path | None:
+def _write_built(lab: Lab, file: Path, folder: Path) -> Path | None:
     """Write the whole answer that a wrong one stands for; None if it stands for none."""
     try:
-        text = build(file)
+        text = build(file, lab.solutions)
     except LabError:
         return None
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from grader.course.publishing.publish import Order, Publication, publish
 from grader.errors import UsageError
 from grader.labs.lab import all_labs, find_lab, find_root
 from grader.prove.edits import base_name, build
+from grader.prove.field import field_bugs
 from grader.prove.files import shown, wrong_answers
 from grader.report.next_step import typed
 from grader.text import moment_text, visible_line
@@ -54,14 +55,14 @@ def new_lab(name: str) -> int:
 def show_wrong(lab_text: str, name: str) -> int:
     """Print the answer that a file of ``wrong/`` stands for, and what of its base is changed."""
     lab = find_lab(lab_text, find_root())
-    names = {file.stem: file for file in wrong_answers(lab)}
+    names = {file.stem: file for file in (*field_bugs(lab), *wrong_answers(lab))}
     file = names.get(Path(name).stem)
     if file is None:
         near = difflib.get_close_matches(Path(name).stem, names)
         folder = typed(lab.solutions / "wrong")
         hint = f"did you mean {' or '.join(near)}?" if near else f"those there are lie in {folder}"
         raise UsageError(f"{lab.name} has no wrong answer {name!r}", hint)
-    whole = build(file)
+    whole = build(file, lab.solutions)
     print(whole, end="")
     base = base_name(ast.parse(file.read_bytes()), lab.code_name)
     if base:
