@@ -1,4 +1,4 @@
-"""Ports of public bugs: what their docstrings must say, and that they are wrong answers to a check."""
+"""Ports of public bugs: what their docstrings say, and that a check proves them."""
 
 from pathlib import Path
 
