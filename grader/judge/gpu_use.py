@@ -18,7 +18,7 @@ class GpuUse:
     def __init__(self, student: Student, ahead: Ahead | None) -> None:
         self._student = student
         self._ahead = ahead
-        self._lease = gpu.Lease()
+        self._lease = gpu.lease()
         self._user: str | None = ""  # the task that it was taken for; None: all that is timed
         self._alone_since: float | None = None
         self._is_lost = False
@@ -27,7 +27,8 @@ class GpuUse:
         """Have the GPU for a task, or alone; return the seconds of waiting, which are ours."""
         alone = takes(item, "tier")
         if self._ahead is not None:
-            self._ahead.wait_for(item)
+            # Who waits to have the GPU alone may wait for us, and before our forerunners.
+            self._ahead.wait_for(item, lambda: bool(self._user) and self._lease.awaited)
             if alone:
                 self._ahead.close()
         user = None if alone else task

@@ -153,6 +153,7 @@ class _Runner:
     proven: Proven = field(default_factory=Proven)
     until_lost: bool = True
     suite: str = "all"
+    races: bool = True  # of variants too: without, the model answer alone is timed
 
     def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
         """Grade the quick way if there is one; ``again``: the whole way."""
@@ -197,6 +198,8 @@ class _Runner:
 
     def _tasks(self, trial: Trial) -> Collection[str]:
         """Return the tasks to grade; none means all."""
+        if trial.role is Role.VARIANT and not self.races:
+            return {task.id for task in trial.lab.tasks if not task.ladders}
         if trial.role is not Role.WRONG:
             return ()
         if self.brief:

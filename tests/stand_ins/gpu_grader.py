@@ -94,7 +94,7 @@ class Bench:
 
     def __init__(self, server: ForkServer, device: str, folder: Path) -> None:
         judges = Judges(functools.partial(grade, start=server))
-        self._runner = _Runner(judges, device, "auto", brief=True, crowd=1.0)
+        self._runner = _Runner(judges, device, "auto", brief=True, crowd=1.0, races=False)
         self._folder = folder
         self._lock = threading.Lock()
         self._trials: dict[str, dict[str, Trial]] = {}
