@@ -8,7 +8,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.prove.mutations import below_docstring, edits, parts
+from grader.prove.drops import below_docstring
+from grader.prove.mutations import edits, parts
 from grader.prove.sample import lot
 from grader.prove.spans import Edit, Text
 from grader.reading.syntax import Function

@@ -2,8 +2,8 @@
 
 A change is one of the text, so that all else keeps its form and a line can be shown as an author
 knows it. Whether Python comes out, and another program than before, is for ``mutants`` to ask. What
-changes no result is left alone: annotations, docstrings, texts of errors, and numbers that only
-tune a kernel's compiler.
+changes no result is left alone: annotations, docstrings, texts of errors, what only tunes the
+compiler of kernels or guards its author (``strict=True``), and the order of what ``min`` compares.
 """
 
 import ast
@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from grader.prove.drops import below_docstring, drops
 from grader.prove.spans import Edit, Text
-from grader.reading.syntax import Function
 
-COMPARISONS = {
+COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.Lt: ("<", ("<=", ">=")),
     ast.LtE: ("<=", ("<", ">")),
     ast.Gt: (">", (">=", "<=")),
@@ -27,8 +27,8 @@ COMPARISONS = {
     ast.NotIn: (r"not\s+in", ("in",)),
 }
 # Where a bound moves the way in which no other operator of the same side moves it.
-BOUNDS = {ast.Lt: "- 1", ast.LtE: "+ 1", ast.Gt: "+ 1", ast.GtE: "- 1"}
-OPERATORS = {
+BOUNDS: dict[type[ast.cmpop], str] = {ast.Lt: "- 1", ast.LtE: "+ 1", ast.Gt: "+ 1", ast.GtE: "- 1"}
+OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("+", "-"),
     ast.Sub: ("-", "+"),
     ast.Mult: ("*", "/"),
@@ -46,20 +46,23 @@ CASTS = frozenset(
     {"to", "float", "double", "half", "bfloat16", "long", "int", "bool", "type_as", "cpu", "astype"}
     | {"contiguous", "clone", "copy", "detach", "tolist", "item", "list", "tuple", "deepcopy"}
 )
-OTHERS = {"min": "max", "minimum": "maximum", "amin": "amax", "any": "all", "floor": "ceil"}
-OTHERS |= {"zeros": "ones", "zeros_like": "ones_like", "tril": "triu", "argmin": "argmax"}
-OTHERS |= {new: old for old, new in OTHERS.items()}
+PAIRS = (
+    *(("min", "max"), ("minimum", "maximum"), ("amin", "amax"), ("argmin", "argmax")),
+    *(("any", "all"), ("floor", "ceil"), ("tril", "triu")),
+    *(("zeros", "ones"), ("zeros_like", "ones_like")),
+)
+OTHERS = dict((*PAIRS, *((new, old) for old, new in PAIRS)))
 DTYPES = {"float64": "float32", "float32": "float16", "bfloat16": "float16", "int64": "int32"}
 RANGES = ("range", "static_range")
-TUNING = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+IDLE = ("num_warps", "num_stages", "num_ctas", "maxnreg", "strict", "frozen", "slots")
+SYMMETRIC = ("min", "max", "minimum", "maximum", "transpose", "swapaxes")
 
 
 def edits(node: ast.AST, text: Text) -> Iterator[Edit]:
     """Yield the changes of one node."""
     for kind in (_comparisons, _operators, _unary, _tests, _calls, _names, _constants, _bounds):
         yield from kind(node, text)
-    yield from _defaults(node, text)
-    yield from _dropped(node, text)
+    yield from drops(node, text)
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -77,15 +80,10 @@ def parts(node: ast.AST) -> Iterator[ast.AST]:
             pass
         case ast.Import() | ast.ImportFrom():
             pass
-        case ast.keyword(arg=name) if name in TUNING:
+        case ast.keyword(arg=name) if name in IDLE:
             pass
         case _:
             yield from ast.iter_child_nodes(node)
-
-
-def below_docstring(node: ast.Module | ast.ClassDef | Function) -> list[ast.stmt]:
-    """Return the statements of a body but its docstring."""
-    return node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
 
 
 def _comparisons(node: ast.AST, text: Text) -> Iterator[Edit]:
@@ -146,15 +144,21 @@ def _calls(node: ast.AST, text: Text) -> Iterator[Edit]:
         return
     given = [*node.args, *node.keywords]
     for place in range(len(node.args), len(given)):
-        if node.keywords[place - len(node.args)].arg not in TUNING:
+        if node.keywords[place - len(node.args)].arg not in IDLE:
             left = [text.of(item) for item in (*given[:place], *given[place + 1 :])]
             yield text.put(node, f"{text.atom(node.func)}({', '.join(left)})", "keyword")
+    if text.of(node.func).rpartition(".")[2] not in SYMMETRIC:
+        yield from _swaps(node, text)
+    yield from _casts(node, text)
+
+
+def _swaps(node: ast.Call, text: Text) -> Iterator[Edit]:
+    given = [*node.args, *node.keywords]
     for place, pair in enumerate(pairwise(node.args)):
         if not any(isinstance(item, ast.Starred) for item in pair):
             said = [text.of(item) for item in given]
             said[place : place + 2] = said[place + 1], said[place]
             yield text.put(node, f"{text.atom(node.func)}({', '.join(said)})", "swap")
-    yield from _casts(node, text)
 
 
 def _casts(node: ast.Call, text: Text) -> Iterator[Edit]:
@@ -214,76 +218,7 @@ def _bounds(node: ast.AST, text: Text) -> Iterator[Edit]:
 
 def _moved(end: ast.expr, text: Text) -> Iterator[Edit]:
     """Move an end by one, unless a constant does that itself."""
-    if isinstance(end, ast.UnaryOp):
-        end = end.operand
-    if not isinstance(end, ast.Constant | ast.Starred):
+    number = end.operand if isinstance(end, ast.UnaryOp) else end
+    if not isinstance(number, ast.Constant | ast.Starred):
         yield text.put(end, f"{text.atom(end)} + 1", "bound")
         yield text.put(end, f"{text.atom(end)} - 1", "bound")
-
-
-def _defaults(node: ast.AST, text: Text) -> Iterator[Edit]:
-    """Drop what a parameter is if nobody says it; where others follow it, no Python comes out."""
-    if isinstance(node, ast.arguments):
-        placed = [*node.posonlyargs, *node.args][-len(node.defaults) :] if node.defaults else []
-        pairs = [*zip(placed, node.defaults, strict=True)]
-        pairs += [pair for pair in zip(node.kwonlyargs, node.kw_defaults, strict=True) if pair[1]]
-        for parameter, default in pairs:
-            yield text.cut(parameter, default, "default")
-
-
-def _dropped(node: ast.AST, text: Text) -> Iterator[Edit]:
-    """Drop statements, decorators and what a block stands under, wherever a program is left."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            for item in node.decorator_list:
-                yield text.put_line(item, "", "decorator")
-            if not isinstance(node, ast.ClassDef):
-                yield from _statements(node, text)
-        case ast.With(items=items) if not any(item.optional_vars for item in items):
-            yield text.head(node, items[-1].context_expr, "if True", "statement")
-        case ast.Continue():
-            yield text.put(node, "break", "statement")
-        case _:
-            pass
-
-
-def _statements(function: Function, text: Text) -> Iterator[Edit]:
-    """Drop the statements of a function that others can do without."""
-    known = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
-    for node in _in_order(below_docstring(function)):
-        match node:
-            case ast.Assign(targets=targets):
-                new = {name for target in targets for name in _stored(target)}
-                drops = new <= known
-                known |= new
-            case ast.AnnAssign(target=target, value=value):
-                drops = value is not None and not isinstance(target, ast.Name)
-                known |= {*_stored(target)}
-            case ast.For(target=target):
-                drops, new = False, {*_stored(target)}
-                known |= new
-            case ast.Return():
-                drops = node is not function.body[-1]
-            case ast.Expr() | ast.AugAssign() | ast.Raise() | ast.Break() | ast.Delete():
-                drops = True
-            case _:
-                drops = isinstance(node, ast.Continue)
-        if drops:
-            yield text.put(node, "pass", "statement")
-
-
-def _in_order(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a body and its blocks, but not those of functions in it."""
-    for node in body:
-        yield node
-        if not isinstance(node, Function | ast.ClassDef):
-            for name in ("body", "orelse", "finalbody"):
-                yield from _in_order(getattr(node, name, []))
-            for handler in getattr(node, "handlers", []):
-                yield from _in_order(handler.body)
-
-
-def _stored(target: ast.AST) -> Iterator[str]:
-    for inner in ast.walk(target):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            yield inner.id

@@ -4,8 +4,10 @@ import ast
 import re
 from dataclasses import dataclass
 
-_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict)
-_ATOMS += (ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
+_ATOMS = (
+    *(ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set),
+    *(ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ answer has a part that it could do without.
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -128,24 +128,22 @@ class _Hunt:
             until_lost=True,
         )
         grade = quick or self._runner.judges.whole
-        broken: list[TestResult] = []
 
         def hear(event: str, data: Any) -> None:
-            if event == "test" and isinstance(data, TestResult) and data.task in tasks:
-                if data.verdict is Verdict.INFRA:
-                    broken.append(data)
-                elif data.verdict not in _ALIVE:
-                    raise _Killed(data)
+            if event == "test":
+                _look((data,), tasks)
 
         try:
-            grade(request, on_event=hear)
+            report = grade(request, on_event=hear)
+            _look(report.tests, tasks)  # those that were never run are told by it alone
         except _Killed as killed:
             return Fate(mutant, killed.test, tasks=tasks)
         except InferlabError as error:
             return Fate(mutant, failure=error.line, tasks=tasks)
         finally:
             file.unlink()
-        failure = f"{broken[0].id} broke in the judge" if broken else ""
+        broken = [test.id for test in report.tests if test.verdict is Verdict.INFRA]
+        failure = f"{broken[0]} broke in the judge" if broken else ""
         return Fate(mutant, failure=failure, tasks=tasks)
 
     def findings(self) -> Iterator[Finding]:
@@ -179,6 +177,13 @@ class _Hunt:
         equal = sum(not fate.killer and fate.mutant.key in self._reasons for fate in fates)
         left = len(fates) - killed - equal
         return Tried(self._lab.name, len(self._all), killed, equal, left)
+
+
+def _look(tests: Iterable[TestResult], tasks: Collection[str]) -> None:
+    """Raise for the first test that fails."""
+    for test in tests:
+        if test.task in tasks and test.verdict not in (*_ALIVE, Verdict.INFRA):
+            raise _Killed(test)
 
 
 def _reached(graded: Graded, module: Module) -> dict[str, Collection[int]]:
