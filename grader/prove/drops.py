@@ -22,10 +22,11 @@ def _defaults(node: ast.AST, text: Text) -> Iterator[Edit]:
     """Drop what a parameter is if nobody says it; where others follow it, no Python comes out."""
     if isinstance(node, ast.arguments):
         placed = [*node.posonlyargs, *node.args][-len(node.defaults) :] if node.defaults else []
-        pairs = [*zip(placed, node.defaults, strict=True)]
-        pairs += [pair for pair in zip(node.kwonlyargs, node.kw_defaults, strict=True) if pair[1]]
-        for parameter, default in pairs:
-            yield text.cut(parameter, default, "default")
+        placed += node.kwonlyargs
+        defaults: list[ast.expr | None] = [*node.defaults, *node.kw_defaults]
+        for parameter, default in zip(placed, defaults, strict=True):
+            if default is not None:
+                yield text.cut(parameter, default, "default")
 
 
 def _dropped(node: ast.AST, text: Text) -> Iterator[Edit]:
