@@ -53,7 +53,8 @@ MAY_IMPORT = {
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 READERS = {
-    f"grader.reading.{name}" for name in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")
+    *(f"grader.reading.{n}" for n in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")),
+    "grader.labs.mishaps",
 }
 SERVING = frozenset(
     {"channel", "codec", "storage", "objects", "faults", "landmarks"}

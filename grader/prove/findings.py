@@ -91,6 +91,22 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of a lab's mutants; those that are equal have a reason in its solutions."""
+
+    lab: str
+    mutants: int  # that there are
+    killed: int = 0
+    equal: int = 0
+    left: int = 0  # survivors without a reason
+
+    @property
+    def tried(self) -> int:
+        """How many were graded, or reached by no test."""
+        return self.killed + self.equal + self.left
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """All findings, in the order of labs, rules and files."""
 
@@ -99,6 +115,7 @@ class CheckReport:
     catches: tuple[Catch, ...] = ()  # if only public tests were run
     losses: tuple[Loss, ...] = ()
     wrong: tuple[tuple[str, str, Report], ...] = ()  # lab and file of each wrong answer
+    mutants: tuple[Tried, ...] = ()  # if they were asked for
 
     @property
     def failed(self) -> tuple[Finding, ...]:
