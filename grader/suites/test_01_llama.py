@@ -24,7 +24,7 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import checkpoint, honest
+from reference import checkpoint, conditions, honest
 from reference import llama as oracle
 from reference.checkpoint import Model, random_model
 
@@ -42,8 +42,8 @@ def double(*tensors: Tensor) -> list[Tensor]:
 
 def assert_norm(got: Any, x: Tensor, weight: Tensor, eps: float) -> None:
     want = oracle.rms_norm(*double(x, weight), eps)
-    trusted = honest.rms_norms(x, weight, eps)
-    assert_close(got, want, "elementwise", like=x, inner=x.shape[-1], trusted=trusted)
+    trusted, off = honest.rms_norms(x, weight, eps), conditions.rms_norm_off(x, weight, eps)
+    assert_close(got, want, "elementwise", like=x, inner=x.shape[-1], trusted=trusted, off=off)
 
 
 @task("norm", contract=1, gate=True)
@@ -135,8 +135,8 @@ def test_norm_is_your_own(student, draw):
 def assert_rope(got: Any, x: Tensor, positions: Tensor, theta: float) -> None:
     want = oracle.apply_rope(x.double(), positions, theta)
     # float32 angles are allowed: their error grows with the position, so it is measured.
-    trusted = oracle.apply_rope(x, positions, theta)
-    assert_close(got, want, "elementwise", like=x, trusted=trusted, inner=4096)
+    trusted, off = oracle.apply_rope(x, positions, theta), conditions.rope_off(x, positions, theta)
+    assert_close(got, want, "elementwise", like=x, trusted=trusted, inner=4096, off=off)
 
 
 @task("rope", contract=7, gate=True)
@@ -235,7 +235,8 @@ def assert_attention(got: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
     want, trusted = oracle.attention(*double(q, k, v)), [oracle.attention(q, k, v)]
     if q.dtype == FP32:
         trusted += [o for o, _ in honest.attentions(q, k, v, causal=True)]
-    assert_close(got, want, "attention", like=q, trusted=trusted, inner=k.shape[2])
+    off, _ = conditions.attention_off(q, k, v)
+    assert_close(got, want, "attention", like=q, trusted=trusted, inner=k.shape[2], off=off)
 
 
 @task("attention", contract=15, gate=True)
@@ -347,7 +348,8 @@ def mlp_weights(draw: Any, width: int, inner: int, dtype: torch.dtype = FP32) ->
 
 def assert_mlp(got: Any, x: Tensor, weights: list[Tensor]) -> None:
     want = oracle.swiglu(*double(x, *weights))
-    assert_close(got, want, "matmul", like=x, trusted=oracle.swiglu(x, *weights))
+    trusted, off = oracle.swiglu(x, *weights), conditions.swiglu_off(x, *weights)
+    assert_close(got, want, "matmul", like=x, trusted=trusted, off=off)
 
 
 @task("mlp", contract=23, gate=True)
