@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "report": "words labs",
     "suite": "words proxy timing judge",
     "trace": "words report",
-    "prove": "words wire worker labs reading sandbox judge",
+    "prove": "words wire worker labs reading sandbox proxy judge",
     "bench": "words wire worker labs sandbox proxy judge report",
     "notebook": "words labs report judge",
     "cli": "words labs judge report prove bench notebook trace",

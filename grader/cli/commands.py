@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.margins import print_margins
+from grader.cli.margins import print_ends, print_margins
 from grader.cli.messages import print_messages
 from grader.cli.mutants import print_mutants
 from grader.cli.progress import CheckProgress, GradingProgress
@@ -218,6 +218,7 @@ def check(proof: Proof) -> int:
             )
         _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
         print_least([loss for loss in report.losses if loss.lab == lab.name])
+    print_ends(report.ends)
     if proof.public:
         print_shares(report.catches)
     if proof.mutants:

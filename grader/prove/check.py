@@ -17,6 +17,7 @@ from pathlib import Path
 
 from grader.labs.lab import Lab
 from grader.prove.contracts import check_contracts
+from grader.prove.ends import ends_of
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import check_files
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
@@ -55,7 +56,8 @@ def check_labs(
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
     Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
     on that day.
-    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
+    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out,
+    and operators are tried at the ends of their inputs.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
     these catch.
     """
@@ -84,7 +86,8 @@ def check_labs(
     if public:
         return _report_in_public(labs, graded)
     findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=not only)]
-    return _report(findings, graded, margins=margins)
+    ends = ends_of(labs[0].root) if margins else []
+    return replace(_report(findings, graded, margins=margins), ends=tuple(ends))
 
 
 def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:
