@@ -3,7 +3,8 @@
 Mended, so that a kernel that is right on a GPU is right here: bf16 (see ``bf16``); ``autotune``,
 which wants a GPU to time on; a grid given as a list; Python's ``min`` and ``max`` of blocks, which
 took one operand for all lanes; numpy's warnings about lanes that a mask hides; in Triton 3.6 with a
-recent numpy, loops to a bound that is an argument; functions of libdevice, which did nothing.
+recent numpy, loops to a bound that is an argument; functions of libdevice, which did nothing; and
+grids of more programs than a GPU takes, which ran.
 ``docs/triton-interpreter.md`` lists what is still different. What it does again and again is done
 once, which halves its time.
 """
@@ -25,7 +26,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker import bf16, operations
+from grader.worker import bf16, grids, operations
 
 # Functions of libdevice that numpy has too: those that kernels of a norm or an activation call.
 NUMPYS = (
@@ -77,6 +78,9 @@ def mend() -> None:
         setattr(executor, name, _unobserved(getattr(executor, name)))
     interpreter._patch_lang_tensor = _for_python(interpreter._patch_lang_tensor)
     interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
+    interpreter.InterpreterBuilder.set_grid_dim = grids.refusing(
+        interpreter.InterpreterBuilder.set_grid_dim
+    )
     # It would compute every sum of integers thrice, to assert what it asserts in debug mode only.
     builder = interpreter.interpreter_builder
     builder.options = dataclasses.replace(
