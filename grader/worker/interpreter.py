@@ -2,9 +2,9 @@
 
 Mended, so that a kernel that is right on a GPU is right here: bf16 (see ``bf16``); ``autotune``,
 which wants a GPU to time on; a grid given as a list; Python's ``min`` and ``max`` of blocks, which
-took one operand for all lanes; numpy's warnings about lanes that a mask hides; in Triton 3.6 with a
-recent numpy, loops to a bound that is an argument; functions of libdevice, which did nothing; and
-grids of more programs than a GPU takes, which ran.
+took one operand for all lanes; ``range`` of int64, which counted in int32; numpy's warnings about
+lanes that a mask hides; in Triton 3.6 with a recent numpy, loops to a bound that is an argument;
+functions of libdevice, which did nothing; and grids of more programs than a GPU takes, which ran.
 ``docs/triton-interpreter.md`` lists what is still different. What it does again and again is done
 once, which halves its time.
 """
@@ -96,6 +96,7 @@ def mend() -> None:
     # The interpreter gives the names of its module to the kernels.
     interpreter.min = _lanewise("min", "minimum", tl)
     interpreter.max = _lanewise("max", "maximum", tl)
+    interpreter.range = _counting(interpreter, tl)
     ours = r"triton\.runtime\.interpreter|grader\.worker\.(bf16|operations)"
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=ours)
 
@@ -256,6 +257,22 @@ def _of_numpy(name: str, interpreter: Any, tl: Any) -> Callable[..., Any]:
         return tl.tensor(handle(data, kind), tl.block_type(kind, [*shape]) if shape else kind)
 
     return call
+
+
+def _counting(interpreter: Any, tl: Any) -> Callable[..., Any]:
+    """Return ``range`` as compiled kernels have it: with a bound in int64 it counts in int64."""
+
+    def wide(number: int) -> Any:
+        return tl.tensor(interpreter.TensorHandle(np.array([number]), tl.int64), tl.int64)
+
+    @functools.wraps(builtins.range)
+    def count(*args: Any) -> Any:
+        numbers = builtins.range(*args)
+        if any(isinstance(arg, tl.tensor) and arg.dtype == tl.int64 for arg in args):
+            return map(wide, numbers)
+        return numbers
+
+    return count
 
 
 def _lanewise(name: str, operation: str, tl: Any) -> Callable[..., Any]:
