@@ -117,7 +117,7 @@ class KernelInstruments(ABC):
         try:
             with self._alone(), self._conversation().probe("sanitizer", config) as reading:
                 yield sanitized
-        except StudentError:
+        except (Mismatch, StudentError):
             if reading:  # what was found before it counts
                 sanitized.take(reading)
             raise
@@ -137,7 +137,7 @@ class KernelInstruments(ABC):
         try:
             with self.sanitized(order) as sanitized:
                 yield
-        except StudentError as error:  # what was found until then may be why
+        except (Mismatch, StudentError) as error:  # what was found until then may be why
             failure = error
         found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
         if found:

@@ -661,6 +661,43 @@ def test_kernel_programs_do_not_need_each_other(student, draw, T, S, D, H, G, ca
         assert_attends(student.flash_attention, tensors, causal)
 
 
+FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
+MANY = 70_001  # heads or sequences: more than axes 1 and 2 of a grid have programs
+
+
+def far_along(student: Any, x: Tensor, axis: int) -> Any:
+    """Return a tensor of 5 along an axis whose offsets there fit no int32."""
+    strides = list(x.contiguous().stride())
+    strides[axis] = FAR
+    return student.far(x, *strides)
+
+
+@task("triton", contract=38)
+@pytest.mark.parametrize("axis", range(3), ids=["batch", "head", "row"])
+def test_kernel_reaches_beyond_two_gigabytes(student, draw, axis):
+    """A batch, a head and a row may begin 2**31 elements and more behind the first."""
+    B, H, N, D = (5 if at == axis else few for at, few in enumerate((1, 1, 3, 16)))
+    qkv = make(draw, N, N, D, H, H, B, torch.bfloat16)
+
+    with student.sound_kernels():
+        got = student.flash_attention(*(far_along(student, x, axis) for x in qkv), causal=True)
+
+    assert_result(expect(got, Pair), qkv, True)
+
+
+@task("triton", contract=38)
+@pytest.mark.parametrize(("B", "H"), [(MANY, 1), (1, MANY)], ids=["batch", "heads"])
+def test_grid_for_many_heads(student, draw, device, B, H):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid; B and H, and their product, may be more."""
+    q, k, v = (x.expand(B, H, -1, -1) for x in make(draw, 1, 2, B=1))
+
+    with student.grids_alone():
+        got = expect(student.flash_attention(q, k, v), Pair)
+
+    if device == "cuda":
+        assert_result(got, (q, k, v), False)
+
+
 @task("triton", contract=24)
 @pytest.mark.parametrize(("B", "T"), [(0, 5), (2, 0)], ids=["no sequences", "no queries"])
 def test_nothing_to_attend_from(student, draw, B, T):
@@ -980,6 +1017,34 @@ def test_packed_programs_do_not_need_each_other(student, draw, causal, order):
 
     with student.sound_kernels(order):
         assert_packed(student, packed, lengths, causal)
+
+
+@task("varlen", contract=52)
+@pytest.mark.parametrize("axis", range(2), ids=["row", "head"])
+def test_packed_rows_beyond_two_gigabytes(student, draw, axis):
+    """A head, a row and a sequence may begin 2**31 elements and more behind the first."""
+    lengths = ([5, 2], [5, 2]) if axis == 0 else ([2, 1], [3, 2])
+    heads = 5 if axis == 1 else 1
+    packed = pack(draw, lengths, 16, heads, heads, dtype=torch.bfloat16)
+
+    with student.sound_kernels():
+        given = (far_along(student, x, axis) for x in packed)
+        got = student.flash_attention_varlen(*given, *map(starts, lengths), causal=True)
+
+    assert_packed_result(got, packed, lengths, True)
+
+
+@task("varlen", contract=52)
+def test_grid_for_many_sequences(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and sequences may be more."""
+    q, k, v = (x.expand(MANY, -1, -1) for x in pack(draw, ([1], [1])))
+    begin = torch.arange(MANY + 1, dtype=torch.int32)
+
+    with student.grids_alone():
+        got = expect(student.flash_attention_varlen(q, k, v, begin, begin), Tensor)
+
+    if device == "cuda":
+        assert_close(got, v, "attention", like=q, inner=1024, what="o")
 
 
 @task("varlen", contract=43)
