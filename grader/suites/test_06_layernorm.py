@@ -749,7 +749,8 @@ def test_gradients_of_long_rows(student, draw, device, width, dtype):
 @pytest.mark.parametrize("rows", [1, 2, 63, "many"])
 def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     """dweight and dbias are sums over every row, however many programs hold them."""
-    count = {"many": 4099 if device == "cuda" else 257}.get(rows, rows)
+    # More than any GPU has processors, twice over: each program holds several rows then.
+    count = {"many": 4099 if device == "cuda" else 601}.get(rows, rows)
     case = backward_case(draw, count, 37)
 
     got = differentiated(student, *case)
