@@ -662,7 +662,7 @@ def test_kernel_programs_do_not_need_each_other(student, draw, T, S, D, H, G, ca
 
 
 FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
-MANY = 70_001  # heads or sequences: more than axes 1 and 2 of a grid have programs
+MANY = 70_001  # heads: more than axes 1 and 2 of a grid have programs
 
 
 def far_along(student: Any, x: Tensor, axis: int) -> Any:
@@ -1035,16 +1035,15 @@ def test_packed_rows_beyond_two_gigabytes(student, draw, axis):
 
 
 @task("varlen", contract=52)
-def test_grid_for_many_sequences(student, draw, device):
-    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and sequences may be more."""
-    q, k, v = (x.expand(MANY, -1, -1) for x in pack(draw, ([1], [1])))
-    begin = torch.arange(MANY + 1, dtype=torch.int32)
+def test_grid_for_many_packed_heads(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and heads may be more."""
+    q, k, v = (x.expand(1, MANY, -1) for x in pack(draw, ([1], [1])))
 
     with student.grids_alone():
-        got = expect(student.flash_attention_varlen(q, k, v, begin, begin), Tensor)
+        got = student.flash_attention_varlen(q, k, v, starts([1]), starts([1]))
 
     if device == "cuda":
-        assert_close(got, v, "attention", like=q, inner=1024, what="o")
+        assert_packed_result(got, (q, k, v), ([1], [1]), False)
 
 
 @task("varlen", contract=43)
