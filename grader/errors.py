@@ -12,6 +12,7 @@ InferlabError
 │   └── JudgeError        the trusted side broke
 └── SubmissionFault       the submission's doing; carries the verdict
     ├── Mismatch          a value breaks the contract                  -> failed
+    │   ├── Unsound       kernels do what a GPU does not forgive       -> half of its task is
     │   └── Forbidden     the code reached what the rules forbid       -> its task is closed
     │       └── Tampered  it changed what of ours runs beside it       -> the same
     ├── StudentError      the submission raised                        -> error
@@ -87,6 +88,10 @@ class SubmissionFault(Exception):
 
 class Mismatch(SubmissionFault):
     """A value that the submission produced breaks the contract."""
+
+
+class Unsound(Mismatch):
+    """Kernels of the submission do what the interpreter lets pass and a GPU does not forgive."""
 
 
 class Forbidden(Mismatch):

@@ -17,6 +17,7 @@ from grader.errors import (
     StudentCrashed,
     StudentTimeout,
     SubmissionFault,
+    Unsound,
 )
 from grader.judge.ahead import Ahead
 from grader.judge.blame import Blame
@@ -69,6 +70,7 @@ class JudgePlugin:
         self._grading_deadline = PACE.now() + run.lab.limits.total_seconds
         self._late = StudentTimeout("the grading ran past its time limit")  # of all that are left
         self._outcome: tuple[Verdict, str] | None = None
+        self._halves = False  # whether the test at hand found what a GPU does not forgive
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
         self._asked: dict[str, set[str]] = {}  # by task: what its tests called
@@ -169,7 +171,7 @@ class JudgePlugin:
             self._student.retire_()
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
-        self._outcome = None
+        self._outcome, self._halves = None, False
         started = time.monotonic()
         deadline = PACE.now() + self._lab.limits.test_seconds
         self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
@@ -193,7 +195,7 @@ class JudgePlugin:
         function = "" if passed else self._student.calls_().function
         result = TestResult(
             *(expected.id, task_id, suite, verdict, message, seconds, output),
-            *(expected.contract, function),
+            *(expected.contract, function, self._halves),
         )
         if verdict is Verdict.FAILED and differences:
             self._emit("difference", {"suite": suite, "test": expected.id, **differences[0]})
@@ -282,6 +284,7 @@ class JudgePlugin:
             return Verdict.SKIPPED, str(error)
         if isinstance(error, Forbidden):
             self._close(self._expected[item.nodeid].task, str(error))
+        self._halves |= isinstance(error, Unsound)
         if isinstance(error, SubmissionFault):
             started = PACE.now()
             trouble = self._blame.trouble(error)

@@ -14,6 +14,8 @@ from grader.labs.results import (
 )
 from grader.labs.task import Contract, Task
 
+UNSOUND = 0.5  # what a task still earns whose kernels do what a GPU does not forgive
+
 
 def fill_missing(
     expected: Iterable[Expected], results: Iterable[TestResult], verdict: Verdict, message: str
@@ -40,15 +42,23 @@ class Scores:
 def score(lab: Lab, expected: Iterable[Expected], results: Iterable[TestResult]) -> Scores:
     """Score each task: 0 if a gate failed, else points times the weight of the contracts that hold.
 
+    Half of that where a test found what a GPU does not forgive: there nothing would be right.
     A contract holds if all of its tests pass; a test without one is weighed by itself. What this
     machine cannot judge leaves the denominator; a task whose points nothing else shares leaves it
     too, whatever gate has failed. So does a task with a test where the fault is ours: a share of
     its points would be a discount, and who can break the judge would choose which.
     """
+    results = [*results]
     verdicts = {(r.suite, r.id): r.verdict for r in results}
+    halved = {r.task for r in results if r.halves}
     known = [(e, verdicts[e.suite, e.id]) for e in expected if (e.suite, e.id) in verdicts]
     scored = [
-        _task(task, [pair for pair in known if pair[0].task == task.id]) for task in lab.tasks
+        _task(
+            task,
+            [pair for pair in known if pair[0].task == task.id],
+            UNSOUND if task.id in halved else 1.0,
+        )
+        for task in lab.tasks
     ]
     return Scores(
         tuple(task for task, _ in scored),
@@ -71,7 +81,7 @@ class _Share:
         return self.state is not State.UNTRIED
 
 
-def _task(task: Task, own: Known) -> tuple[TaskResult, list[ContractResult]]:
+def _task(task: Task, own: Known, part: float) -> tuple[TaskResult, list[ContractResult]]:
     contracts = {c.number: _share(_of(own, c.number), c.weight) for c in task.contracts}
     single = [_share([pair], pair[0].weight) for pair in own if pair[0].contract not in contracts]
     shares = [*contracts.values(), *single]
@@ -86,7 +96,8 @@ def _task(task: Task, own: Known) -> tuple[TaskResult, list[ContractResult]]:
         return task.points * share.weight / weight if graded and weight and share.counts else 0.0
 
     def earned(share: _Share) -> float:
-        return points(share) if share.state is State.HOLDS and not gate_failed else 0.0
+        holds = share.state is State.HOLDS and not gate_failed
+        return part * points(share) if holds else 0.0
 
     total = round(sum(map(earned, shares)), 4)
     held = [

@@ -56,6 +56,7 @@ class TestResult:
     output: str = ""  # what the submission printed meanwhile, cut
     contract: int = 0
     function: str = ""  # of a failed test: the public name that its last call was about
+    halves: bool = False  # what it found, a GPU does not forgive: its task earns half at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,9 @@ def argument(value: Any, names: Mapping[int, str]) -> str:
     number = getattr(value, "number_", None)
     if number is not None:
         return names.get(number, value.kind_)
+    strides = getattr(value, "strides", None)
+    if strides is not None:  # of elements that lie far apart
+        return f"{form(value.value)} with strides {list(strides)}"
     inside = getattr(value, "value", None)  # of an argument that is watched
     return argument(inside, names) if inside is not None else type(value).__name__
 

@@ -18,6 +18,7 @@ from grader.proxy.conversation import Conversation
 from grader.proxy.failed import Failed, Place
 from grader.proxy.groups import DEVICES, joining
 from grader.proxy.ranks import RankSandbox
+from grader.proxy.values import Far
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 from grader.wire.memory import SharedMemory
@@ -153,7 +154,8 @@ def _answer(talk: Conversation, failed: Failed | None) -> None:
         return
     tensors = [*failed.tensors]
     told: Any = talk.request({"op": "control", "parts": []}, tensors, seconds=_seconds(failed))
-    if told != [list(tensor.shape) for tensor in tensors]:
+    held = [tensor.value if isinstance(tensor, Far) else tensor for tensor in tensors]
+    if told != [list(tensor.shape) for tensor in held]:
         raise RuntimeError("arguments have arrived as others")
 
 

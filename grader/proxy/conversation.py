@@ -15,7 +15,7 @@ from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
 from grader.proxy.spent import CALLS, FIRST_CALLS, JUDGE, LOADING, Spent
-from grader.proxy.values import Hidden, Proxy, Values, assert_device
+from grader.proxy.values import Far, Hidden, Proxy, Values, assert_device
 from grader.proxy.watchdog import Overtime
 from grader.proxy.watching import Watched, Watching
 from grader.sandbox.pace import PACE
@@ -88,7 +88,7 @@ class Conversation:
     def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function or object of the submission; tensors must come back where they went."""
         items = [*args, *kwargs.values()]
-        items += [item.value for item in items if isinstance(item, Watched | Hidden)]
+        items += [item.value for item in items if isinstance(item, Watched | Hidden | Far)]
         given = any(isinstance(item, Tensor) for item in items)
         outer, self._watching = self._watching, Watching(self._maps)
         noted = self._calls.note(target, args, kwargs) if self._calls and not self._depth else None

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
-from grader.proxy.values import Hidden
+from grader.proxy.values import Far, Hidden
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 from grader.wire.ring import Layout
@@ -19,7 +19,7 @@ class Failed:
     """A request: what it was, the tensors that went with it, and the seconds that it had."""
 
     header: dict[str, Any]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[Tensor | Far, ...]
     seconds: float
 
 
@@ -39,18 +39,19 @@ def failed(header: dict[str, Any], value: Any, seconds: float) -> Failed:
 
     Tests pass on what a submission has returned: how much that is must not fail an answer of ours.
     """
-    few: list[Tensor] = []
+    few: list[Tensor | Far] = []
     left = MOST_BYTES
     for tensor in _tensors(value)[:MOST_TENSORS]:
-        left -= tensor.untyped_storage().nbytes()
+        held = tensor.value if isinstance(tensor, Far) else tensor
+        left -= held.untyped_storage().nbytes()
         if left >= 0:
             few.append(tensor)
     return Failed(header, tuple(few), seconds)
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def _tensors(value: Any) -> list[Tensor | Far]:
     match value:
-        case Tensor():
+        case Tensor() | Far():
             return [value]
         case Watched() | Hidden():
             return _tensors(value.value)

@@ -14,7 +14,7 @@ from grader.labs.lab import Lab
 from grader.proxy.kernels import KernelInstruments, refuse_digging
 from grader.proxy.readings import Count, Left, Operators
 from grader.proxy.shown import plain
-from grader.proxy.values import Hidden
+from grader.proxy.values import Far, Hidden
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
 
@@ -84,6 +84,13 @@ class Instruments(KernelInstruments):
         All else finds ``decoy`` in its place, of the same shape, strides and dtype.
         """
         return Hidden(value, decoy)
+
+    def far(self, value: Tensor, *strides: int) -> Far:
+        """Return a stand-in for an argument: the submission gets a view of these strides.
+
+        They may reach over gigabytes: on a CPU these cost nothing, as long as nobody touches them.
+        """
+        return Far(value.contiguous(), strides)
 
     def veil(self, value: Tensor) -> Any:  # Hidden; on a GPU the tensor
         """Return a stand-in for a floating-point argument inside ``torch_alone``.

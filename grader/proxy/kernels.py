@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from grader.errors import Forbidden, Mismatch, NotGraded
+from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, Unsound
 from grader.labs.compiled import Compiled
 from grader.proxy.conversation import Conversation
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
@@ -113,25 +113,54 @@ class KernelInstruments(ABC):
         if self._setting.device != "cpu":
             raise NotGraded("kernels are followed in the interpreter only")
         sanitized, config = Sanitized(), {"order": order, "seed": seed}
-        with self._alone(), self._conversation().probe("sanitizer", config) as reading:
-            yield sanitized
+        reading: list[Any] = []
+        try:
+            with self._alone(), self._conversation().probe("sanitizer", config) as reading:
+                yield sanitized
+        except (Mismatch, StudentError):
+            if reading:  # what was found before it counts
+                sanitized.take(reading)
+            raise
         sanitized.take(reading)
 
     @contextmanager
     def sound_kernels(self, order: str = "") -> Generator[None, None, None]:
         """Fail if kernels of the calls inside do what a GPU would not forgive: ``sanitized`` says.
 
-        Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
+        That halves the task. Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
         there what programs do to each other shows in the numbers.
         """
         if not self._on_cpu:
             yield
             return
-        with self.sanitized(order) as sanitized:
-            yield
+        sanitized, failure = Sanitized(), None
+        try:
+            with self.sanitized(order) as sanitized:
+                yield
+        except (Mismatch, StudentError) as error:  # what was found until then may be why
+            failure = error
         found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
         if found:
-            raise Mismatch(told(found, self._lines()))
+            raise Unsound(told(found, self._lines()))
+        if failure is not None:
+            raise failure
+
+    @contextmanager
+    def grids_alone(self) -> Generator[None, None, None]:
+        """Fail if the calls inside launch a grid that no GPU takes, which halves the task.
+
+        No program runs, and what comes back means nothing: so a call may be as large as tensors
+        without memory are. On a GPU the calls run as they are, and such a launch fails.
+        """
+        if not self._on_cpu:
+            yield
+            return
+        grids = Sanitized()
+        with self._alone(), self._conversation().probe("grids", {}) as reading:
+            yield
+        grids.take(reading)
+        if grids.found:
+            raise Unsound(told(grids.found, self._lines()))
 
     @contextmanager
     def compilable_kernels(self, *targets: str) -> Generator[None, None, None]:

@@ -35,6 +35,14 @@ class Hidden:
     decoy: Tensor
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Far:
+    """A tensor that lies in these strides in the worker, whatever memory they reach over."""
+
+    value: Tensor
+    strides: tuple[int, ...]
+
+
 class Proxy:
     """An object that lives in the worker. Methods, attributes and calls, no operators."""
 
@@ -86,6 +94,8 @@ class Values:
             return value.pack()
         if isinstance(value, Hidden):
             return {"m": [packer.pack(value.value), packer.pack(value.decoy)]}
+        if isinstance(value, Far):
+            return {"z": [packer.pack(value.value), list(value.strides)]}
         if isinstance(value, Proxy):
             return {"h": value.number_}
         if isinstance(value, Lent):

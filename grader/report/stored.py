@@ -53,6 +53,7 @@ def _test(entry: Mapping[str, Any]) -> TestResult:
         output=text_of(entry.get("output")),
         contract=int(number_of(entry.get("contract")) or 0),
         function=text_of(entry.get("function")),
+        halves=entry.get("halves") is True,
     )
 
 

@@ -70,6 +70,20 @@ def laid_out(values: Tensor, layout: str) -> Tensor:  # [M, N] -> a view that eq
     return view.copy_(values)
 
 
+FAR = 1 << 29  # elements from row to row: the fourth step passes 2**31
+MANY = 70_001  # rows: more than axes 1 and 2 of a grid have programs
+
+
+def far_rows(student: Any, values: Tensor) -> Any:  # [5, N]
+    """Return rows whose offsets fit no int32."""
+    return student.far(values, FAR, 1)
+
+
+def far_columns(student: Any, values: Tensor) -> Any:  # [..., 5]
+    """Return columns whose offsets fit no int32; rows lie between them."""
+    return student.far(values, *(values.ndim - 1) * (1,), FAR)
+
+
 # --- forward ---------------------------------------------------------------------------------
 
 
@@ -236,6 +250,43 @@ def test_forward_programs_do_not_need_each_other(student, draw, rows, width, ord
         got = normalised(student, x, weight, bias)
 
     assert_forward(got, x, weight, bias)
+
+
+@task("forward", contract=15)
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+def test_rows_of_x_beyond_two_gigabytes(student, draw, columns):
+    """An offset of 2**31 elements and more, from row to row or from column to column, is reached."""
+    width = 5 if columns else 130
+    x, (weight, bias) = rows_of(draw, 5, width, BF16), affine(draw, width, BF16)
+    far = far_columns if columns else far_rows
+
+    with student.sound_kernels():
+        got = normalised(student, far(student, x), weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", contract=15)
+def test_columns_of_weight_and_bias_beyond_two_gigabytes(student, draw):
+    """weight and bias may be columns that lie 2**31 elements and more apart."""
+    x, (weight, bias) = rows_of(draw, 3, 5), affine(draw, 5, BF16)
+
+    with student.sound_kernels():
+        got = normalised(student, x, *(far_columns(student, item) for item in (weight, bias)))
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", contract=15)
+def test_grid_of_the_forward_for_many_rows(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and M may be more."""
+    x, (weight, bias) = rows_of(draw, 1, 3).expand(MANY, 3), affine(draw, 3)
+
+    with student.grids_alone():
+        got = normalised(student, x, weight, bias)
+
+    if device == "cuda":
+        assert_forward(got, x, weight, bias)
 
 
 @task("forward", contract=3)
@@ -698,7 +749,8 @@ def test_gradients_of_long_rows(student, draw, device, width, dtype):
 @pytest.mark.parametrize("rows", [1, 2, 63, "many"])
 def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     """dweight and dbias are sums over every row, however many programs hold them."""
-    count = {"many": 4099 if device == "cuda" else 257}.get(rows, rows)
+    # More than any GPU has processors, twice over: each program holds several rows then.
+    count = {"many": 4099 if device == "cuda" else 601}.get(rows, rows)
     case = backward_case(draw, count, 37)
 
     got = differentiated(student, *case)
@@ -907,6 +959,33 @@ def test_backward_programs_share_sums_by_atomics(student, draw, rows, width, ord
         got = differentiated(student, *case)
 
     assert_backward(got, *case)
+
+
+@task("backward", contract=31)
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+def test_rows_of_gradients_beyond_two_gigabytes(student, draw, columns):
+    """x and dy may have offsets of 2**31 elements and more, and weight may be such a column."""
+    dy, x, weight, *rest = backward_case(draw, 5, 5 if columns else 130, BF16)
+    far = far_columns if columns else far_rows
+    given = far_columns(student, weight) if columns else weight
+
+    with student.sound_kernels():
+        got = differentiated(student, far(student, dy), far(student, x), given, *rest)
+
+    assert_backward(got, dy, x, weight, *rest)
+
+
+@task("backward", contract=31)
+def test_grid_of_the_backward_for_many_rows(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and M may be more."""
+    dy, x, weight, mean, rstd = backward_case(draw, 1, 3)
+    tall = dy.expand(MANY, 3), x.expand(MANY, 3), weight, mean.repeat(MANY), rstd.repeat(MANY)
+
+    with student.grids_alone():
+        got = differentiated(student, *tall)
+
+    if device == "cuda":
+        assert_backward(got, *tall)
 
 
 @task("backward", contract=27)

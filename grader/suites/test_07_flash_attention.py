@@ -79,7 +79,7 @@ def test_halves_of_the_keys_make_the_whole(student, draw):
 
 
 @task("merge", contract=3)
-@pytest.mark.parametrize("level", [1e4, -1e4, 100.0, -100.0], ids=lambda x: f"lse near {x:g}")
+@pytest.mark.parametrize("level", [1e6, -1e6, 1e4, -1e4], ids=lambda x: f"lse near {x:g}")
 def test_large_lse_neither_overflow_nor_vanish(student, draw, level):
     """Only differences of lse matter: exp of an lse itself would overflow or vanish."""
     (o1, lse1), (o2, lse2) = partial(draw, 3, 5, 4), partial(draw, 3, 5, 4)
@@ -420,7 +420,7 @@ def test_tiled_rows_without_a_key_are_zero(student, draw, T, S):
 
 
 @task("tiled", contract=16)
-@pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
+@pytest.mark.parametrize("level", [1e6, -1e6, 1e4, -1e4], ids=lambda x: f"scores near {x:g}")
 def test_tiled_scores_of_any_level(student, draw, level):
     """A level that all scores share cancels: exp is taken of differences alone."""
     q, k, v = around(draw, level, 11, 37)
@@ -429,7 +429,7 @@ def test_tiled_scores_of_any_level(student, draw, level):
 
 
 @task("tiled", contract=17)
-@pytest.mark.parametrize("step", [4.0, -4.0], ids=["rising", "falling"])
+@pytest.mark.parametrize("step", [4.0, -4.0, 40_000.0, -40_000.0], ids=lambda x: f"step {x:g}")
 def test_tiled_maximum_may_change_in_every_tile(student, draw, step):
     """A new maximum shrinks the sum and the result so far; an old one shrinks what is new."""
     q, k, v = ramp(draw, 6, 50, step)
@@ -661,6 +661,43 @@ def test_kernel_programs_do_not_need_each_other(student, draw, T, S, D, H, G, ca
         assert_attends(student.flash_attention, tensors, causal)
 
 
+FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
+MANY = 70_001  # heads: more than axes 1 and 2 of a grid have programs
+
+
+def far_along(student: Any, x: Tensor, axis: int) -> Any:
+    """Return a tensor of 5 along an axis whose offsets there fit no int32."""
+    strides = list(x.contiguous().stride())
+    strides[axis] = FAR
+    return student.far(x, *strides)
+
+
+@task("triton", contract=38)
+@pytest.mark.parametrize("axis", range(3), ids=["batch", "head", "row"])
+def test_kernel_reaches_beyond_two_gigabytes(student, draw, axis):
+    """A batch, a head and a row may begin 2**31 elements and more behind the first."""
+    B, H, N, D = (5 if at == axis else few for at, few in enumerate((1, 1, 3, 16)))
+    qkv = make(draw, N, N, D, H, H, B, torch.bfloat16)
+
+    with student.sound_kernels():
+        got = student.flash_attention(*(far_along(student, x, axis) for x in qkv), causal=True)
+
+    assert_result(expect(got, Pair), qkv, True)
+
+
+@task("triton", contract=38)
+@pytest.mark.parametrize(("B", "H"), [(MANY, 1), (1, MANY)], ids=["batch", "heads"])
+def test_grid_for_many_heads(student, draw, device, B, H):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid; B and H, and their product, may be more."""
+    q, k, v = (x.expand(B, H, -1, -1) for x in make(draw, 1, 2, B=1))
+
+    with student.grids_alone():
+        got = expect(student.flash_attention(q, k, v), Pair)
+
+    if device == "cuda":
+        assert_result(got, (q, k, v), False)
+
+
 @task("triton", contract=24)
 @pytest.mark.parametrize(("B", "T"), [(0, 5), (2, 0)], ids=["no sequences", "no queries"])
 def test_nothing_to_attend_from(student, draw, B, T):
@@ -678,7 +715,7 @@ def test_scale_may_be_any_number(student, draw, scale):
 
 @task("triton", contract=30)
 @pytest.mark.parametrize("scale", [1.0, -1.0], ids=lambda x: f"scale {x:g}")
-@pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
+@pytest.mark.parametrize("level", [1e6, -1e6, 1e4, -1e4], ids=lambda x: f"scores near {x:g}")
 def test_kernel_scores_of_any_level(student, draw, level, scale):
     """A level that all scores share cancels: exp is taken of differences alone."""
     q, k, v = around(draw, level, 11, 75)
@@ -698,7 +735,7 @@ def test_kernel_scores_from_minus_to_plus_1e4(student, draw, dtype):
 
 @task("triton", contract=31)
 @pytest.mark.parametrize("scale", [1.0, -1.0], ids=lambda x: f"scale {x:g}")
-@pytest.mark.parametrize("step", [4.0, -4.0], ids=["rising", "falling"])
+@pytest.mark.parametrize("step", [4.0, -4.0, 7000.0, -7000.0], ids=lambda x: f"step {x:g}")
 def test_kernel_maximum_may_change_in_every_block(student, draw, step, scale):
     """A new maximum shrinks the sum and the result so far; an old one shrinks what is new."""
     q, k, v = ramp(draw, 6, 270, step)
@@ -983,6 +1020,33 @@ def test_packed_programs_do_not_need_each_other(student, draw, causal, order):
         assert_packed(student, packed, lengths, causal)
 
 
+@task("varlen", contract=52)
+@pytest.mark.parametrize("axis", range(2), ids=["row", "head"])
+def test_packed_rows_beyond_two_gigabytes(student, draw, axis):
+    """A head, a row and a sequence may begin 2**31 elements and more behind the first."""
+    lengths = ([5, 2], [5, 2]) if axis == 0 else ([2, 1], [3, 2])
+    heads = 5 if axis == 1 else 1
+    packed = pack(draw, lengths, 16, heads, heads, dtype=torch.bfloat16)
+
+    with student.sound_kernels():
+        given = (far_along(student, x, axis) for x in packed)
+        got = student.flash_attention_varlen(*given, *map(starts, lengths), causal=True)
+
+    assert_packed_result(got, packed, lengths, True)
+
+
+@task("varlen", contract=52)
+def test_grid_for_many_packed_heads(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and heads may be more."""
+    q, k, v = (x.expand(1, MANY, -1) for x in pack(draw, ([1], [1])))
+
+    with student.grids_alone():
+        got = student.flash_attention_varlen(q, k, v, starts([1]), starts([1]))
+
+    if device == "cuda":
+        assert_packed_result(got, (q, k, v), ([1], [1]), False)
+
+
 @task("varlen", contract=43)
 @both
 @pytest.mark.parametrize(
@@ -1061,7 +1125,7 @@ def test_sequences_do_not_touch_each_other(student, draw, causal):
 
 
 @task("varlen", contract=46)
-@pytest.mark.parametrize("level", [1e4, -1e4], ids=lambda x: f"scores near {x:g}")
+@pytest.mark.parametrize("level", [1e6, -1e6, 1e4, -1e4], ids=lambda x: f"scores near {x:g}")
 def test_packed_scores_of_any_level(student, draw, level):
     """A level that all scores share cancels, in each sequence."""
     q, k, v = pack(draw, MIXED)

@@ -847,6 +847,40 @@ def test_kernel_programs_do_not_need_each_other(student, draw, rows, num_out, wi
     assert_product(got, x, weights)
 
 
+FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
+MANY = 70_001  # rows: more than axes 1 and 2 of a grid have programs
+
+
+@task("kernel", contract=37)
+@pytest.mark.parametrize("place", range(4), ids=["x", "packed", "scale", "zero"])
+def test_arguments_beyond_two_gigabytes(student, draw, place):
+    """An argument is any view: an offset of 2**31 elements and more is reached along each axis."""
+    for rows, num_out, width, strides in ((5, 5, 36, (FAR, 1)), (3, 2, 10, (1, FAR))):
+        x, weights = draw.normal(rows, width, dtype=BF16), packed_weights(draw, num_out, width, 2)
+        given: list[Any] = [x, weights.packed, weights.scale, weights.zero]
+        given[place] = student.far(given[place], *strides)
+
+        with student.sound_kernels():
+            got = student.int4_matmul(*given, 2)
+
+        assert_product(got, x, weights)
+
+
+@task("kernel", contract=37)
+@pytest.mark.parametrize(("rows", "num_out"), [(MANY, 3), (2, MANY)], ids=["of x", "of W"])
+def test_grid_for_many_rows(student, draw, device, rows, num_out):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid; M and O may be more."""
+    x, few = draw.normal(1, 32).expand(rows, 32), packed_weights(draw, 1, 32, 16)
+    parts = (part.expand(num_out, -1) for part in (few.packed, few.scale, few.zero))
+    weights = Packed(*parts, 16)
+
+    with student.grids_alone():
+        got = multiplied(student, x, weights)
+
+    if device == "cuda":
+        assert_product(got, x, weights)
+
+
 @task("kernel", contract=29)
 @pytest.mark.parametrize(
     ("rows", "num_out", "width", "group"),

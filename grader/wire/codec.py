@@ -154,6 +154,9 @@ class Unpacker:
                 return self._tensor(*body)
             case "w":
                 return self._special("w", self.unpack(body, depth + 1))
+            case "z":
+                values, strides = body
+                return self._special("z", (self.unpack(values, depth + 1), _sizes(strides)))
             case "m":
                 true, seen = body
                 return self._special(

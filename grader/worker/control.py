@@ -23,6 +23,7 @@ BYTES = 1 << 20  # of each file
 TEXT = "ä→"  # which a locale of one byte cannot write
 SIDE = 64  # of a product
 NUMBERS = 1 << 17  # which torch shares out among threads
+MOST_BYTES = 1 << 30  # of a message
 CLOCKS = ("monotonic", "perf_counter", "time")
 
 
@@ -35,7 +36,9 @@ def prove(parts: list[str], device: torch.device) -> None:
 def answer(tensors: list[Tensor]) -> list[list[int]]:
     """Take as much memory as each argument once more, and return their shapes."""
     for tensor in tensors:
-        whole_storage(tensor).clone()
+        whole = whole_storage(tensor)
+        # Of elements that lie far apart nobody takes what lies between.
+        (tensor if whole.numel() > MOST_BYTES else whole).clone()
     return [list(tensor.shape) for tensor in tensors]
 
 

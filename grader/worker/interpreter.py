@@ -2,8 +2,9 @@
 
 Mended, so that a kernel that is right on a GPU is right here: bf16 (see ``bf16``); ``autotune``,
 which wants a GPU to time on; a grid given as a list; Python's ``min`` and ``max`` of blocks, which
-took one operand for all lanes; numpy's warnings about lanes that a mask hides; in Triton 3.6 with a
-recent numpy, loops to a bound that is an argument; functions of libdevice, which did nothing.
+took one operand for all lanes; ``range`` of int64, which counted in int32; numpy's warnings about
+lanes that a mask hides; in Triton 3.6 with a recent numpy, loops to a bound that is an argument;
+functions of libdevice, which did nothing; and grids of more programs than a GPU takes, which ran.
 ``docs/triton-interpreter.md`` lists what is still different. What it does again and again is done
 once, which halves its time.
 """
@@ -25,7 +26,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker import bf16, operations
+from grader.worker import bf16, grids, operations
 
 # Functions of libdevice that numpy has too: those that kernels of a norm or an activation call.
 NUMPYS = (
@@ -77,6 +78,9 @@ def mend() -> None:
         setattr(executor, name, _unobserved(getattr(executor, name)))
     interpreter._patch_lang_tensor = _for_python(interpreter._patch_lang_tensor)
     interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
+    interpreter.InterpreterBuilder.set_grid_dim = grids.refusing(
+        interpreter.InterpreterBuilder.set_grid_dim
+    )
     # It would compute every sum of integers thrice, to assert what it asserts in debug mode only.
     builder = interpreter.interpreter_builder
     builder.options = dataclasses.replace(
@@ -92,6 +96,7 @@ def mend() -> None:
     # The interpreter gives the names of its module to the kernels.
     interpreter.min = _lanewise("min", "minimum", tl)
     interpreter.max = _lanewise("max", "maximum", tl)
+    interpreter.range = _counting(interpreter, tl)
     ours = r"triton\.runtime\.interpreter|grader\.worker\.(bf16|operations)"
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=ours)
 
@@ -252,6 +257,22 @@ def _of_numpy(name: str, interpreter: Any, tl: Any) -> Callable[..., Any]:
         return tl.tensor(handle(data, kind), tl.block_type(kind, [*shape]) if shape else kind)
 
     return call
+
+
+def _counting(interpreter: Any, tl: Any) -> Callable[..., Any]:
+    """Return ``range`` as compiled kernels have it: with a bound in int64 it counts in int64."""
+
+    def wide(number: int) -> Any:
+        return tl.tensor(interpreter.TensorHandle(np.array([number]), tl.int64), tl.int64)
+
+    @functools.wraps(builtins.range)
+    def count(*args: Any) -> Any:
+        numbers = builtins.range(*args)
+        if any(isinstance(arg, tl.tensor) and arg.dtype == tl.int64 for arg in args):
+            return map(wide, numbers)
+        return numbers
+
+    return count
 
 
 def _lanewise(name: str, operation: str, tl: Any) -> Callable[..., Any]:

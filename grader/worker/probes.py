@@ -17,6 +17,7 @@ from grader.worker.box import own_names
 from grader.worker.counters import Flops, Largest, Launches, Memory, Operators, Silenced
 from grader.worker.decoys import Decoys
 from grader.worker.delegation import children
+from grader.worker.grids import Grids
 from grader.worker.guard import Guard
 from grader.worker.meter import Meter
 from grader.worker.recorder import Recorder
@@ -28,6 +29,7 @@ OURS = (
     *("wire.codec", "worker.serve", "worker.probes", "worker.counters", "worker.box"),
     *("worker.decoys", "worker.loads", "worker.swaps", "worker.torch_alone", "worker.vault"),
 )
+STOPPED = ("guard", "launches", "silenced", "grids", "memory", "recorder", "meter")  # at once
 
 
 class Probes:
@@ -87,6 +89,8 @@ class Probes:
                 return Launches()
             case "silenced":
                 return Silenced()
+            case "grids":
+                return Grids()
             case "memory":
                 return Memory()
             case "recorder":
@@ -103,7 +107,7 @@ class Probes:
                 raise ValueError(f"unknown probe {name}")
 
     def _stop(self, name: str, probe: Any) -> Any:
-        if name in ("guard", "launches", "silenced", "memory", "recorder", "meter"):
+        if name in STOPPED:
             return probe.stop()
         probe.__exit__(None, None, None)
         match name:

@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import (
 from grader.worker.addresses import Lanes, lanes_of
 from grader.worker.arithmetic import Arithmetic
 from grader.worker.findings import Finding, Findings
+from grader.worker.grids import refused
 from grader.worker.launched import Launched
 from grader.worker.limits import too_wide
 from grader.worker.lines import Lines
@@ -134,6 +135,8 @@ class Sanitizer(Unwritten):
     def _grid(self, method: Method) -> Method:
         @functools.wraps(method)
         def set_grid_dim(builder: Any, *grid: int) -> None:
+            if why := refused(grid):
+                self.found.add(Finding("grid", self.line(), why))
             method(builder, *grid)
             if self.launch is not None:
                 self.launch.spread(grid, self._order, self._random)

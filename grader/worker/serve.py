@@ -23,7 +23,7 @@ from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES, Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
 from grader.wire.storage import content, held_bytes, odd_tensor, place, trim, whole_storage
-from grader.worker import control, kernels, landmarks, probes
+from grader.worker import control, kernels, landmarks, probes, sparse
 from grader.worker.faults import describe
 
 MODULE = "submission"  # the name under which the student's file is registered
@@ -102,6 +102,8 @@ class Worker:
                 return place(body[0], device)
             case "s":
                 return placed(mapped, *body)
+            case "z":
+                return sparse.apart(*body)
             case "w":  # remembered, so that the judge can look at its storage after the call
                 self.watched.append(body)
                 return body

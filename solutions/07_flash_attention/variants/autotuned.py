@@ -57,8 +57,8 @@ def _attend(
     d = tl.arange(0, BLOCK_D)
     for start in range(first, stop, BLOCK_N):
         columns = start + tl.arange(0, BLOCK_N)
-        k_at = k_ptr + columns[None, :] * stride_ks + d[:, None] * stride_kd
-        v_at = v_ptr + columns[:, None] * stride_vs + d[None, :] * stride_vd
+        k_at = k_ptr + columns.to(tl.int64)[None, :] * stride_ks + d[:, None] * stride_kd
+        v_at = v_ptr + columns.to(tl.int64)[:, None] * stride_vs + d[None, :] * stride_vd
         if MASKED:
             inside = columns < S
             k = tl.load(k_at, mask=inside[None, :] & (d < D)[:, None], other=0.0)
@@ -124,7 +124,8 @@ def _forward(
     rows = first + tl.arange(0, BLOCK_M)
     d = tl.arange(0, BLOCK_D)
     mine = (rows < T)[:, None] & (d < D)[None, :]
-    q = tl.load(q_ptr + rows[:, None] * stride_qt + d[None, :] * stride_qd, mask=mine, other=0.0)
+    q_at = q_ptr + rows.to(tl.int64)[:, None] * stride_qt + d[None, :] * stride_qd
+    q = tl.load(q_at, mask=mine, other=0.0)
     q = tl.where(scale < 0, -q, q)  # so that a larger product is a larger score
     scale = tl.abs(scale)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
@@ -147,7 +148,7 @@ def _forward(
     )  # fmt: skip
     some = total > 0
     o = acc / tl.where(some, total, 1.0)[:, None]
-    o_at = o_ptr + rows[:, None] * stride_ot + d[None, :] * stride_od
+    o_at = o_ptr + rows.to(tl.int64)[:, None] * stride_ot + d[None, :] * stride_od
     tl.store(o_at, o.to(o_ptr.dtype.element_ty), mask=mine)
     if not VARLEN:
         lse = (top + tl.log2(tl.where(some, total, 1.0))) * 0.6931471805599453

@@ -6,9 +6,9 @@ Fails: triton, varlen, speed
 
 LINES = {
     "_attend": r"""
--         k_at = k_ptr + columns[None, :] * stride_ks + d[:, None] * stride_kd
--         v_at = v_ptr + columns[:, None] * stride_vs + d[None, :] * stride_vd
-+         k_at = k_ptr + columns[None, :] * stride_ks + d[:, None]
-+         v_at = v_ptr + columns[:, None] * stride_vs + d[None, :]
+-         k_at = k_ptr + columns.to(tl.int64)[None, :] * stride_ks + d[:, None] * stride_kd
+-         v_at = v_ptr + columns.to(tl.int64)[:, None] * stride_vs + d[None, :] * stride_vd
++         k_at = k_ptr + columns.to(tl.int64)[None, :] * stride_ks + d[:, None]
++         v_at = v_ptr + columns.to(tl.int64)[:, None] * stride_vs + d[None, :]
 """,
 }

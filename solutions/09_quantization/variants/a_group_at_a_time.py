@@ -66,8 +66,8 @@ def matmul_kernel(
     x, packed, scale, zero, y, rows, num_out, width, group, OUTS: tl.constexpr, BLOCK: tl.constexpr
 ):
     """A group at a time: the zero is taken away from the group's sum, not from each code."""
-    row = tl.program_id(1)
-    out = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
+    row = tl.program_id(0)
+    out = tl.program_id(1) * OUTS + tl.arange(0, OUTS)
     acc = tl.zeros([OUTS], tl.float32)
     for index in range(0, width // group):
         dot = tl.zeros([OUTS], tl.float32)
@@ -96,7 +96,7 @@ def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: i
     inputs = [item.contiguous() for item in (x, packed, scale, zero)]
     block = max(16, min(128, triton.next_power_of_2(group)))
     sizes = (rows, num_out, x.shape[1], group)
-    matmul_kernel[triton.cdiv(num_out, 16), rows](*inputs, y, *sizes, OUTS=16, BLOCK=block)
+    matmul_kernel[rows, triton.cdiv(num_out, 16)](*inputs, y, *sizes, OUTS=16, BLOCK=block)
     return y.t()
 
 

@@ -55,12 +55,12 @@ def partial_kernel(
     rows, num_out, half, groups, group,
     SPLIT: tl.constexpr, OUTS: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
-    out = tl.program_id(0).to(tl.int64) * OUTS + tl.arange(0, OUTS)[:, None]
-    row, split = tl.program_id(1).to(tl.int64), tl.program_id(2)
+    out = tl.program_id(1).to(tl.int64) * OUTS + tl.arange(0, OUTS)[:, None]
+    row, split = tl.program_id(0).to(tl.int64), tl.program_id(2)
     acc = tl.zeros([OUTS], tl.float32)
     start = split * BYTES
     while start < half:
-        byte = start + tl.arange(0, BYTES)[None, :]
+        byte = (start + tl.arange(0, BYTES)[None, :]).to(tl.int64)
         inside = (out < num_out) & (byte < half)
         word = tl.load(packed + out * packed_row + byte * packed_column, mask=inside, other=0)
         word = word.to(tl.int32)
@@ -75,7 +75,7 @@ def partial_kernel(
         odd = tl.load(x + row * x_row + (2 * byte + 1) * x_column, mask=byte < half, other=0.0)
         acc += tl.sum(odd.to(tl.float32) * (((word >> 4) - z).to(tl.float32) * s), 1)
         start += SPLIT * BYTES
-    flat = tl.program_id(0).to(tl.int64) * OUTS + tl.arange(0, OUTS)
+    flat = tl.program_id(1).to(tl.int64) * OUTS + tl.arange(0, OUTS)
     tl.store(part + (split * rows + row) * num_out + flat, acc, mask=flat < num_out)
 
 
@@ -83,7 +83,7 @@ def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: i
     (rows, width), num_out, split = x.shape, packed.shape[0], 3
     part = torch.empty(split, rows, num_out, device=x.device)
     sizes = (rows, num_out, width // 2, width // group, group)
-    partial_kernel[triton.cdiv(num_out, 16), rows, split](
+    partial_kernel[rows, triton.cdiv(num_out, 16), split](
         *(x, *x.stride(), packed, *packed.stride(), scale.contiguous(), zero.contiguous()),
         *(part, *sizes),
         **{"SPLIT": split, "OUTS": 16, "BYTES": 64},

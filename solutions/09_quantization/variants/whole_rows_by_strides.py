@@ -62,12 +62,12 @@ def matmul_kernel(
     WIDTH: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, HALF: tl.constexpr,
 ):  # fmt: skip
     """A whole row of the weights in one block, with some of x; every argument by its strides."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    byte = tl.arange(0, HALF)
+    row = tl.program_id(1).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    byte = tl.arange(0, HALF).to(tl.int64)
     in_x = (row < rows)[:, None] & (byte < WIDTH // 2)[None, :]
     even = tl.load(x + row[:, None] * sxr + (2 * byte)[None, :] * sxc, mask=in_x, other=0.0)
     odd = tl.load(x + row[:, None] * sxr + (2 * byte + 1)[None, :] * sxc, mask=in_x, other=0.0)
-    out = tl.program_id(1)
+    out = tl.program_id(0).to(tl.int64)
     inside = byte < WIDTH // 2
     both = tl.load(packed + out * spr + byte * spc, mask=inside, other=0)
     g = 2 * byte // GROUP
@@ -89,7 +89,7 @@ def int4_matmul(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, group: i
     strides = [step for item in (x, packed, scale, zero) for step in item.stride()]
     half = max(16, triton.next_power_of_2(width // 2))
     tile = min(triton.next_power_of_2(rows), 8)
-    matmul_kernel[triton.cdiv(rows, tile), num_out](
+    matmul_kernel[num_out, triton.cdiv(rows, tile)](
         x, packed, scale, zero, y, rows, num_out, *strides,
         WIDTH=width, GROUP=group, ROWS=tile, HALF=half,
     )  # fmt: skip
