@@ -124,6 +124,6 @@ def _and(sizes: list[int]) -> str:
 
 def _kinds(items: list[Any]) -> str:
     """Name the kinds of items, in the plural."""
-    words = {str: "strings", type(None): "Nones"}
+    words: dict[type, str] = {str: "strings", type(None): "Nones"}
     kinds = dict.fromkeys(Tensor if isinstance(item, Tensor) else type(item) for item in items)
     return " or ".join(words.get(kind, f"{kind.__name__.lower()}s") for kind in kinds)

@@ -13,8 +13,8 @@ class Finding:
 
     ``kind`` is one of "write-write", "read-write", "outside", "unwritten", "masked", "overflow",
     "too large", "waits", "grid". ``index`` has an entry for each axis of the tensor, or is the
-    offset in elements where it lies in no tensor; None where no address is meant. ``program`` did it,
-    ``other`` is the program before it. Both lines are of the file that was submitted.
+    offset in elements where it lies in no tensor; None where no address is meant. ``program`` did
+    it, ``other`` is the program before it. Both lines are of the file that was submitted.
     """
 
     kind: str
