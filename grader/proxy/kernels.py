@@ -127,8 +127,8 @@ class KernelInstruments(ABC):
     def sound_kernels(self, order: str = "") -> Generator[None, None, None]:
         """Fail if kernels of the calls inside do what a GPU would not forgive: ``sanitized`` says.
 
-        That halves the task. Blocks that are too large for some card are let pass. On a GPU the calls run as they are:
-        there what programs do to each other shows in the numbers.
+        That halves the task. Blocks that are too large for some card are let pass. On a GPU the
+        calls run as they are: there what programs do to each other shows in the numbers.
         """
         if not self._on_cpu:
             yield

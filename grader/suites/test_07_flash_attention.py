@@ -688,7 +688,7 @@ def test_kernel_reaches_beyond_two_gigabytes(student, draw, axis):
 @task("triton", contract=38)
 @pytest.mark.parametrize(("B", "H"), [(MANY, 1), (1, MANY)], ids=["batch", "heads"])
 def test_grid_for_many_heads(student, draw, device, B, H):
-    """A GPU has 65,535 programs on axes 1 and 2 of a grid; B and H, and their product, may be more."""
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and B times H may be more."""
     q, k, v = (x.expand(B, H, -1, -1) for x in make(draw, 1, 2, B=1))
 
     with student.grids_alone():

@@ -12,9 +12,9 @@ class Finding:
     """One mistake, at one line of a kernel.
 
     ``kind`` is one of "write-write", "read-write", "outside", "unwritten", "masked", "overflow",
-    "too large", "waits", "grid". ``index`` has an entry for each axis of the tensor, or is the offset in
-    elements where it lies in no tensor; None where no address is meant. ``program`` did it,
-    ``other`` is the program before it. Both lines are of the file that was submitted.
+    "too large", "waits", "grid". ``index`` has an entry for each axis of the tensor, or is the
+    offset in elements where it lies in no tensor; None where no address is meant. ``program`` did
+    it, ``other`` is the program before it. Both lines are of the file that was submitted.
     """
 
     kind: str
