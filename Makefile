@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer field
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -99,6 +99,9 @@ exploits: $(READY) ## try every hostile submission on the judge: [ARGS="'hurt/*'
 
 sanitizer: $(READY) ## prove the sanitizer on right kernels, answers and wrong ones: [ARGS="--beside PYTHON"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_sanitizer.py $(ARGS)
+
+field: $(READY) ## grade the ports of bugs that engines have had: [ARGS="7 --jobs 2"] [ARGS=--write]
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_field.py $(ARGS)
 
 lint: $(READY) ## ruff: rules and formatting
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check .

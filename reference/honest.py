@@ -16,8 +16,8 @@ from torch import Tensor
 
 from reference import attention as exact
 from reference import layernorm, llama
+from reference.conditions import UNIT, attention_off
 
-UNIT = 2.0**-24  # the largest relative error of one rounding to float32
 BLOCKS = (16, 256, 2048)
 MOST_STEPS = 128  # of a loop over blocks: a test should not wait for its limit
 LARGE = 1 << 18  # scores of a head: with more of them fewer ways will do
@@ -101,13 +101,16 @@ def _welford(x: Tensor, block: int) -> tuple[Tensor, Tensor]:
 
 
 def _one_rounding(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Results:
-    """Return the truth, off by a rounding of all that a mean is the sum of, and of x itself."""
+    """Return the truth, off by a rounding of x itself, and by three of what a mean is made of.
+
+    These are its sum's, that of 1/N, and that of the product.
+    """
     y, mean, rstd = layernorm.layer_norm_forward(x, weight, bias, eps)
     size = x.double().abs()
     typical = mean_size(x)
     spread = rstd.reshape(typical.shape)[..., None] * weight.double().abs()
     return (
-        y + UNIT * (size + 2 * typical[..., None]) * spread,
+        y + UNIT * (size + 3 * typical[..., None]) * spread,
         mean + UNIT * typical.reshape(-1),
         rstd * (1 + UNIT),
     )
@@ -263,22 +266,9 @@ def _by_merges(
 def _scores_rounded(
     q: Tensor, k: Tensor, v: Tensor, causal: bool, factor: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the truth, off by what errors of single scores come to, each of its own sign.
-
-    Key j moves o by its weight, its score's error and v_j - o; a score is off by one rounding of
-    the sizes that it is the sum of.
-    """
+    """Return the truth, off by what roundings of single scores and of their sum come to."""
     o, lse = exact.attend(q, k, v, causal, factor)
-    repeats = q.shape[1] // k.shape[1]
-    keys, values = (x.double().repeat_interleave(repeats, 1) for x in (k, v))
-    scores = q.double() @ keys.mT * factor
-    safe = lse.masked_fill(lse == -math.inf, math.inf)[..., None]
-    weights = torch.exp(scores - safe)
-    if causal:
-        weights = weights.tril(k.shape[2] - q.shape[2])
-    sizes = q.double().abs() @ keys.abs().mT * abs(factor)
-    moved = (weights.nan_to_num(0.0, 0.0) * sizes * UNIT).square()
-    apart = moved @ values.square() - 2 * o * (moved @ values)
-    apart = apart + o.square() * moved.sum(-1, keepdim=True)
-    of_lse = moved.sum(-1).sqrt() + UNIT * torch.where(lse.isfinite(), lse.abs(), 0.0)
-    return o + apart.clamp_min(0.0).sqrt(), lse + of_lse
+    rows, columns = q.shape[2], k.shape[2]
+    seen = torch.ones(rows, columns, dtype=torch.bool)
+    of_o, of_lse = attention_off(q, k, v, seen.tril(columns - rows) if causal else seen, factor)
+    return o + of_o, lse + of_lse

@@ -29,7 +29,7 @@ from grader.errors import CannotGrade
 from grader.files import write_file
 from grader.sandbox import gpu
 
-CORES_OF_A_JOB = 2
+CORES_OF_A_JOB = 3
 CORES_OF_A_GROUP = 16  # each of its ranks, of each size, is a process with a GPU
 SAID = 1500  # characters of the end of a job's output
 PAGE = ROOT / "docs" / "gpu.md"

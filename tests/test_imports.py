@@ -100,8 +100,8 @@ def test_the_proof_alone_leads_past_the_sandbox() -> None:
     forks = [file.stem for file in files if any("prove.forked" in name for name in imports(file))]
 
     assert sorted(forks) == [
-        "check",
         "run_tripwire",
+        "runner",
         "test_forked",
         "test_stopwatch",
         "test_tripwire",

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "report": "words labs",
     "suite": "words proxy timing judge",
     "trace": "words report",
-    "prove": "words wire worker labs reading sandbox judge",
+    "prove": "words wire worker labs reading sandbox proxy judge",
     "bench": "words wire worker labs sandbox proxy judge report",
     "notebook": "words labs report judge",
     "cli": "words labs judge report prove bench notebook trace",
@@ -53,7 +53,8 @@ MAY_IMPORT = {
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 READERS = {
-    f"grader.reading.{name}" for name in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")
+    *(f"grader.reading.{n}" for n in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")),
+    "grader.labs.mishaps",
 }
 SERVING = frozenset(
     {"channel", "codec", "storage", "objects", "faults", "landmarks"}
@@ -118,7 +119,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.walls", set()),
         (
             "worker.serve",
-            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"},
+            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}
+            | {"sparse"},
         ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
@@ -126,7 +128,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.faults", set()),
         (
             "worker.probes",
-            {"box", "counters", "decoys", "delegation", "guard", "sanitizer"}
+            {"box", "counters", "decoys", "delegation", "grids", "guard", "sanitizer"}
             | {"meter", "recorder", "torch_alone"},
         ),
         ("worker.decoys", {"box", "counters", "digging", "followed", "loads", "shadow", "swaps"}),
@@ -143,7 +145,9 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.guard", {"counters", "delegation"}),
         ("worker.delegation", set()),
         ("worker.counters", {"channel"}),
-        ("worker.interpreter", {"bf16", "operations"}),
+        ("worker.interpreter", {"bf16", "grids", "operations"}),
+        ("worker.grids", {"findings", "lines"}),
+        ("worker.sparse", set()),
         ("worker.operations", set()),
         ("worker.bf16", set()),
         ("wire.ring", set()),

@@ -128,6 +128,12 @@ def check(
     messages: Annotated[
         bool, typer.Option("--messages", help="print what a student sees first of each wrong one")
     ] = False,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="tell which small changes of a right answer pass")
+    ] = False,
+    sample: Annotated[
+        int, typer.Option(min=0, help="so many mutants of a lab, drawn by --sample-date; 0: all")
+    ] = 0,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
@@ -137,6 +143,8 @@ def check(
         public=public,
         messages=messages,
         share=share,
+        mutants=mutants,
+        sample=sample,
     )
     raise typer.Exit(commands.check(proof))
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.margins import print_margins
+from grader.cli.margins import print_ends, print_margins
 from grader.cli.messages import print_messages
+from grader.cli.mutants import print_mutants
 from grader.cli.progress import CheckProgress, GradingProgress
 from grader.cli.public import print_catches, print_least, print_shares
 from grader.cli.watch import saves
@@ -21,7 +22,7 @@ from grader.judge.request import Request
 from grader.labs.lab import Lab, all_labs, find_lab, find_root
 from grader.labs.results import Report
 from grader.labs.standing import Standing, last_file, next_to_do, standing
-from grader.prove.findings import Finding, Outcome
+from grader.prove.findings import CheckReport, Finding, Outcome
 from grader.report.forms import STDOUT, Output, write
 from grader.report.next_step import guide_to, typed
 from grader.report.summary import score_line
@@ -191,6 +192,8 @@ class Proof:
     public: bool
     messages: bool
     share: int = 1
+    mutants: bool = False
+    sample: int = 0  # of a lab's mutants; 0: all
 
 
 def check(proof: Proof) -> int:
@@ -202,25 +205,8 @@ def check(proof: Proof) -> int:
             raise UsageError(
                 f"{lab.name} has no solutions to check with", "use the instructors' repository"
             )
-    from grader.prove.check import check_labs
-
     with CheckProgress(sys.stderr) as progress:
-        report = check_labs(
-            labs,
-            jobs=proof.jobs,
-            seeds=proof.seeds,
-            wrong_seeds=proof.wrong_seeds,
-            device=proof.device,
-            sandbox=proof.sandbox,
-            only=proof.only,
-            brief=proof.brief,
-            whole=proof.whole,
-            sample_date=proof.sample_date,
-            share=proof.share,
-            margins=proof.margins,
-            public=proof.public,
-            on_progress=progress.on_progress,
-        )
+        report = _prove(labs, proof, progress)
     if not report.findings:
         raise UsageError("nothing was checked", "see what --only must match in lab check --help")
     for lab in labs:
@@ -232,9 +218,46 @@ def check(proof: Proof) -> int:
             )
         _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
         print_least([loss for loss in report.losses if loss.lab == lab.name])
+    print_ends(report.ends)
     if proof.public:
         print_shares(report.catches)
+    if proof.mutants:
+        print_mutants(report.mutants)
     return report.exit_code
+
+
+def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckReport:
+    """Start the judge, which the other commands do not need."""
+    if proof.mutants:
+        from grader.prove.survivors import check_mutants
+
+        return check_mutants(
+            labs,
+            jobs=proof.jobs,
+            sample=proof.sample,
+            sample_date=proof.sample_date,
+            device=proof.device,
+            sandbox=proof.sandbox,
+            on_progress=progress.on_progress,
+        )
+    from grader.prove.check import check_labs
+
+    return check_labs(
+        labs,
+        jobs=proof.jobs,
+        seeds=proof.seeds,
+        wrong_seeds=proof.wrong_seeds,
+        device=proof.device,
+        sandbox=proof.sandbox,
+        only=proof.only,
+        brief=proof.brief,
+        whole=proof.whole,
+        sample_date=proof.sample_date,
+        share=proof.share,
+        margins=proof.margins,
+        public=proof.public,
+        on_progress=progress.on_progress,
+    )
 
 
 def _print_findings(lab: Lab, findings: Sequence[Finding]) -> None:

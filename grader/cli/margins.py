@@ -1,8 +1,8 @@
-"""The table of ``lab check --margins``: one line a test, whatever it is parametrized with."""
+"""The tables of ``lab check --margins``: a line for each test, and one for each operator."""
 
 from collections.abc import Sequence
 
-from grader.prove.findings import Margin, Reach
+from grader.prove.findings import Ends, Margin, Reach
 from grader.text import visible
 
 COLUMNS = f"{'right':>7}  {'limit':<15}  {'wrong':>7}"
@@ -26,6 +26,20 @@ def print_margins(margins: Sequence[Margin]) -> None:
         mark = "!" if any(item.is_narrow for item in group) else " "
         numbers = f"{_number(right)}  {_limit(right):<15}  {_number(wrong)}"
         print(visible(f"{mark} {numbers}  {' '.join(key)}"))
+
+
+def print_ends(operators: Sequence[Ends]) -> None:
+    """Print the worst honest form of each operator, where it comes to that, and the best lossy one.
+
+    A line with ``!`` has less than a factor of 3 on one side.
+    """
+    if operators:
+        print(f"operators: shares of the limit\n  {'honest':>7}  {'lossy':>7}  worst of all forms")
+    for ends in operators:
+        honest, mark = ends.honest, "!" if ends.is_narrow else " "
+        numbers = f"{honest.share:7.2g}  {ends.lossy.share:7.2g}"
+        worst = f"{honest.operator}, {ends.forms} forms: {honest.form}, at {honest.end}"
+        print(visible(f"{mark} {numbers}  {worst}"))
 
 
 def _share(reach: Reach) -> float:

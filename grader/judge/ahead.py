@@ -135,8 +135,11 @@ class Ahead:
         """Learn the order of the tests, which is that of the forerunners."""
         self._places = {item.nodeid: place for place, item in enumerate(items)}
 
-    def wait_for(self, item: pytest.Item) -> None:
-        """Wait until the kernels of a test are compiled, if anybody has begun with them."""
+    def wait_for(self, item: pytest.Item, in_the_way: Callable[[], bool]) -> None:
+        """Wait until the kernels of a test are compiled, if anybody has begun with them.
+
+        Not for a forerunner that waits for others, as long as we are ``in_the_way`` of those.
+        """
         place = self._places.get(item.nodeid, -1)
         if takes(item, "tier") or not self._pids or self._shelf.claim(place):
             return
@@ -145,7 +148,7 @@ class Ahead:
             while str(place) not in self._shelf.seen and time.monotonic() < deadline:
                 alive = self._alive()  # first: what it saved before its end is there then
                 self._shelf.learn(self._student)
-                if not alive:
+                if not alive or in_the_way():
                     break
                 time.sleep(POLL_SECONDS)
 

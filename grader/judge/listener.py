@@ -15,7 +15,7 @@ with an autotuner.
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from grader.labs.results import Expected, Report, TestResult, Verdict
 
 SAVING = 0.05  # of a grading's time at most: to write a report grows with what is in it
 MOST_DIFFERENCES = 30  # of tensors, of which a report shows one for each task
+MOST_PRINTED = 200_000  # characters of all tests together, of what a submission printed
 OnEvent = Callable[[str, Any], None]
 
 
@@ -64,6 +65,7 @@ class Listener:
         self._on_event = on_event
         self._file = file
         self._saving = 0.0  # seconds
+        self._room = MOST_PRINTED
         self.announced = False
         self.begun = False  # a test of the suites has started
         self.current = ""  # the id of the test that runs
@@ -89,6 +91,7 @@ class Listener:
 
     def result(self, result: TestResult) -> None:
         """Take a result in; a later one of the same test takes the place of the first."""
+        result = self._within(result)
         results = self.progress.results
         same = (i for i, known in enumerate(results) if known.suite == result.suite)
         place = next((i for i in same if results[i].id == result.id), None)
@@ -99,6 +102,16 @@ class Listener:
         self.keep()
         if self.announced:
             self.say("test", result)
+
+    def _within(self, result: TestResult) -> TestResult:
+        """Keep of what was printed as much as a report has room for."""
+        left, size = self._room, len(result.output)
+        self._room = max(left - size, 0)
+        if size <= left:
+            return result
+        text = f"… {size - left:,} more characters; a report keeps {MOST_PRINTED:,} in all"
+        kept = f"{result.output[:left]}\n" if left else ""
+        return replace(result, output=f"{kept}{text}")
 
 
 def save(report: Report, file: Path) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from grader.labs.mishaps import conflict_mishap, encoding_mishap
+
 MEMORY = 1 << 30
 CPU_SECONDS = 20
 MOST_SOURCE = 1 << 18  # characters of one cell; an honest one has a fiftieth of it
@@ -97,7 +99,8 @@ def _loaded(content: bytes) -> dict[str, Any]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeError:
-        raise NotANotebook("is not UTF-8 text, as notebooks are") from None
+        line, told = encoding_mishap(content) or (0, "")
+        raise NotANotebook(f"is not UTF-8 text, as notebooks are:{_in(line)} {told}") from None
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -105,11 +108,17 @@ def _loaded(content: bytes) -> dict[str, Any]:
             raise NotANotebook(
                 "is no JSON, so no notebook: is it Python under another name?"
             ) from None
+        if conflict := conflict_mishap(text):
+            raise NotANotebook(f"is no valid JSON:{_in(conflict[0])} {conflict[1]}") from None
         where = getattr(error, "lineno", 0)
         raise NotANotebook(f"is no valid JSON (line {where}): save the notebook again") from None
     if not isinstance(data, dict):
         raise NotANotebook("is JSON but no object, so no notebook")
     return cast(dict[str, Any], data)
+
+
+def _in(line: int) -> str:
+    return f" line {line}:" if line else ""
 
 
 def _cells(data: dict[str, Any]) -> list[Any]:

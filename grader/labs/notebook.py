@@ -29,6 +29,7 @@ _PYTHON = sys.executable  # as it was at first: in a kernel a student may change
 _BOOT = f"import sys; sys.path.append({str(ROOT)!r}); from grader.labs.cells import main; main()"
 _UNWRITTEN = re.compile(r"raise NotImplementedError\([^()\n]*\)")
 _HINT = "save the notebook again, or hand in the Python file"
+_MOST_REFUSED = 600  # characters
 _TOO_MUCH = "is too large or too deeply nested to be read"
 
 
@@ -99,7 +100,7 @@ def read_cells(content: bytes, label: str) -> Cells:
     try:
         reply = cast(dict[str, Any], json.loads(lines[-1]))
         if "refused" in reply:
-            raise UsageError(f"{label} {visible_line(str(reply['refused']))}", _HINT)
+            raise UsageError(f"{label} {visible_line(str(reply['refused']), _MOST_REFUSED)}", _HINT)
         notes = tuple(str(note) for note in cast(list[Any], reply["notes"]))
         return Cells(tuple(each(reply["code"])), tuple(each(reply["answers"])), notes)
     except (ValueError, TypeError, KeyError, IndexError) as error:

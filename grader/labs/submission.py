@@ -37,6 +37,7 @@ class Submission:
     source: Path  # the folder or file that it was taken from
     single_file: bool  # one file of code and no pseudocode with it: that cannot be graded
     notes: tuple[str, ...] = ()  # of a notebook: what was left out of it
+    is_notebook: bool = False
 
     @property
     def code(self) -> bytes:
@@ -77,7 +78,8 @@ def collect(lab: Lab, source: Path | None, into: Path) -> Submission:
     files, notes = found.files, found.notes
     single = PSEUDOCODE_NAME not in files and (is_file or found.is_notebook)
     _write(into, files)
-    return Submission(files, fingerprint(files), into, lab.code_name, taken, single, notes)
+    kept = lab.code_name, taken, single, notes, found.is_notebook
+    return Submission(files, fingerprint(files), into, *kept)
 
 
 def fingerprint(files: dict[str, bytes]) -> str:

@@ -6,22 +6,18 @@ the findings depends on the files alone, never on what ended first.
 """
 
 import fnmatch
-import functools
 import os
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
 
-from grader.errors import InferlabError
-from grader.judge.request import Request
 from grader.labs.lab import Lab
-from grader.labs.results import Expected, Report
 from grader.prove.contracts import check_contracts
+from grader.prove.ends import ends_of
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import check_files
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
@@ -29,26 +25,9 @@ from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
+from grader.prove.runner import Judges, Runner, forked_judges
 from grader.prove.sample import compare, draw, of_the_day
 from grader.prove.trials import Trial, plan
-
-
-class Grade(Protocol):
-    """The judge's ``grade``, as far as the proof needs it."""
-
-    def __call__(self, request: Request, *, on_event: Callable[[str, Any], None]) -> Report: ...
-
-
-def _none(lab: Lab) -> Grade | None:
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Judges:
-    """``whole`` grades as students are graded; ``quick`` gives what is quicker, if a lab has it."""
-
-    whole: Grade
-    quick: Callable[[Lab], Grade | None] = _none
 
 
 def check_labs(
@@ -77,7 +56,8 @@ def check_labs(
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
     Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
     on that day.
-    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out.
+    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out,
+    and operators are tried at the ends of their inputs.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
     these catch.
     """
@@ -91,9 +71,10 @@ def check_labs(
         ]
         today = sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
         trials = of_the_day(trials, today, share)
-        with _judges(labs, device, sandbox) if judges is None else nullcontext(judges) as judging:
+        own = forked_judges(labs, device, sandbox) if judges is None else nullcontext(judges)
+        with own as judging:
             crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
-            runner = _Runner(
+            runner = Runner(
                 *(judging, device, sandbox, brief or public, crowd),
                 until_lost=not (margins or public),
                 suite="public" if public else "all",
@@ -105,7 +86,8 @@ def check_labs(
     if public:
         return _report_in_public(labs, graded)
     findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=not only)]
-    return _report(findings, graded, margins=margins)
+    ends = ends_of(labs[0].root) if margins else []
+    return replace(_report(findings, graded, margins=margins), ends=tuple(ends))
 
 
 def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:
@@ -143,92 +125,6 @@ def _report(findings: list[Finding], graded: Sequence[Graded], *, margins: bool)
     return CheckReport(tuple(findings), tuple(found), losses=tuple(losses), wrong=tuple(wrong))
 
 
-@dataclass(frozen=True, slots=True)
-class _Runner:
-    judges: Judges
-    device: str
-    sandbox: str
-    brief: bool
-    crowd: float
-    proven: Proven = field(default_factory=Proven)
-    until_lost: bool = True
-    suite: str = "all"
-
-    def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
-        """Grade the quick way if there is one; ``again``: the whole way."""
-        quick = None if again else self.judges.quick(trial.lab)
-        grade = quick or self.judges.whole
-        manifest: list[Expected] = []
-        asked: dict[str, list[str]] = {}
-        measured: list[dict[str, Any]] = []
-
-        def hear(event: str, data: Any) -> None:
-            if event == "manifest":
-                manifest[:] = data
-            elif event == "asked":
-                asked.update(data)
-            elif event == "measured":
-                measured[:] = data
-
-        report: Report | None = None
-        failure = ""
-        try:
-            report = grade(self._request(trial, "none" if quick else self.sandbox), on_event=hear)
-        except InferlabError as error:
-            failure = error.line
-        return Graded(
-            *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
-            *(tuple(manifest), asked, report, failure, self.crowd, tuple(measured)),
-        )
-
-    def _request(self, trial: Trial, sandbox: str) -> Request:
-        return Request(
-            lab=trial.lab,
-            source=trial.source,
-            device=self.device,
-            seed=trial.seed,
-            sandbox=sandbox,
-            suite=self.suite,
-            tasks=self._tasks(trial),
-            # All that counts of a wrong answer is which tasks it loses; a control must not earn a
-            # single test.
-            until_lost=trial.role is Role.WRONG and self.until_lost,
-        )
-
-    def _tasks(self, trial: Trial) -> Collection[str]:
-        """Return the tasks to grade; none means all."""
-        if trial.role is not Role.WRONG:
-            return ()
-        if self.brief:
-            return trial.fails
-        proven = self.proven.tasks(trial.lab, trial.source, trial.seed) - trial.fails
-        # What a task requires may take it along, whatever its own code is.
-        left = {
-            task.id
-            for task in trial.lab.tasks
-            if task.id not in proven or trial.fails.intersection(task.requires)
-        }
-        return left if len(left) < len(trial.lab.tasks) else ()
-
-
-@contextmanager
-def _judges(labs: Sequence[Lab], device: str, sandbox: str) -> Generator[Judges, None, None]:
-    """Give the judges, their sessions forked: to start each anew would be half of the work."""
-    from grader.judge.grade import choose_device, grade
-    from grader.judge.start import ForkServer
-    from grader.prove.forked import Quick
-
-    with ExitStack() as stack:
-        server = ForkServer()
-        stack.callback(server.close)
-        # What a stranger's code may try, and what CUDA does, no fork shows.
-        may = sandbox != "required"
-        found = [lab for lab in labs if may and choose_device(device, lab.limits.ranks) == "cpu"]
-        quick = Quick(found)
-        stack.callback(quick.close)
-        yield Judges(functools.partial(grade, start=server), quick.judge)
-
-
 def _problems(graded: Graded) -> str:
     """Say at once what did not hold: a check that is cut off has no findings."""
     problems = [found.got for found in judge(graded) if found.outcome is Outcome.FAILED]
@@ -238,7 +134,7 @@ def _problems(graded: Graded) -> str:
 def _run(
     trials: list[Trial],
     sampled: Collection[int],
-    runner: _Runner,
+    runner: Runner,
     jobs: int,
     on_progress: OnProgress | None,
     *,

@@ -19,6 +19,7 @@ from grader.reading.pseudocode import sections
 from grader.reading.syntax import Function, signatures
 
 HANDOUT_LINES = 200  # beside the rows that list its contracts
+EQUIVALENT = "equivalent.toml"  # why some mutants of the model answer are no mistakes
 START_SECONDS = 300.0
 _IGNORED = ("__pycache__", ".*")
 
@@ -110,8 +111,9 @@ def _required(lab: Lab) -> Finding:
 def _stray(lab: Lab) -> Finding:
     own = {lab.code_name, "PSEUDOCODE.md"}
     beside = {"README.md", "lab.toml", f"test_{lab.topic}.py", "pictures"}
+    beside_answers = {"ANSWERS.md", "NOTES.md", EQUIVALENT, "variants", "wrong"}
     stray = _others(lab, lab.folder, own | beside)
-    stray += _others(lab, lab.solutions, own | {"ANSWERS.md", "NOTES.md", "variants", "wrong"})
+    stray += _others(lab, lab.solutions, own | beside_answers)
     for name in ("variants", "wrong"):
         stray += _others(lab, lab.solutions / name, {"*.py"})
     problem = f"stray: {', '.join(stray)}" if stray else ""

@@ -72,6 +72,35 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """What a form of an operator came to at an end of its inputs, as a share of the limit."""
+
+    operator: str
+    form: str
+    end: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Of one operator: how many honest forms were tried, the worst of them, the best lossy one."""
+
+    forms: int
+    honest: End
+    lossy: End
+
+    @property
+    def is_narrow(self) -> bool:
+        """Tell whether a form is within a factor of 3 of the limit, on either side."""
+        return self.honest.share > 1 / FACTOR or self.lossy.share < FACTOR
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether honest forms keep the limit and lossy ones break it."""
+        return self.honest.share <= 1 < self.lossy.share
+
+
+@dataclass(frozen=True, slots=True)
 class Catch:
     """A wrong answer, and the first public test that it fails, if there is one."""
 
@@ -91,14 +120,32 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of a lab's mutants; those that are equal have a reason in its solutions."""
+
+    lab: str
+    mutants: int  # that there are
+    killed: int = 0
+    equal: int = 0
+    left: int = 0  # survivors without a reason
+
+    @property
+    def tried(self) -> int:
+        """How many were graded, or reached by no test."""
+        return self.killed + self.equal + self.left
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """All findings, in the order of labs, rules and files."""
 
     findings: tuple[Finding, ...]
     margins: tuple[Margin, ...] = ()  # if they were asked for
+    ends: tuple[Ends, ...] = ()  # the same
     catches: tuple[Catch, ...] = ()  # if only public tests were run
     losses: tuple[Loss, ...] = ()
     wrong: tuple[tuple[str, str, Report], ...] = ()  # lab and file of each wrong answer
+    mutants: tuple[Tried, ...] = ()  # if they were asked for
 
     @property
     def failed(self) -> tuple[Finding, ...]:
@@ -107,8 +154,8 @@ class CheckReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if every lab is proven, else 1."""
-        return 1 if self.failed else 0
+        """0 if every lab is proven and every operator holds its limit, else 1."""
+        return 1 if self.failed or not all(ends.holds for ends in self.ends) else 0
 
 
 def verdict(

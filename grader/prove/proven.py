@@ -79,6 +79,10 @@ class Module:
         """
         return frozenset(ast.dump(node) for node in [*self._always, *self._below(names)])
 
+    def lines(self, names: Collection[str]) -> frozenset[int]:
+        """Return the lines on which those statements begin."""
+        return frozenset(node.lineno for node in [*self._always, *self._below(names)])
+
     def _below(self, names: Collection[str]) -> Iterator[ast.stmt]:
         """Yield what the names, and all that always counts, can reach."""
         todo = [*names, *(word for node in self._always for word in _words(node))]

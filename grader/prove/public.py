@@ -19,7 +19,7 @@ _FINE = (Verdict.PASSED, Verdict.NOT_GRADED, Verdict.INFRA)
 def catches_of(gradings: Iterable[Graded]) -> list[Catch]:
     """Return for each wrong answer, graded by public tests, what those say of it first."""
     return [
-        Catch(item.lab.name, item.file, _first(item.report))
+        Catch(item.lab.name, item.file, first_seen(item.report))
         for item in gradings
         if item.role is Role.WRONG and item.report is not None and _can_be_graded(item)
     ]
@@ -52,7 +52,7 @@ def _enough(own: Sequence[Catch], lab: str, rule: str, least: float, of: str) ->
     return Finding(lab, rule, f"labs/{lab}", outcome, wanted, got)
 
 
-def _first(report: Report) -> TestResult | None:
+def first_seen(report: Report) -> TestResult | None:
     """Return the first test that a student would see fail; rules count, since they are shown."""
     failed = [test for test in report.tests if test.verdict not in (*_FINE, Verdict.SKIPPED)]
     return next((test for test in failed if test.suite in ("public", RULES)), None)

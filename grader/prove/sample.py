@@ -19,6 +19,12 @@ from grader.prove.trials import Trial
 ONE_IN = 25
 
 
+def lot(date: str, *names: str) -> int:
+    """Return the number that a day draws for what has these names."""
+    text = "\0".join((date, *names))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
 def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
     """Return the places of the day's sample: of each lab a right and a wrong answer at least."""
     chosen: set[int] = set()
@@ -26,13 +32,12 @@ def draw(trials: Sequence[Trial], date: str) -> frozenset[int]:
     for place, trial in enumerate(trials):
         if trial.seed != 1:
             continue  # a file has one lot
-        text = "\0".join((date, trial.lab.name, trial.file))
-        lot = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-        if lot % ONE_IN == 0:
+        drawn = lot(date, trial.lab.name, trial.file)
+        if drawn % ONE_IN == 0:
             chosen.add(place)
         if trial.role is Role.WRONG or trial.role in RIGHT_ROLES:
             key = trial.lab.name, "wrong" if trial.role is Role.WRONG else "right"
-            least[key] = min(least.get(key, (lot, place)), (lot, place))
+            least[key] = min(least.get(key, (drawn, place)), (drawn, place))
     return frozenset(chosen | {place for _, place in least.values()})
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from grader.proxy.shown import argument
+from grader.proxy.arguments import argument
 
 KEPT = 40  # calls; who is told of what led to a failure reads no more
 MOST_LINES = 8

@@ -66,6 +66,7 @@ def assert_close(
     inner: int = 1,
     trusted: Tensor | Sequence[Tensor] = (),
     scale: Tensor | float | None = None,
+    off: Tensor | None = None,
     what: str = "the result",
 ) -> None:
     """Compare a reply with a float64 oracle: type, dtype, shape, finiteness, then the values.
@@ -73,7 +74,9 @@ def assert_close(
     The dtype must be that of ``like``, or ``dtype``. ``trusted`` is the case computed by one or
     more trusted implementations in the submission's dtype; three times the largest error of any
     widens both limits. ``scale``, a number or a tensor that broadcasts to ``want``, is how large
-    the terms are whose sum each value is: where they cancel, limits are relative to it.
+    the terms are whose sum each value is: where they cancel, limits are relative to it. ``off`` is
+    how far each value may honestly be off at this input (``reference/conditions.py``): three times
+    it is added to the value's own limit, and three times its norm to that of the whole.
     """
     wanted = dtype or (like.dtype if like is not None else torch.float32)
     _assert_form(got, want, wanted, what)
@@ -85,6 +88,9 @@ def assert_close(
     error, size = (x - y).abs(), _size(y, scale, finite)
     rms, norm = _rms(size), size.norm().item()
     each, whole = _slack(trusted, y, finite)
+    if off is not None:
+        own = torch.where(finite, off.detach().cpu().double(), 0.0)
+        each, whole = each + own, whole + own.norm().item()
     allowed = limits.atol * rms + limits.rtol * size + SAFETY * each
     l2 = limits.l2 + SAFETY * (whole / norm if norm else 0.0)
     relative = error.norm().item() / norm if norm else 0.0

@@ -1,11 +1,8 @@
-"""How values and calls are shown to a student when a test fails.
-
-In a public test as one could type them; of a hidden one only what kind of inputs they were.
-"""
+"""How values are shown to a student when a test fails: whole in a public test, else where wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -13,9 +10,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from grader.proxy.lent import Lent
 from grader.text import clip
-from grader.wire.codec import Record
 
 MOST_VALUES = 16  # of a tensor or list that is shown whole
 NEAR = 4  # values on each side of the one that is wrong
@@ -24,7 +19,7 @@ MOST_WHOLE = 10**18
 MOST_SIDE = 8  # rows, and columns, of a difference that a report shows
 _DIFFERENCES: ContextVar[list[dict[str, Any]] | None] = ContextVar("differences", default=None)
 _REVEALED: ContextVar[bool] = ContextVar("revealed", default=False)
-_NUMBERS = (bool, int, float, complex, type(None))
+NUMBERS = (bool, int, float, complex, type(None))
 
 
 @contextmanager
@@ -66,7 +61,7 @@ def plain(value: Any, depth: int = 2) -> str:
         return _sequence(cast(list[Any], value), depth) if depth else "…"
     if isinstance(value, torch.dtype):
         return short(value)
-    return clip(repr(value), MOST_TEXT) if isinstance(value, _NUMBERS) else "…"
+    return clip(repr(value), MOST_TEXT) if isinstance(value, NUMBERS) else "…"
 
 
 def numbers(values: Tensor) -> str:
@@ -153,71 +148,6 @@ def pair(got: Any, want: Any) -> str:
     if not revealed() or max(len(got), len(want)) > MOST_VALUES:
         return ""
     return f"\n  got       {plain(got)}\n  expected  {plain(want)}"
-
-
-def argument(value: Any, names: Mapping[int, str]) -> str:
-    """Return an argument of a call; ``names`` are those of objects of the submission."""
-    if isinstance(value, Tensor):
-        return _tensor(value)
-    if isinstance(value, torch.Generator):
-        seed = value.initial_seed() if revealed() else "…"
-        return f"torch.Generator().manual_seed({seed})"
-    if isinstance(value, Lent):
-        return _lent(value.target)
-    if isinstance(value, Record):
-        fields = (f"{key}={argument(item, names)}" for key, item in value.fields.items())
-        return f"{value.name}({', '.join(fields)})" if revealed() else f"{value.name}(…)"
-    if isinstance(value, str):
-        fits = revealed() or (value.isidentifier() and len(value) < 25)
-        return plain(value) if fits else f"str of {len(value)}"
-    if isinstance(value, dict):
-        return _dictionary(cast(dict[Any, Any], value), names)
-    if isinstance(value, list | tuple | set | frozenset):
-        return _collection(cast(list[Any], value), names)
-    if isinstance(value, _NUMBERS):
-        return plain(value)
-    number = getattr(value, "number_", None)
-    if number is not None:
-        return names.get(number, value.kind_)
-    strides = getattr(value, "strides", None)
-    if strides is not None:  # of elements that lie far apart
-        return f"{form(value.value)} with strides {list(strides)}"
-    inside = getattr(value, "value", None)  # of an argument that is watched
-    return argument(inside, names) if inside is not None else type(value).__name__
-
-
-def _tensor(value: Tensor) -> str:
-    if not revealed() or value.numel() > MOST_VALUES:
-        return form(value)
-    usual = value.dtype in (torch.float32, torch.int64, torch.bool)
-    dtype = "" if usual else f", dtype={value.dtype}"
-    return f"torch.tensor({numbers(value)}{dtype})"
-
-
-def _lent(target: Any) -> str:
-    while isinstance(target, Lent):
-        target = target.target
-    name = getattr(target, "__name__", "")
-    return name if name.isidentifier() else f"a {type(target).__name__.strip('_')} of the test"
-
-
-def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:
-    if not revealed():
-        return f"dict of {len(value)}"
-    items = [f"{plain(key)}: {argument(item, names)}" for key, item in [*value.items()][:4]]
-    more = [f"… {len(value) - 4} more"] if len(value) > 4 else []
-    return f"{{{', '.join([*items, *more])}}}"
-
-
-def _collection(value: Any, names: Mapping[int, str]) -> str:
-    ends = {list: "[]", tuple: "()"}.get(type(value), "{}")
-    items = list(cast(Iterable[Any], value))
-    if not revealed() and not isinstance(value, tuple):
-        return f"list of {len(items)}" if isinstance(value, list) else f"set of {len(items)}"
-    shown = [argument(item, names) for item in items[:MOST_VALUES]]
-    more = [f"… {len(items)} in all"] if len(items) > MOST_VALUES else []
-    comma = "," if isinstance(value, tuple) and len(items) == 1 else ""
-    return f"{ends[0]}{', '.join([*shown, *more])}{comma}{ends[1]}"
 
 
 def _sequence(value: list[Any] | tuple[Any, ...], depth: int) -> str:

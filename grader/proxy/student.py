@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.errors import Mismatch, SandboxError, SubmissionFault
+from grader.errors import Mismatch, SandboxError, StudentTimeout, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.labs.metered import Tuned
@@ -64,6 +64,7 @@ class Student(Requests, Instruments):
             *(setting, self._clock, source, self._file, pool.take, self._asked, self._calls)
         )
         self._load_fault: SubmissionFault | None = None
+        self._was_late = False  # once, on import
         self._referee = Referee(setting.device, pool.take)
         self._control = Control(setting, pool.take)
         self._spare = 0  # workers that wait for answers of ours
@@ -236,9 +237,16 @@ class Student(Requests, Instruments):
             self.handed_on_.give(self._talk)
             if self._talk.over:
                 raise SandboxError("a worker ended before it had loaded anything")
+            started = PACE.now()
             try:
                 self._talk.load(self._file)
             except SubmissionFault as fault:
+                if isinstance(fault, StudentTimeout) and not self._was_late:
+                    # A machine with much to do looks like this too: once more, in another worker.
+                    self._was_late = True
+                    self.retire_()
+                    self._clock.test += PACE.now() - started
+                    return self._conversation()
                 # What fails on import fails for every test; it need not be tried again.
                 self._load_fault = fault
                 raise

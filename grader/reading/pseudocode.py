@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.mishaps import conflict_mishap, wide_mishap
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
 from grader.labs.task import Task
@@ -43,6 +44,7 @@ from grader.reading.steps import (
 SUITE = "pseudocode"
 GATE = "pseudocode[file]"
 SINGLE = "one Python file was given, without PSEUDOCODE.md"
+NO_CELL = "no cell of the notebook answers a prompt, and no PSEUDOCODE.md lies beside it"
 MOST_SHARED = 0.5  # share of a section's tokens or words that may be pasted from one place
 MOST_ASKED = 0.85  # share of a section's vocabulary that may be the prompt's
 MISSING = "PSEUDOCODE.md is missing: copy it from the lab's folder and answer its prompts"
@@ -68,16 +70,19 @@ def pseudocode_tests(lab: Lab) -> tuple[Expected, ...]:
 
 
 def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
-    """Grade the sections; one Python file without PSEUDOCODE.md has none and is not graded."""
+    """Grade the sections; one file of code without PSEUDOCODE.md has none and is not graded."""
     if submission.single_file:
+        why = NO_CELL if submission.is_notebook else SINGLE
         results = [
-            TestResult(test.id, PSEUDOCODE, SUITE, Verdict.NOT_GRADED, SINGLE)
+            TestResult(test.id, PSEUDOCODE, SUITE, Verdict.NOT_GRADED, why)
             for test in pseudocode_tests(lab)
         ]
         return PseudocodeGrade(tuple(results), {})
     if submission.pseudocode is None:
         return PseudocodeGrade(_all_failed(lab, MISSING), {})
     text = submission.pseudocode.decode("utf-8", errors="replace")
+    if found := _wide_or_torn(submission.pseudocode, text):
+        return PseudocodeGrade(_all_failed(lab, found), _kept(submission.pseudocode, text))
     if len(text) > MOST_TEXT:
         # Lines are looked for in prompts, runs in code: a million characters would take a minute.
         much = f"PSEUDOCODE.md has more than {MOST_TEXT:,} characters: a step is one short line"
@@ -90,6 +95,15 @@ def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
         for task in _tasks(lab)
     }
     return PseudocodeGrade(_results(lab, own, problems), _kept(submission.pseudocode, text))
+
+
+def _wide_or_torn(content: bytes, text: str) -> str:
+    """Name an encoding in which no heading can be found, or a merge conflict; "" for neither."""
+    found = wide_mishap(content) or conflict_mishap(text)
+    if found is None:
+        return ""
+    line, told = found
+    return f"PSEUDOCODE.md, line {line}: {told}" if line else f"PSEUDOCODE.md: {told}"
 
 
 def _kept(content: bytes, text: str) -> dict[str, Any]:

@@ -7,10 +7,12 @@ exception, ``subprocess`` and ``ctypes`` too: the sandbox, not a word list, conf
 """
 
 import fnmatch
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.labs.lab import PSEUDOCODE, Lab, Rule
 from grader.labs.results import Expected, TestResult, Verdict
@@ -72,7 +74,13 @@ def static_check(lab: Lab, submission: Submission, read: Reader = read_code) -> 
         return StaticReport(facts.fault)
     share = facts.annotated / facts.arguments if facts.arguments else None
     return StaticReport(
-        *(None, find_violations(lab, facts), facts.signatures, facts.logical_lines, share),
+        *(
+            None,
+            find_violations(lab, facts, submission.source),
+            facts.signatures,
+            facts.logical_lines,
+            share,
+        ),
         builds_on=find_foundations(lab, facts),
     )
 
@@ -97,8 +105,9 @@ def rule_results(lab: Lab, submission: Submission, static: StaticReport) -> tupl
 def _result(task: Task, submission: Submission, static: StaticReport) -> TestResult:
     verdict, message = Verdict.PASSED, ""
     found = [violation for violation in static.violations if task.id in violation.tasks]
-    if task.id == PSEUDOCODE and submission.single_file:
-        verdict = Verdict.NOT_GRADED
+    if task.id == PSEUDOCODE:
+        # Words are graded as words, whatever is wrong with the code.
+        verdict = Verdict.NOT_GRADED if submission.single_file else Verdict.PASSED
     elif static.fault is not None:
         verdict, message = Verdict.ERROR, str(static.fault)
     elif found:
@@ -108,11 +117,14 @@ def _result(task: Task, submission: Submission, static: StaticReport) -> TestRes
     return TestResult(rule_of(task.id), task.id, SUITE, verdict, message)
 
 
-def find_violations(lab: Lab, facts: Facts) -> tuple[Violation, ...]:
-    """Find what breaks the lab's rules, in the order of lines, each once."""
+def find_violations(lab: Lab, facts: Facts, source: Path | None = None) -> tuple[Violation, ...]:
+    """Find what breaks the lab's rules, in the order of lines, each once.
+
+    ``source`` is the folder or file that the submission was taken from.
+    """
     costs = _costs(lab, facts) | _costs_at_import(lab, facts)
     found: dict[tuple[int, str, str], Violation] = {}
-    for use, name, reason in [*_imports(lab, facts), *_uses(lab, facts)]:
+    for use, name, reason in [*_imports(lab, facts, source), *_uses(lab, facts)]:
         key = (use.line, name, use.unit)
         found.setdefault(key, Violation(use.line, name, reason, costs.get(use.unit, ())))
     return tuple(found[key] for key in sorted(found))
@@ -130,7 +142,7 @@ def _costs(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
 
 def _costs_at_import(lab: Lab, facts: Facts) -> dict[str, tuple[str, ...]]:
     """Map what runs when the file is imported to all tasks: where its results go is not known."""
-    every = tuple(task.id for task in lab.tasks)
+    every = tuple(task.id for task in lab.tasks if task.id != PSEUDOCODE)
     return dict.fromkeys(_reached(_below_each(facts), [MODULE]), every)
 
 
@@ -166,22 +178,37 @@ def find_foundations(lab: Lab, facts: Facts) -> dict[str, list[str]]:
 Found = tuple[Reference, str, str]  # the use, the name to show, the reason
 
 
-def _imports(lab: Lab, facts: Facts) -> list[Found]:
+def _imports(lab: Lab, facts: Facts, source: Path | None) -> list[Found]:
     given = [f"labs.{name}" for name in lab.given]
     allowed = ", ".join([*lab.imports, *given, "the standard library"])
     found: list[Found] = []
     for use in facts.imports:
         top = use.name.partition(".")[0]
         if use.name.startswith("."):
-            reason = "the submission is one file, relative imports lead nowhere"
+            reason = f"relative imports lead nowhere; {_alone(lab, use.name.strip('.'))}"
         elif top in sys.stdlib_module_names or top in lab.imports or use.name == "labs":
             continue
         elif any(_below(use.name, name) for name in given):
             continue
+        elif _is_own_file(top, source):
+            reason = _alone(lab, use.name)
         else:
-            reason = f"this lab may import {allowed}"
+            reason = f"this lab may import {allowed}; {_alone(lab, '')}"
         found.append((use, f"import of {use.name}", reason))
     return found
+
+
+def _alone(lab: Lab, name: str) -> str:
+    """Say what to do with a file of the student's own."""
+    what = f"what you need of {name}" if name else "what you need of others"
+    return f"of your own files {lab.code_name} alone is graded: move {what} into it"
+
+
+def _is_own_file(name: str, source: Path | None) -> bool:
+    """Tell whether a module is a file beside the submission."""
+    folders = (source, source.parent) if source is not None else ()
+    places = (folder / place for folder in folders for place in (f"{name}.py", name))
+    return any(map(os.path.lexists, places))
 
 
 def _uses(lab: Lab, facts: Facts) -> list[Found]:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from grader.labs.mishaps import mishap, notebook_mishap, shown_line
 from grader.reading.cursor import MODULE, UNKNOWN
 from grader.reading.scopes import Resolver
 from grader.reading.targets import arguments
@@ -44,7 +45,9 @@ def main() -> None:
 
 
 def read(source: bytes) -> dict[str, Any]:
-    """Give the facts of a file; ``fault`` is its first syntax error, None if there is none."""
+    """Give the facts of a file; ``fault`` is why it is no Python, None if it is."""
+    if found := notebook_mishap(source):  # which may be an expression of Python
+        return _fault(*found)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -52,9 +55,9 @@ def read(source: bytes) -> dict[str, Any]:
             # Some errors only show here: `return` outside a function, a name used before `global`.
             compile(source, "submission", "exec", dont_inherit=True)
     except SyntaxError as error:
-        return _fault(error.lineno or 0, f"{type(error).__name__}: {error.msg}")
+        return _fault(*(mishap(source) or _told(source, error)))
     except (ValueError, SystemError) as error:  # CPython's parser may miscount its own depth
-        return _fault(0, f"SyntaxError: {error}")
+        return _fault(*(mishap(source) or (0, f"SyntaxError: {error}")))
     # Only now: the parser would take a higher limit for leave to overflow its stack.
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_DEPTH)
@@ -62,6 +65,13 @@ def read(source: bytes) -> dict[str, Any]:
         return {"fault": None} | _uses(tree) | _measures(tree)
     finally:
         sys.setrecursionlimit(before)
+
+
+def _told(source: bytes, error: SyntaxError) -> tuple[int, str]:
+    """Return the line of a syntax error, and what is wrong there."""
+    line, lines = error.lineno or 0, source.decode("utf-8-sig", errors="replace").split("\n")
+    said = shown_line(lines[line - 1]) if 0 < line <= len(lines) else ""
+    return line, f"{type(error).__name__}: {error.msg}" + (f", in `{said}`" if said else "")
 
 
 def _fault(line: int, message: str) -> dict[str, Any]:

@@ -69,7 +69,10 @@ def next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) 
         return _after_success(report, guide)
     ready = [part for part in lost if not part.waiting]
     goal = next((part for part in ready if not origins(report, part)), (ready or lost)[0])
-    step = f"{_verb(goal)} {names_of(goal, guide)} in {_place_of(goal, guide)}"
+    names = names_of(goal, guide)
+    step = f"{_verb(goal)} {names} in {_place_of(goal, guide)}"
+    if goal.first is not None and goal.first.suite == "rules":
+        step = f"fix {_place_of(goal, guide)}"  # what was only read has no function at fault
     lines = [*_by_function(report, goal, guide), *ahead(lost)]
     return "\n".join([f"{step}, then {grade_command(report, guide)}", *lines])
 

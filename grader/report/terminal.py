@@ -49,6 +49,7 @@ BAR = 10
 MESSAGE = 1200  # characters of a message that fit a screen; the HTML report shows more
 PRINTED = 300
 WIDE = 1000  # columns of what is no terminal
+RULES = "rules"  # the suite of what was read, not run
 SHOWN_BROKEN = 6  # contracts in words
 _TAIL = re.compile(r" +$", re.MULTILINE)
 
@@ -104,7 +105,7 @@ def render_terminal(report: Report, guide: Guide | None = None) -> Group:
     if is_stub(report):
         blocks.append(_welcome(report, lost[0], guide))
     else:
-        blocks += [_failure(report, part) for part in lost if part.begun]
+        blocks += _failures(report, [part for part in lost if part.begun])
         blocks.append(_next_step(report, lost, guide))
     return Group(*blocks)
 
@@ -189,17 +190,31 @@ def _block(content: RenderableType) -> Padding:
     return Padding(content, (0, 0, 1, 2), expand=False)
 
 
-def _failure(report: Report, part: TaskSummary) -> Padding:
-    test = part.first
+def _failures(report: Report, parts: Sequence[TaskSummary]) -> list[Padding]:
+    """Explain each failure, and once what a rule says of several tasks."""
+    alike: dict[tuple[str, str], list[TaskSummary]] = {}
+    for part in parts:
+        assert part.first is not None
+        told = part.first.message if part.first.suite == RULES else ""
+        alike.setdefault((told, "" if told else part.task.id), []).append(part)
+    return [_failure(report, same) for same in alike.values()]
+
+
+def _failure(report: Report, parts: Sequence[TaskSummary]) -> Padding:
+    """Explain the failure of the first of some tasks that have it in common."""
+    part, test = parts[0], parts[0].first
     assert test is not None
-    shown = Text(visible_line(part.task.id), style="bold red")
+    shown = Text(", ".join(visible_line(each.task.id) for each in parts), style="bold red")
     shown.append(f" · {visible_line(test.id)} · {SHOWN_AS[test.verdict]}", style="not bold dim")
     origin = origin_line(report, part)
     if origin:
         shown.append(f"\n  {visible_line(origin)}", style="not bold")
     body = Padding(Text(visible(test.message.strip() or "no message", MESSAGE)), (0, 0, 0, 2))
-    hint = Text(f"  hint: {hint_command(report, part)}", style="dim")
-    return _block(Group(shown, body, *_printed(test), hint))
+    # A rule says itself what to do.
+    hint = (
+        [] if test.suite == RULES else [Text(f"  hint: {hint_command(report, part)}", style="dim")]
+    )
+    return _block(Group(shown, body, *_printed(test), *hint))
 
 
 def _printed(test: TestResult) -> list[Padding]:

@@ -3,7 +3,6 @@
 All of it without CUDA: a command line that asks takes no memory of the GPU.
 """
 
-import fcntl
 import functools
 import os
 import re
@@ -14,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader import locks
 from grader.environment import VISIBLE, To, crossing
 from grader.errors import CannotGrade
+from grader.locks import Turns
 from grader.sandbox import limits
 
 FIELDS = {
@@ -70,9 +69,9 @@ def _query(query: str) -> list[str]:
     return ask(*arguments, failure="the GPU does not answer") or []
 
 
-def open_lock(kind: str) -> int:
-    """Open the lock of that kind for the GPU that this process sees; one for all of a machine."""
-    return locks.open_lock(f"{kind}{_index().replace('/', '_')}")
+def lock_name(kind: str) -> str:
+    """Name the lock of that kind for the GPU that this process sees; one for all of a machine."""
+    return f"{kind}{_index().replace('/', '_')}"
 
 
 def visible() -> list[str]:
@@ -166,36 +165,22 @@ def trouble() -> str:
     return ""
 
 
-class Lease:
-    """A place on the GPU: alone, or beside others that are not alone.
+def lease() -> Turns:
+    """Return a place on the GPU: alone, or beside others that are not alone.
 
-    All judges of one machine keep to it, so that nothing is timed beside another grading. It ends
-    with the process, however that ends.
+    All judges of one machine keep to it, so that nothing is timed beside another grading.
     """
-
-    def __init__(self) -> None:
-        self._fd = open_lock("gpu")
-
-    def take(self, *, alone: bool) -> float:
-        """Give up what is held and wait for a place; return the seconds of waiting."""
-        started = time.monotonic()
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-        fcntl.flock(self._fd, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        return time.monotonic() - started
-
-    def close(self) -> None:
-        """Give the place up."""
-        os.close(self._fd)
+    return Turns(lock_name("gpu"))
 
 
 @contextmanager
 def leased(*, alone: bool) -> Generator[float, None, None]:
     """Hold a place on the GPU; gives the seconds of waiting for it."""
-    lease = Lease()
+    place = lease()
     try:
-        yield lease.take(alone=alone)
+        yield place.take(alone=alone)
     finally:
-        lease.close()
+        place.close()
 
 
 def lasting_trouble(*, patient: bool = True) -> str:

@@ -7,6 +7,7 @@ sampler fails one such law in 10**12 runs, and the two dozen laws here together 
 11**64.
 """
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -124,6 +125,21 @@ def test_temperature_of_large_logits(student, draw, removed):
     assert_close(got, logits.double() / 0.035, "elementwise", like=logits)
 
 
+# Beside the numbers that engines have written down: 1e-5, 1e-2, 1 and 2.
+HEATS = [1e-30, 9e-6, 1e-3, 0.0099, 0.9999, 1.0001, 2.001, 1e4, 1e30]
+
+
+@task("filters", contract=1)
+@pytest.mark.parametrize("t", HEATS)
+def test_temperature_of_any_size(student, draw, t):
+    """temperature divides by t, however small or large t is."""
+    logits = draw.normal(3, 7) * t
+
+    got = student.temperature(logits, t)
+
+    assert_close(got, logits.double() / t, "elementwise", like=logits)
+
+
 @task("filters", contract=8)
 @each_low_dtype
 def test_temperature_of_low_precision(student, draw, dtype):
@@ -140,6 +156,13 @@ def test_temperature_of_low_precision(student, draw, dtype):
 def test_top_k_keeps_the_k_largest(student, draw, k):
     """top_k keeps the k largest logits of each row, in their places, and removes the others."""
     assert_kept(student, "top_k", draw.normal(5, 13), k)
+
+
+@task("filters", contract=2)
+@pytest.mark.parametrize("k", [1025, 4098, 2**31, 2**40])
+def test_top_k_of_thousands(student, draw, k):
+    """top_k keeps k of thousands, and all where k is V or anything above."""
+    assert_kept(student, "top_k", draw.normal(1, 4099), k)
 
 
 @task("filters", contract=3)
@@ -176,6 +199,19 @@ def test_top_p_at_its_ends(student, draw):
 
     for p in (1.0, 1, 1e-3):
         assert_kept(student, "top_p", logits, p)
+
+
+def logits_for(draw: Any, chances: list[float]) -> Tensor:
+    """Logits of three rows that have these probabilities, each row in an order of its own."""
+    return torch.tensor([draw.shuffled(chances) for _ in range(3)]).log()
+
+
+@task("filters", contract=4)
+@pytest.mark.parametrize("p", [1e-30, 1e-8, 1e-5, 0.9985, 0.99985])
+def test_top_p_of_a_p_near_its_ends(student, draw, p):
+    """top_p keeps the best token for the least p, and not all for a p that is nearly 1."""
+    assert_kept(student, "top_p", logits_for(draw, [0.8, 0.19, 0.009, 9e-4, 8e-5, 2e-5]), p)
+    assert_kept(student, "top_p", torch.zeros(2, 64), min(p, 1e-5))
 
 
 @task("filters", contract=8)
@@ -262,6 +298,15 @@ def test_min_p_of_zero_and_one(student, draw):
     assert_kept(student, "min_p", logits, 1.0)
 
 
+@task("filters", contract=6)
+@pytest.mark.parametrize("p", [1e-30, 1e-20, 1e-8, 9e-6, 1e-3, 0.9985])
+def test_min_p_of_a_p_near_its_ends(student, draw, p):
+    """min_p compares with p times the best however small p is, and for a p that is nearly 1."""
+    shares = [1.0, 0.9995, 0.9975, 1e-2, 1e-4, 3e-6, 1e-12, 1e-25, 1e-35]
+
+    assert_kept(student, "min_p", logits_for(draw, shares), p)
+
+
 HISTORY = [[3, 3, 8, 3], [], [0, 14, 6, 6, 9, 1], [14], [2, 5, 2]]
 
 
@@ -274,6 +319,16 @@ def test_penalty_follows_the_sign(student, draw, penalty):
     assert_penalty(student, logits, HISTORY, penalty)
     assert_penalty(student, -logits, HISTORY, penalty, "the result for the opposite logits")
     assert_penalty(student, logits, [[]] * 5, penalty, "the result without any history")
+
+
+@task("filters", contract=7)
+@pytest.mark.parametrize("penalty", [1e-4, 0.0099, 0.999, 1.001, 2.001, 10.1, 1e4])
+def test_penalty_of_any_size(student, draw, penalty):
+    """repetition_penalty divides and multiplies by any penalty above 0, near 1 and far from it."""
+    logits = draw.normal(5, 15)
+    logits[0, 3] = logits[2, 6] = 0.0
+
+    assert_penalty(student, logits, HISTORY, penalty)
 
 
 @task("filters", contract=8)
@@ -305,6 +360,54 @@ def test_removed_tokens_stay_removed(student, draw):
             assert_kept(student, "top_p", logits, p)
         for p in (0.0, 1.0, clear(draw, "min_p", logits, 0.1, 0.6)):
             assert_kept(student, "min_p", logits, p)
+
+
+def every_row(vocab: int) -> Tensor:
+    """All rows of the logits -inf, 0 and 1, but the one in which nothing is left."""
+    rows = [*itertools.product((-INF, 0.0, 1.0), repeat=vocab)]
+    return torch.tensor(rows[1:])
+
+
+@task("filters", contract=9)
+@pytest.mark.parametrize("vocab", [1, 2, 3])
+def test_every_row_of_few_tokens(student, draw, vocab):
+    """Of one, two and three tokens each may be removed, or equal another, in any row."""
+    logits = every_row(vocab)
+
+    for k in range(1, vocab + 2):
+        assert_kept(student, "top_k", logits, k)
+    for low, high in ((0.01, 0.2), (0.2, 0.5), (0.5, 0.99)):
+        for name in BOUNDARIES:
+            assert_kept(student, name, logits, clear(draw, name, logits, low, high))
+    assert_kept(student, "top_p", logits, 1.0)
+    assert_kept(student, "min_p", logits, 0.0)
+    assert_kept(student, "min_p", logits, 1.0)
+
+
+@task("filters", contract=10)
+def test_logits_from_far_below_to_far_above(student, draw):
+    """Logits of one row may lie a million above and below zero, and all of a row be equal."""
+    rows = [draw.shuffled([1e6, 1e6, 999_700.0, 0.0, -1e6, -INF, 1.0]) for _ in range(3)]
+    rows += [[level] * 7 for level in (-1e6, -1e4, 0.0, 1e6)]
+    logits = torch.tensor(rows)
+
+    for k in (1, 2, 4, 6):
+        assert_kept(student, "top_k", logits, k)
+    for p in (1e-9, 0.36, 0.64, 1.0):  # halves and sevenths are far, whatever rounding does
+        assert_kept(student, "top_p", logits, p)
+    for p in (0.0, 1e-30, 0.5, 1.0):
+        assert_kept(student, "min_p", logits, p)
+
+
+@task("filters", contract=9)
+def test_ids_of_more_than_16_bits(student, draw):
+    """Filters work for 66,000 tokens, of which those behind the first 65,536 are the best."""
+    logits = draw.normal(1, 66_003)
+    best = [65_535, 65_536, 66_002]
+    logits[0, best] = torch.tensor(draw.shuffled([20.0, 21.0, 22.0]))
+
+    assert_kept(student, "min_p", logits, 0.3)
+    assert_penalty(student, logits, [best], 1.5)
 
 
 FILTERS: dict[str, tuple[Any, ...]] = {
@@ -529,7 +632,7 @@ def test_draws_of_low_precision_follow_the_softmax(student, draw, dtype):
 
 
 @task("sampler", contract=15)
-@pytest.mark.parametrize("shift", [0.0, 500.0, -500.0], ids=["zero", "far above", "far below"])
+@pytest.mark.parametrize("shift", [0.0, 9e4, -9e4], ids=["zero", "far above", "far below"])
 def test_draws_of_the_global_generator(student, draw, shift):
     """Without a generator draws follow the softmax too, also if exp of a logit is out of range."""
     logits = draw.normal(2, 5, scale=0.7, shift=shift)
@@ -546,6 +649,60 @@ def test_only_token_that_is_left_is_drawn(student, draw):
     got = drawn(make(student), only_best(logits), seeded(secret(draw)))
 
     assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
+
+
+def some_views(logits: Tensor) -> dict[str, Tensor]:
+    """The same logits [B, V] in other places of memory, with others between and around them."""
+    rows, vocab = logits.shape
+    wide = torch.full((rows + 1, 2 * vocab + 5), 90.0)
+    padded, spread, first = wide.clone(), wide.clone(), logits[:1]
+    padded[1:, :vocab], spread[:-1, 5::2] = logits, logits
+    return {
+        "a padded vocabulary": padded[1:, :vocab],
+        "every second column": spread[:-1, 5::2],
+        "columns that are rows in memory": logits.T.contiguous().T,
+        "an axis moved": logits[None].movedim(-1, 0).contiguous().movedim(0, -1)[0],
+        "one row for all": first.expand(rows, vocab),
+    }
+
+
+@task("sampler", contract=17)
+def test_draws_from_views(student, draw):
+    """What is left is drawn wherever the logits lie in memory."""
+    logits = only_best(draw.normal(5, 12))
+    sampler, greedy_ = make(student), make(student, greedy=True)
+
+    for name, view in some_views(logits).items():
+        want, what = view.argmax(-1).tolist(), f"the list of the tokens of {name}"
+        assert_equal(drawn(sampler, view, seeded(secret(draw))), want, what)
+        assert_equal(drawn(greedy_, view), want, what)
+
+
+@task("sampler", contract=17)
+def test_more_tokens_than_16_bits_can_count(student, draw):
+    """Of 66,000 tokens the one that is left is drawn, behind the first 65,536 too."""
+    best = [65_535, 65_536, 66_002, *draw.tokens(60_000, 1)]
+    logits = torch.full((len(best), 66_003), -200.0)
+    logits[range(len(best)), best] = 0.0
+
+    assert_equal(drawn(make(student), logits, seeded(secret(draw))), best, "the list of the tokens")
+
+
+@task("sampler", contract=17)
+def test_long_tail(student, draw):
+    """Thousands of tokens that hold half of all together come in half of the draws."""
+    size, best = 8_000, draw.integer(0, 8_000)
+    logits = torch.zeros(1, size)
+    logits[0, best] = math.log(size)
+    sampler = make(student)
+
+    def sample(seed: int) -> Samples:
+        tokens = drawn(sampler, logits.expand(600, size), seeded(seed))
+        return [([0 if x == best else 1 + x // 2000 for x in tokens], shares)]
+
+    weights = [size] + [2000 - (best // 2000 == part) for part in range(4)]
+    shares = [weight / sum(weights) for weight in weights]
+    assert_law(draw, sample, "tokens of the tail")
 
 
 @task("sampler", contract=18)
@@ -634,7 +791,7 @@ def assert_law_of_many(student: Any, draw: Any, dtype: torch.dtype) -> None:
     sampler = make(student)
 
     def sample(seed: int) -> Samples:
-        tokens = drawn(sampler, logits.expand(24_000, -1).contiguous(), seeded(seed))
+        tokens = drawn(sampler, logits.expand(24_000, -1), seeded(seed))
         return [(tokens, laws_of(logits)[0])]
 
     assert_law(draw, sample)
@@ -748,6 +905,16 @@ def test_greedy_takes_the_largest(student, draw, dtype):
         assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
         random_ = sorted(RANDOM & set(operators.seen))
         check(not random_, f"a greedy sampler called {random_}, expected no random number")
+
+
+@task("sampler", contract=23)
+def test_greedy_by_a_hair(student, draw):
+    """A greedy sampler tells logits of float32 apart that differ in their last digits."""
+    logits = torch.full((6, 17), 1.0)
+    best = draw.tokens(17, 6)
+    logits[range(6), best] += 2**-20
+
+    assert_equal(drawn(make(student, greedy=True), logits), best, "the list of the tokens")
 
 
 @task("sampler", contract=24)
@@ -959,6 +1126,16 @@ ANY: dict[str, dict[str, Any]] = {
 def test_searches_of_all_kinds(student, draw, kind):
     """The best of each step are kept for any prompt and EOS id."""
     verify(student, puzzle_of(draw, **ANY[kind], **OFTEN))
+
+
+@task("beam", contract=26)
+@pytest.mark.parametrize("length_penalty", [-3.0, 1.0, 5.0])
+def test_smallest_searches(student, draw, length_penalty):
+    """The best are kept with one beam, token or step as with two: in all combinations."""
+    for num_beams, vocab, steps in itertools.product((1, 2), (1, 2, 3), (1, 2)):
+        options = {"num_beams": num_beams, "vocab": vocab, "max_new_tokens": steps}
+
+        verify(student, puzzle_of(draw, length=1, length_penalty=length_penalty, **options))
 
 
 @task("beam", contract=28)

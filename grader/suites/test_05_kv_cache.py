@@ -26,7 +26,7 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import batching, honest, llama
+from reference import batching, conditions, honest, llama
 from reference import kv_cache as oracle
 from reference.scripted import INTEGERS, MaskedModel, Misuse
 
@@ -553,7 +553,8 @@ def assert_attended(got: Any, q: Tensor, k: Tensor, v: Tensor, what: str = "the 
     want, trusted = llama.attention(q.double(), k.double(), v.double()), [llama.attention(q, k, v)]
     if q.dtype == torch.float32:
         trusted += [o for o, _ in honest.attentions(q, k, v, causal=True)]
-    assert_close(got, want, "attention", like=q, trusted=trusted, what=what)
+    off, _ = conditions.attention_off(q, k, v)
+    assert_close(got, want, "attention", like=q, trusted=trusted, off=off, what=what)
 
 
 def spread(x: Tensor) -> Tensor:
@@ -635,7 +636,8 @@ def assert_float32_scores(got: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
     """Compare with float64; scores in 16 bits widen no limit."""
     want = llama.attention(q.double(), k.double(), v.double())
     trusted = llama.attention(q.float(), k.float(), v.float())
-    assert_close(got, want, "attention", like=q, trusted=trusted)
+    off, _ = conditions.attention_off(q, k, v)
+    assert_close(got, want, "attention", like=q, trusted=trusted, off=off)
 
 
 @task("attend", contract=27)

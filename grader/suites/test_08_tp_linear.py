@@ -279,6 +279,29 @@ def assert_gradient(
     loosened(got, want, like, terms, what, "backward")
 
 
+# How memory may lie under a tensor: each draws one of a shape.
+LAYOUTS: dict[str, Callable[..., Tensor]] = {
+    "columns strided": lambda draw, *shape: draw.normal(*shape[:-1], 2 * shape[-1])[..., ::2],
+    "rows strided": lambda draw, rows, *rest: draw.normal(2 * rows, *rest)[::2],
+    "columns first": lambda draw, *shape: draw.normal(shape[-1], *shape[:-1]).movedim(0, -1),
+    "expanded": lambda draw, rows, *rest: draw.normal(1, *rest).expand(rows, *rest),
+    "a slice": lambda draw, *shape: draw.normal(*shape[:-1], shape[-1] + 5)[..., 3:-2],
+}
+ANY_LAYOUT = pytest.mark.parametrize("layout", list(LAYOUTS))
+ROWS = [(4,), (3, 5)]  # leading dimensions: a matrix is multiplied by other code than a batch
+FEW_ROWS = [(0,), (1,), (2,)]
+
+
+def laid(draw: Any, layout: str, *shape: int) -> Tensor:
+    return LAYOUTS[layout](draw, *shape)
+
+
+def dense_laid(draw: Any, layout: str, inner: int, outer: int, lead: Sequence[int]) -> Dense:
+    """Draw a linear layer of which each tensor lies in memory in one way."""
+    shapes = (*lead, inner), (outer, inner), (outer,), (*lead, outer)
+    return Dense(*(laid(draw, layout, *shape) for shape in shapes))
+
+
 BUILDERS = {"column": "ColumnParallelLinear", "row": "RowParallelLinear"}
 
 
@@ -576,6 +599,32 @@ def test_column_of_views(student, draw):
     assert_column(column_step(student.spawn(2), views, gather=True), views, gather=True)
 
 
+@task("column", contract=16)
+@ANY_LAYOUT
+def test_column_in_any_layout(student, draw, layout):
+    """However weight, bias, x and the gradient that arrives lie, all gradients are summed."""
+    group = student.spawn(2)
+    for lead in ROWS:
+        case = dense_laid(draw, layout, 15, 12, lead)
+        for gather in (False, True):
+            assert_column(column_step(group, case, gather), case, gather)
+
+
+@task("column", contract=10)
+@pytest.mark.parametrize("world", [2, 3])
+def test_column_of_few_rows_and_features(student, draw, world):
+    """No, one or two rows, of one feature or two, to one feature or two of each rank."""
+    group = student.spawn(world)
+    for inner in (1, 2):
+        first = dense(draw, inner, inner * world)
+        modules = [(gather, column(group, first, gather)) for gather in (False, True)]
+        for lead in FEW_ROWS:
+            x, dy = draw.normal(*lead, inner), draw.normal(*lead, inner * world)
+            case = Dense(x, first.weight, first.bias, dy)
+            for gather, module in modules:
+                assert_column(column_train(group, module, case, gather), case, gather)
+
+
 @task("column", contract=17)
 def test_column_sends_no_inputs(student, draw):
     """Each rank computes with the x that it was given; x is neither averaged nor sent round."""
@@ -834,6 +883,30 @@ def test_row_of_views(student, draw):
 
 
 @task("row", contract=26)
+@ANY_LAYOUT
+def test_row_in_any_layout(student, draw, layout):
+    """However weight, bias, x and the gradient that arrives lie, the output is the sum."""
+    group = student.spawn(2)
+    for lead in ROWS:
+        case = dense_laid(draw, layout, 12, 15, lead)
+        assert_row(row_train(group, row(group, case), case), case)
+
+
+@task("row", contract=21)
+@pytest.mark.parametrize("world", [2, 3])
+def test_row_of_few_rows_and_features(student, draw, world):
+    """No, one or two rows, of one feature or two on each rank, to one or two in all."""
+    group = student.spawn(world)
+    for outer in (1, 2):
+        first = dense(draw, (3 - outer) * world, outer)
+        module = row(group, first)
+        for lead in FEW_ROWS:
+            x, dy = draw.normal(*lead, (3 - outer) * world), draw.normal(*lead, outer)
+            case = Dense(x, first.weight, first.bias, dy)
+            assert_row(row_train(group, module, case), case)
+
+
+@task("row", contract=26)
 def test_row_leaves_its_arguments_alone(student, draw):
     """Neither the full weight, nor bias, nor x, nor the gradient that arrives is modified."""
     case = dense(draw, 36, 35)
@@ -954,6 +1027,7 @@ def test_qkv_outputs(student, draw, num_heads, num_kv_heads):
 
 
 GROUPED = [(1, 3, 1), (1, 6, 3), (2, 6, 2), (2, 8, 4), (2, 6, 6), (3, 6, 3), (3, 12, 6), (4, 12, 4)]
+FEW_HEADS = [(2, 2, 2), (2, 2, 1), (2, 4, 1), (4, 4, 4)]  # one or two of each rank
 REPLICATED = [(2, 6, 1), (3, 6, 1), (4, 4, 1), (4, 4, 2), (4, 12, 2)]
 
 
@@ -982,6 +1056,19 @@ def test_qkv_shared_heads(student, draw, world, num_heads, num_kv_heads):
     group = student.spawn(world)
 
     assert_qkv(qkv_train(group, qkv(group, case), case), case)
+
+
+@task("qkv", contract=30)
+@cases(FEW_HEADS)
+def test_qkv_of_few_rows_and_heads(student, draw, world, num_heads, num_kv_heads):
+    """No, one or two rows, and one or two heads of each rank."""
+    group = student.spawn(world)
+    first = heads(draw, world, num_heads, num_kv_heads)
+    module = qkv(group, first)
+    for lead in FEW_ROWS:
+        other = heads(draw, world, num_heads, num_kv_heads, lead)
+        case = replace(first, x=other.x, upstream=other.upstream)
+        assert_qkv(qkv_train(group, module, case), case)
 
 
 @task("qkv", contract=30)
@@ -1131,6 +1218,23 @@ def test_qkv_of_views(student, draw):
     group = student.spawn(4)
 
     assert_qkv(qkv_train(group, qkv(group, case), case), case)
+
+
+@task("qkv", contract=37)
+@ANY_LAYOUT
+def test_qkv_in_any_layout(student, draw, layout):
+    """However weights, x and the gradients that arrive lie, all gradients are summed."""
+    group = student.spawn(2)
+    for lead, num_kv_heads in zip(ROWS, (2, 1), strict=True):
+        plain = heads(draw, 2, 4, num_kv_heads, lead)
+        weights = tuple(laid(draw, layout, *weight.shape) for weight in plain.weights)
+        upstream = tuple(
+            tuple(laid(draw, layout, *part.shape) for part in parts) for parts in plain.upstream
+        )
+        case = replace(
+            plain, x=laid(draw, layout, *plain.x.shape), weights=weights, upstream=upstream
+        )
+        assert_qkv(qkv_train(group, qkv(group, case), case), case)
 
 
 @task("qkv", contract=37)
@@ -1401,6 +1505,31 @@ def test_mlp_of_views(student, draw):
     group = student.spawn(2)
 
     assert_mlp(mlp_train(group, feed_forward(group, case), case), case)
+
+
+@task("mlp", contract=46)
+@ANY_LAYOUT
+def test_mlp_in_any_layout(student, draw, layout):
+    """However weights, x and the gradient that arrives lie, output and gradients are the sums."""
+    group = student.spawn(2)
+    for lead in ROWS:
+        shapes = (12, 10), (12, 10), (10, 12)
+        x, dy = (laid(draw, layout, *lead, 10) for _ in range(2))
+        case = Swiglu(x, tuple(0.3 * laid(draw, layout, *shape) for shape in shapes), dy)
+        assert_mlp(mlp_train(group, feed_forward(group, case), case), case)
+
+
+@task("mlp", contract=41)
+@pytest.mark.parametrize("world", [2, 3])
+def test_mlp_of_few_rows_and_features(student, draw, world):
+    """No, one or two rows, of one feature or two, and as many hidden ones of each rank."""
+    group = student.spawn(world)
+    for width in (1, 2):
+        first = swiglu(draw, width, (3 - width) * world)
+        module = feed_forward(group, first)
+        for lead in FEW_ROWS:
+            case = Swiglu(draw.normal(*lead, width), first.weights, draw.normal(*lead, width))
+            assert_mlp(mlp_train(group, module, case), case)
 
 
 @task("mlp", contract=46)

@@ -7,6 +7,7 @@ fails one such law in 10**12 runs, and the two dozen here together less than onc
 What else depends on draws is off by accident less than once in 10**10 too, as said there.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -123,6 +124,21 @@ def test_guess_that_is_nearly_right(student, draw):
         logits[range(5), second] = logits[range(5), best] - 2**-10
         draft = [*best[:wrong], second[wrong], *best[wrong + 1 : 4]]
 
+        assert_greedy(student, draft, best, logits)
+
+
+def smallest_guesses() -> Iterable[tuple[list[int], list[int], Tensor]]:
+    """All that none, one or two guesses of one or two tokens can meet: guesses, best tokens."""
+    for k, vocab in itertools.product((0, 1, 2), (1, 2)):
+        for best in itertools.product(range(vocab), repeat=k + 1):
+            for draft in itertools.product(range(vocab), repeat=k):
+                yield [*draft], [*best], torch.eye(vocab)[[*best]]
+
+
+@task("greedy", contract=1)
+def test_smallest_guesses(student):
+    """None, one or two guesses of one or two tokens are kept up to the first wrong one."""
+    for draft, best, logits in smallest_guesses():
         assert_greedy(student, draft, best, logits)
 
 
@@ -315,6 +331,21 @@ def test_each_of_many_guesses_stays_by_its_chance(student, draw):
     assert_law(draw, sample, law, "the number of tokens that come out")
 
 
+@task("sample", contract=9)
+def test_guess_that_nearly_always_stays(student, draw):
+    """A guess goes with a probability of 1 in 512 too: random numbers are as fine as that."""
+    count, goes = 350, 2.0**-9
+    p = torch.tensor([[1 - goes, goes]] * (count + 1))
+    case = Case([0] * count, torch.tensor([[1.0, 0.0]] * count), p)
+    stay = (1 - goes) ** count
+
+    def sample(seed: int) -> Iterable[tuple[int, ...]]:
+        return ((int(len(got) > count),) for got in case.emit_often(student, seed, 45))
+
+    law = {(1,): stay, (0,): 1 - stay}
+    assert_law(draw, sample, law, f"whether {count} guesses stay that go once in 512")
+
+
 @task("sample", contract=10)
 def test_guess_that_the_target_likes_more_stays(student, draw):
     """A guess that the target finds at least as probable as the draft is always accepted."""
@@ -333,8 +364,8 @@ def test_guess_that_the_target_likes_more_stays(student, draw):
 @task("sample", contract=10)
 def test_rare_guesses_stay(student, draw):
     """A guess of any rarity stays where target and draft agree: nothing is added to its chance."""
-    count, rare = 60, 2e-7
-    for _ in range(3):
+    count = 60
+    for rare in (2e-7, 2e-7, 1e-30):
         p = rows_of(draw, count + 1, 7)
         draft = draw.tokens(7, count)
         p[range(count), draft] = rare
@@ -463,6 +494,12 @@ def test_nothing_in_common(student, draw):
 @task("sample", contract=16)
 def test_certain_tokens(student, draw):
     """Where target and draft are sure of themselves nothing is left to chance."""
+    for draft, best, sure in smallest_guesses():
+        q = torch.eye(sure.shape[1])[draft]
+        got = Case(draft, q, sure).emit(student, secret(draw))
+
+        assert_equal(got, best[: oracle.alike(draft, best) + 1], "the list of tokens")
+
     best = draw.shuffled(range(9))[:4]
     sure = torch.eye(9)[best]
 
@@ -591,6 +628,7 @@ def test_probabilities_are_left_alone(student, draw):
             q[draft[place], place] += 0.5
             p[draft[place], place] = 0
             p[:, place] /= p[:, place].sum()
+            p[draft[place], place] = 1e-13  # it stays once in 10**12
         case = Case(draft, q[:, :3].T, p[:, :4].T)
         watched = student.watch(case.q), student.watch(case.p)
 
@@ -820,6 +858,16 @@ def test_calls_of_the_target(student, draw, kind):
 
 
 @task("generate", contract=25)
+def test_calls_of_the_target_for_many_guesses(student, draw):
+    """A round may have forty guesses, and calls the target once for all of them."""
+    tale = story(draw, "perfect", 246)
+    done = tell(student, tale, 40, 246)
+
+    say = f"{done.target.calls} calls of the target for 6 rounds of 40 guesses"
+    check(done.target.calls <= 7, f"{say}, expected 7 at most")
+
+
+@task("generate", contract=25)
 @pytest.mark.parametrize("kind", ["perfect", "alternating"])
 def test_target_is_not_called_behind_the_end(student, draw, kind):
     """Once the text has ended, by an EOS, the target is not called again."""
@@ -964,6 +1012,30 @@ def test_never_beyond_max_new_tokens(student, draw, count):
             tale = story(draw, kind, count)
 
             assert_text(tell(student, tale, k, count), tale)
+
+
+def smallest(student: Any, draw: Any, limits: Sequence[int]) -> Iterable[tuple[Run, Story, int]]:
+    """Tell all stories of few tokens: by k, limit, prompt and where an EOS stands, if anywhere."""
+    ways = itertools.product(limits, (0, 1, 2), (1, 2), ("perfect", "useless"), (None, 0, 1))
+    for count, k, length, kind, end in ways:
+        if end is None or end < count:
+            tale = story(draw, kind, count, length=length, end=end)
+            yield tell(student, tale, k, count), tale, k
+
+
+@task("generate", contract=33)
+def test_smallest_texts(student, draw):
+    """None, one or two tokens come back with none, one or two guesses: in all combinations."""
+    for done, tale, _ in smallest(student, draw, (0, 1, 2)):
+        assert_text(done, tale)
+
+
+@task("generate", contract=28)
+def test_caches_behind_the_smallest_texts(student, draw):
+    """Caches hold a beginning of the text behind one or two tokens too."""
+    for done, _, k in smallest(student, draw, (1, 2)):
+        assert_placed(done, k)
+        assert_caches(done)
 
 
 @task("generate", contract=33)
@@ -1171,6 +1243,28 @@ def test_both_models_are_sampled_at_the_temperature(student, draw, heat):
     check(rejected <= 2, f"{rejected} guesses of 144 were rejected, expected none")
 
 
+# The temperature, and what all logits lie above 0.
+HEATS = [(1e-6, 0.0), (1e-3, 0.0), (0.9, 3000.0), (0.9, -3000.0), (30.0, 0.0), (1e4, 0.0)]
+
+
+@task("generate", contract=38)
+@pytest.mark.parametrize(("heat", "level"), HEATS)
+def test_temperature_of_any_size(student, draw, heat, level):
+    """Logits are divided by the temperature, tiny or large, wherever they lie."""
+    law = row(8, 2, 2, 0)
+    logits = [heat * math.log(x) + level if x else -math.inf for x in law]
+
+    def sample(seed: int) -> Iterable[tuple[int, ...]]:
+        def twin(history: Sequence[int]) -> list[float]:
+            return logits
+
+        args = [0, 1], 5, 180, [], heat, seeded(seed)
+        done = run(student, twin, twin, *args, vocab=4, noted=False)
+        return ((token,) for token in done.tokens)
+
+    assert_law(draw, sample, {(i,): x for i, x in enumerate(law) if x}, "a token")
+
+
 def rejections(done: Run) -> int:
     """Count the target's calls with a guess in the place of which the text has another token."""
     text = done.prompt + done.tokens
@@ -1363,6 +1457,14 @@ def test_speedup_at_its_ends(student, acceptance):
     for k in (1, 3, 8):
         for cost in (0.0, 0.125, 1.0):
             assert_speedup(student, acceptance, k, cost)
+
+
+@task("speedup", contract=45)
+@pytest.mark.parametrize("acceptance", [0.0, 1e-9, 0.9999, 1 - 1e-5, 1.0], ids=str)
+def test_speedup_of_long_rounds_at_its_ends(student, acceptance):
+    """A round may have hundreds of guesses, and each may cost next to nothing or very much."""
+    for cost in (0.0, 1e-9, 1e6):
+        assert_speedup(student, acceptance, 200, cost)
 
 
 @task("speedup", contract=46)

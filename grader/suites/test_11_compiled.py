@@ -381,6 +381,67 @@ def test_garbage_behind_a_position_is_not_seen(student, draw, device, garbage):
 
 
 @task("step", contract=3)
+def test_a_token_may_be_all_zeros(student, draw, device):
+    """What is written may be 0: where a text ends is told by positions, and by no value."""
+    model = small(student, draw, num_layers=1)
+    weights = model.weights | {"model.embed_tokens.weight": draw.normal(VOCAB, 20)}
+    weights["model.embed_tokens.weight"][: VOCAB // 2] = 0.0
+    model = loaded(student, model.fields, weights)
+    here = on(student, model, SLOTS, MAX_LEN, device=device)
+    here.fill(draw)
+
+    play(here, draw, eager(here), [5, 3, 4, 5, 5])
+
+
+# Where a position may be beyond what a number of the dtype holds, and how far off honest code is.
+FAR = {torch.float32: (4100, 2e-3), torch.float16: (2052, 2e-2), torch.bfloat16: (260, 1e-1)}
+
+
+@task("step", contract=3)
+@pytest.mark.parametrize("dtype", list(FAR), ids=str)
+def test_far_positions_are_told_apart(student, draw, device, dtype):
+    """Positions in the hundreds and thousands are what they are, in any dtype of the model."""
+    far, limit = FAR[dtype]
+    made = small(student, draw, num_layers=1, max_position_embeddings=8192)
+    low = {name: weight.to(dtype) for name, weight in made.weights.items()}
+    here = on(student, loaded(student, made.fields, low), 2, far, dtype=dtype, device=device)
+    for slot in (0, 1, 2):
+        k, v = (draw.normal(1, 3, far, 4).to(dtype) for _ in PARTS)
+        k[:, :, -6:], v[:, :, -6:] = 300.0, -300.0  # whose products a half can hold
+        here.layer(0, torch.arange(far).unsqueeze(0), torch.tensor([slot])).update(k, v)
+        here.ours.keys[0][slot], here.ours.values[0][slot] = k[0], v[0]
+
+    for position in range(far - 6, far):
+        rows = [(draw.integer(0, VOCAB), position, slot) for slot in (1, 0)]
+        got = student.decode_step(here.model.inside, here.cache, *columns(rows).values())
+        got = expect(got, Tensor, "the logits", shape=(2, VOCAB))
+        near(got, here.want(rows), limit, f"the logits at position {position}")
+        for part in PARTS:
+            now, want = here.memory(part)[0][:2, :, position], getattr(here.ours, part)[0]
+            near(now, want[:2, :, position], limit, f"{part} at position {position}")
+
+
+def near(got: Tensor, want: Tensor, limit: float, what: str) -> None:
+    """Compare as a whole: what low precision loses is far less than what another place would."""
+    error = (got.double() - want).norm() / want.norm()
+    check_within(float(error), limit, f"{what} are off by {error:.1g} of their size", what)
+
+
+@task("step", contract=3)
+def test_hundreds_of_slots(student, draw, device):
+    """A slot may be any of hundreds."""
+    here = bench(student, draw, device, 300, 2, num_layers=1)
+    here.fill(draw)
+    rows = [(draw.integer(0, VOCAB), slot % 2, slot) for slot in (299, 127, 256, 0, 128, 255)]
+    before, want = here.snapshot(), here.want(rows)
+
+    got = eager(here)(rows)
+
+    close(got, want, "the logits of slots up to 299")
+    here.assert_written(before, rows)
+
+
+@task("step", contract=3)
 def test_arguments_of_a_step_stay_as_they_are(student, draw, device):
     """Tokens, positions and slots are the caller's: a step writes to the cache alone."""
     here = bench(student, draw, device, num_layers=1)
@@ -534,6 +595,23 @@ def test_further_batch_sizes_cost_one_call(student, draw, device):
         known.add(count)
 
 
+MANY = 11  # torch.compile keeps eight graphs of one piece of code, if sizes are no variables
+
+
+@task("step", contract=6)
+def test_many_batch_sizes(student, draw, device):
+    """However many sizes there were, each step is one call of a graph."""
+    here = bench(student, draw, device, MANY, 3, num_layers=1)
+    here.fill(draw)
+    backend, step = compiled(here)
+
+    for count in (*draw.shuffled(range(1, MANY + 1)), *draw.shuffled(range(1, MANY + 1))[:4]):
+        run_step(here, backend, step, here.rows_anywhere(draw, count))
+
+    calls = backend.calls
+    check(calls <= MANY, f"backend was called {calls} times for {MANY} batch sizes")
+
+
 # --- prefill ---------------------------------------------------------------------------------
 
 
@@ -585,6 +663,20 @@ def test_one_graph_for_each_bucket(student, draw, device, sizes):
 
     text = f"backend was called {backend.calls} times for {len(used)} buckets"
     check(1 <= backend.calls <= len(used), f"{text}, expected one each")
+
+
+@task("prefill", contract=7)
+def test_many_buckets(student, draw, device):
+    """However many buckets were used, each prompt is one call of a graph."""
+    here = bench(student, draw, device, 2, MANY, num_layers=1)
+    backend, prefill = prefilled(here, draw.shuffled(range(1, MANY + 1)))
+
+    for runs, length in enumerate(draw.shuffled(range(1, MANY + 1)), 1):
+        read_prompt(here, draw, prefill, length, runs % 2)
+        check(backend.runs == runs, f"{backend.runs} calls of graphs for {runs} prompts")
+
+    calls = backend.calls
+    check(calls <= MANY, f"backend was called {calls} times for {MANY} buckets")
 
 
 @task("prefill", contract=7)
@@ -799,6 +891,8 @@ def test_plan_where_greed_fails(student, count):
     assert_plan(student, {"2": 100, "3": 1, "4": 100, "9": 60, "10": 1, "30": 2}, count)
     assert_plan(student, {"100": 1, "9": 5, "10": 5, "11": 5}, count)
     assert_plan(student, {str(rows): 1 for rows in range(1, 10)}, count)
+    for more in (0, 1):  # which of them no 32 bits tell
+        assert_plan(student, {"1": 10**9 + more, "2": 10**9 + 1 - more, "3": 1, "4": 1}, count)
     assert_plan(student, {"5": 7, "6": 1, "7": 1, "10": 1, "15": 2}, count)
     assert_plan(student, {"1": 30, "3": 1, "6": 1, "10": 2, "12": 2, "15": 7}, count)
 
@@ -949,6 +1043,17 @@ def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
     check(len({*graph_of.values()}) == len(graph_of), f"{text}, expected one each")
 
 
+@task("graphs", contract=13)
+def test_many_sizes(student, draw, device):
+    """However many sizes there are, each has its graph."""
+    here = bench(student, draw, device, MANY, 3, num_layers=1)
+    here.fill(draw)
+    run = running(here, [*range(1, MANY + 1)], device)
+
+    for count in draw.shuffled(range(1, MANY + 1)):
+        run.right_step(here.rows_anywhere(draw, count))
+
+
 @task("graphs", contract=14)
 def test_results_are_the_callers(student, draw, device):
     """What a step has returned stays as it is when later steps run."""
@@ -1012,6 +1117,8 @@ def test_weights_are_live(student, draw, device):
         *(([[1, 2], [2], [0, 1]], "tokens"), ([[1, 2], [2, 3], [0]], "tokens")),
         *(([[1] * 5, [2] * 5, [*range(5)]], "tokens"), ([[1, 2], [3, 4], [2, 2]], "slots")),
         *(([[1, 2], [3, 4], [0, 5]], "slots"), ([[1, 2], [3, 4], [-1, 2]], "slots")),
+        *(([[1] * 3, [3] * 3, [2, 0, 2]], "slots"), ([[1] * 3, [3] * 3, [1, 5, 2]], "slots")),
+        ([[1] * 3, [3, 13, 4], [1, 0, 2]], "positions"),
         *(([[1, 2], [3, 13], [0, 2]], "positions"), ([[1], [-1], [0]], "positions")),
     ],
     ids=str,

@@ -484,6 +484,49 @@ def test_equal_blocks_stand_in_for_each_other(student, draw):
 
 
 @task("sharing", contract=5)
+@pytest.mark.parametrize("size", [1, 2, 3], ids=lambda size: f"P = {size}")
+@pytest.mark.parametrize("gone", [None, 0, 1], ids=["both live", "parent gone", "child gone"])
+def test_blocks_are_found_however_they_came_to_be_held(student, draw, size, gone):
+    """By fork, by a copy, by a copy that is full at once, or filled in place: the text counts."""
+    for start in range(1, 2 * size + 1):
+        for first, early in ((0, False), (1, False), (0, True)):
+            pool = sharing(student, 60, size)
+            stem = drawn_text(draw, start, 90)
+            pool.admit(0, stem)
+            pool.fork(0, 1)
+            if early and gone is not None:
+                pool.release(gone)
+            for seq in (first, 1 - first):  # the first copies, the other goes on in place
+                for token in (100 + seq, *drawn_text(draw, 2 * size - 1, 90)):
+                    if seq in pool.living:
+                        pool.append(seq, token)
+            texts = [pool.text(seq) for seq in pool.living]
+            if not early and gone is not None:
+                pool.release(gone)
+            for seq, text in enumerate(texts, 10):
+                pool.admit(seq, [*text, 99])
+
+
+@task("sharing", contract=5)
+def test_equal_texts_grow_side_by_side(student, draw):
+    """Two that say the same behind a block of each's own are found by either's blocks."""
+    for first in (0, 1):
+        pool = sharing(student, 30, 2)
+        text = drawn_text(draw, 4, 90)
+        for seq in (0, 1):
+            pool.admit(seq, text)  # the second block twice
+        for token in drawn_text(draw, 4, 90):
+            for seq in (0, 1):
+                pool.append(seq, token)
+        pool.admit(2, [*pool.text(0), 5])
+        pool.release(first)
+        pool.admit(3, [*pool.text(1 - first), 6])
+        pool.release(2)
+        pool.release(1 - first)
+        pool.admit(4, [*pool.text(3), 7])
+
+
+@task("sharing", contract=5)
 @pytest.mark.parametrize(("num_blocks", "size"), [(9, 1), (10, 2), (12, 3)], ids=str)
 def test_shared_blocks_in_any_trace(student, draw, num_blocks, size):
     """In any trace admit shares what the rules say, and every text can be read back."""
@@ -611,6 +654,22 @@ def test_shared_beginnings_stay_until_the_last(student, draw):
         pool.release(20 + seq)
 
 
+@task("sharing", contract=8)
+def test_a_block_may_have_hundreds_of_holders(student, draw):
+    """However many twins there are, each holds the block, and the last one frees it."""
+    manager = expect(student.BlockManager(2, 4), Proxy, "BlockManager(...)")
+    manager.admit(0, drawn_text(draw, 3))
+    twins = range(1, 258)
+    for child in twins:
+        manager.fork(0, child)
+    for seq in (0, *twins):
+        free = expect(manager.num_free, int, "num_free")
+        check(free == 1, f"num_free is {free} while {258 - seq} hold one block, expected 1")
+        manager.release(seq)
+    free = expect(manager.num_free, int, "num_free")
+    check(free == 2, f"num_free is {free} when all 258 were released, expected 2")
+
+
 # --- attention -------------------------------------------------------------------------------
 
 
@@ -662,10 +721,14 @@ def make(
     *,
     spare: int = 1,
     empty: float = math.nan,
+    others: int = 2,
 ) -> Case:
-    """Draw a case: blocks in any order, NaN where no token lies, any number in unused entries."""
+    """Draw a case: blocks in any order, NaN where no token lies, any number in unused entries.
+
+    The pool has ``others``, blocks of nobody; ``spare`` entries of a table are of no use.
+    """
     needed = [oracle.blocks_for(length, P) for length in lengths]
-    N, M = sum(needed) + 2, max([1, *needed]) + spare
+    N, M = sum(needed) + others, max([1, *needed]) + spare
     order = torch.randperm(N, generator=draw.generator).tolist()
     tables = [[draw.choice(GARBAGE) for _ in range(M)] for _ in lengths]
     pools = [torch.full((N, P, G, D), empty, dtype=dtype) for _ in "kv"]
@@ -714,6 +777,31 @@ def leveled(case: Case, level: float) -> Case:
     return case
 
 
+def sharp(draw: Any, D: int, dtype: torch.dtype) -> Case:
+    """Draw a case whose results are the share of keys that lie 8 to 9 below the maximum.
+
+    The maximum itself has values of 0, so that a scale that is off by one in 400 shows; in float32
+    no step of it is more than a few roundings off.
+    """
+    case = make(draw, [40, 9], 8, D, 2, 1, dtype)
+    case.q.zero_()
+    case.q[..., 0] = 16.0
+    for row, length in enumerate(case.lengths.tolist()):
+        for position in range(length):
+            place = case.tables[row, position // 8], position % 8
+            below = position % 4 and 8.0 + position % 2
+            case.k_pool[place][:, 0] = -below * D**0.5 / 16
+            case.v_pool[place] *= 1000.0 * (below > 0)
+    return case
+
+
+# A half has these widths' roots, with log2(e) or without, wrong by 0.25 to 0.5 thousandths, and
+# bfloat16 by 2 to 3.
+ODD_ROOTS = (58, 59)
+# Beyond what one program, one part, or a number of eight bits may hold.
+LONG = ([700, 1, 1300], 16, 8)
+FEW = [[a, b] for a in (0, 1, 2) for b in (0, 1, 2)]
+
 SIZES = pytest.mark.parametrize(
     ("lengths", "P", "D"),
     [
@@ -744,6 +832,37 @@ def with_shared_blocks(draw: Any) -> Case:
     tables[1], lengths[1] = tables[0], 11
     tables[2, 0] = tables[0, 2]
     return Case(case.q, case.k_pool, case.v_pool, tables, lengths)
+
+
+@task("torch", contract=9)
+def test_rows_of_many_hundreds_of_tokens(student, draw):
+    """A row may have many hundreds of tokens, beside a short one."""
+    for dtype in (torch.float32, torch.bfloat16):
+        assert_paged(student.paged_attention_torch, make(draw, *LONG, dtype=dtype))
+
+
+@task("torch", contract=9)
+def test_few_tokens_in_every_combination(student, draw):
+    """Rows of 0, 1 and 2 tokens beside each other, in blocks of 1 and of 2, tables full or not."""
+    for lengths in FEW:
+        for P, spare in ((1, 0), (2, 0), (2, 1)):
+            assert_paged(
+                student.paged_attention_torch, make(draw, lengths, P, 1, 1, 1, spare=spare)
+            )
+
+
+@task("torch", contract=9)
+def test_blocks_of_a_large_pool(student, draw):
+    """Blocks may lie anywhere in a pool of tens of thousands."""
+    assert_paged(student.paged_attention_torch, make(draw, [40, 9], 1, 2, 1, 1, others=70_000))
+
+
+@task("torch", contract=11)
+@ANY_LOW
+def test_scale_is_float32(student, draw, dtype):
+    """D^-0.5 is not rounded to the dtype of q, nor is what it is multiplied with."""
+    for D in ODD_ROOTS:
+        assert_paged(student.paged_attention_torch, sharp(draw, D, dtype), excused=False)
 
 
 @task("torch", contract=10)
@@ -880,6 +999,17 @@ def test_write_kv_skips_tokens_without_a_place(student, draw):
 
 
 @task("torch", contract=12)
+@pytest.mark.parametrize("P", [1, 2])
+def test_write_kv_of_few_tokens_in_every_combination(student, draw, P):
+    """At most two tokens, to any places of two blocks, the first and the last too, or nowhere."""
+    places = range(-1, 2 * P)
+    pairs = [[a, b] for a in places for b in places if a != b or a == -1]
+    for slots in ([], *([a] for a in places), *pairs):
+        pools = draw.normal(2, P, 1, 3), draw.normal(2, P, 1, 3)
+        assert_writes(student, draw, pools, slots)
+
+
+@task("torch", contract=12)
 def test_write_kv_writes_to_views(student, draw):
     """Pools may have any strides: what is written arrives, and nothing beside it."""
     pools = strided(draw.normal(6, 3, 2, 5)), strided(draw.normal(6, 3, 2, 5), 1)
@@ -921,15 +1051,15 @@ def test_the_result_comes_from_a_kernel(student, draw):
     call = functools.partial(student.paged_attention, *case.arguments)
     assert_from_kernels(student, call, [case.want()], "the result")
     lengths = [draw.integer(60, 100) for _ in range(2)]
-    assert_kernels_alone(student, draw, lengths, draw.integer(2, 9), draw.integer(8, 40), 2)
+    assert_kernels_alone(student, draw, lengths, draw.integer(2, 9), draw.integer(8, 40), 8)
 
 
 @task("triton", contract=13)
 @pytest.mark.parametrize(
     ("lengths", "P", "D", "H", "dtype"),
     [
-        *[([90], 1, 64, 1, torch.bfloat16), ([70, 0], 16, 5, 4, torch.float32)],
-        *[([66, 50], 4, 256, 1, torch.float16), ([61, 99, 80], 128, 16, 2, torch.float32)],
+        *[([90], 1, 64, 1, torch.bfloat16), ([70, 63], 16, 5, 12, torch.float32)],
+        *[([63, 50], 4, 256, 2, torch.float16), ([61, 99, 80], 128, 16, 5, torch.float32)],
     ],
     ids=["one row", "narrow", "wide", "one block"],
 )
@@ -949,7 +1079,7 @@ def assert_kernels_alone(
 ) -> None:
     """Fail where the result is computed elsewhere; tables and lengths are there to be seen.
 
-    Let rows be long: torch may join the parts of keys that were dealt to several programs.
+    Let rows be long, and heads many: torch may join parts of 32 keys, padded as ``tl.dot`` asks.
     """
     first = make(draw, lengths, P, D, H, 1, dtype, spare=0, empty=0.5)
 
@@ -970,8 +1100,19 @@ def assert_kernels_alone(
         fresh,
         want,
         "the result",
-        elements=sum(lengths) * D * H // 2,
+        elements=joined(first),
     )
+
+
+def joined(case: Case) -> int:
+    """Return what contract 13 lets torch do to join parts of 32 keys, all of one key head.
+
+    Four operators on all that the parts gave, and eight on the sums of their weights.
+    """
+    (rows, entries), (_, heads, width) = case.tables.shape, case.q.shape
+    parts = oracle.blocks_for(entries * case.k_pool.shape[1], 32)
+    heads, width = (max(16, 1 << (size - 1).bit_length()) for size in (heads, width))
+    return rows * parts * heads * (4 * width + 8)
 
 
 @task("triton", contract=13)
@@ -1006,6 +1147,35 @@ def test_kernel_at_the_edges_of_blocks_and_tiles(student, draw, lengths):
 def test_kernel_rows_may_share_blocks(student, draw):
     """Two tables may name the same blocks, in other places and for other lengths."""
     assert_paged(student.paged_attention, with_shared_blocks(draw))
+
+
+@task("triton", contract=14)
+def test_kernel_rows_of_many_hundreds_of_tokens(student, draw):
+    """A row may have many hundreds of tokens, beside a short one."""
+    for dtype in (torch.float32, torch.bfloat16):
+        assert_paged(student.paged_attention, make(draw, *LONG, dtype=dtype))
+
+
+@task("triton", contract=14)
+def test_kernel_few_tokens_in_every_combination(student, draw):
+    """Rows of 0, 1 and 2 tokens beside each other, in blocks of 1 and of 2, tables full or not."""
+    for lengths in FEW:
+        for P, spare in ((1, 0), (2, 0), (2, 1)):
+            assert_paged(student.paged_attention, make(draw, lengths, P, 1, 1, 1, spare=spare))
+
+
+@task("triton", contract=14)
+def test_kernel_blocks_of_a_large_pool(student, draw):
+    """Blocks may lie anywhere in a pool of tens of thousands."""
+    assert_paged(student.paged_attention, make(draw, [40, 9], 1, 2, 1, 1, others=70_000))
+
+
+@task("triton", contract=16)
+@ANY_LOW
+def test_kernel_scale_is_float32(student, draw, dtype):
+    """D^-0.5 is not rounded to the dtype of q, nor is what it is multiplied with."""
+    for D in ODD_ROOTS:
+        assert_paged(student.paged_attention, sharp(draw, D, dtype), excused=False)
 
 
 @task("triton", contract=15)

@@ -39,6 +39,15 @@ def test_temperature_divides(student, t, want):
     assert_close(student.temperature(EXAMPLE, t), want, "elementwise", dtype=torch.float32)
 
 
+@task("filters", contract=1)
+@pytest.mark.parametrize("t", [1e-6, 0.004, 0.02, 30.0, 1e6])
+def test_any_temperature_will_do(student, t):
+    """5 t divided by t is 5, for the smallest t and the largest."""
+    got = student.temperature(row(5 * t, -t, 0, 2 * t), t)
+
+    assert_close(got, row(5, -1, 0, 2), "elementwise", dtype=torch.float32)
+
+
 @task("filters", contract=2)
 @pytest.mark.parametrize(
     ("k", "want"),
@@ -54,6 +63,14 @@ def test_top_k_keeps_the_largest(student, k, want):
     logits = torch.tensor([[3.0, 1.0, 7.0, 2.0], [-5.0, 2.0, -1.0, 0.0]])
 
     assert_equal(student.top_k(logits, k), torch.tensor(want))
+
+
+@task("filters", contract=2)
+def test_top_k_of_two_thousand(student):
+    """Of 3000 logits, from 3000 down to 1, k = 2000 leaves those above 1000."""
+    falling = torch.arange(3000.0, 0.0, -1.0)[None]
+
+    assert_equal(student.top_k(falling, 2000), falling.masked_fill(falling <= 1000, -INF))
 
 
 @task("filters", contract=3)
@@ -82,6 +99,14 @@ def test_top_p_includes_the_token_that_crosses(student, p, kept):
 def test_top_p_of_one_keeps_the_hopeless_too(student):
     """p = 1 keeps every token, also those whose probability is 0 in float32."""
     assert_equal(student.top_p(row(0, 300, -300, 1), 1.0), row(0, 300, -300, 1))
+
+
+@task("filters", contract=4)
+@pytest.mark.parametrize("p", [1e-12, 1e-6])
+def test_top_p_of_almost_nothing(student, p):
+    """However small p is, the best token stays: it is the one that crosses p."""
+    assert_equal(student.top_p(EXAMPLE, p), row(-INF, 2, -INF, -INF, -INF))
+    assert_equal(student.top_p(row(1, 0, 2), p), row(-INF, -INF, 2))
 
 
 @task("filters", contract=5)
@@ -327,6 +352,18 @@ def test_all_but_the_removed_can_come(student):
     check(not removed, f"{len(removed)} removed tokens were drawn, expected 0")
     different = len(set(tokens))
     check(different > 240, f"{different} different tokens came, expected about 256")
+
+
+@task("sampler", contract=17)
+@pytest.mark.parametrize("vocab", [7, 70_000])
+def test_last_token_of_a_view(student, vocab):
+    """The last of many tokens is the only one left, in rows that have strangers behind them."""
+    base = torch.full((3, vocab + 2), -INF)
+    base[:, -3:] = torch.tensor([1.0, 50.0, 50.0])
+
+    tokens = ids(student.Sampler()(base[:, :vocab], seeded(5)))
+
+    assert_equal(tokens, [vocab - 1] * 3, "the list of the tokens")
 
 
 def without_the_best(logits: Tensor) -> Tensor:

@@ -501,7 +501,8 @@ def test_exp_of_a_large_score(student, score):
 
     got = student.attend(q, k, column(4, 8, 100))
 
-    assert_close(got, column(6), "attention", like=q)
+    # Its logarithm, 300 and a bit, is rounded, if the sum of all weights is divided by as one.
+    assert_close(got, column(6), "attention", like=q, off=torch.tensor(6 * 300 * 2.0**-24))
 
 
 def assert_quarter_apart(student, large: tuple[float, float], dtype: torch.dtype) -> None:

@@ -476,6 +476,14 @@ def test_outputs_that_cannot_be_split(student, size, ranks, with_bias):
 
 
 @task("column", contract=16)
+def test_column_takes_a_transposed_x(student, draw):
+    """x may be the transpose of a matrix; then its gradient, to be summed, is one too."""
+    x, weight, bias, dy = (small(draw, *shape) for shape in [(5, 3), (8, 5), (8,), (3, 8)])
+
+    column_is_dense(student.spawn(2), x.T, weight, bias, dy)
+
+
+@task("column", contract=16)
 def test_column_takes_views(student, draw):
     """Weight, bias, x and the gradient of the output may have gaps in memory."""
     x, weight, bias, dy = (
@@ -696,6 +704,14 @@ def test_inputs_that_cannot_be_split(student, size, ranks):
 
     with group.raises(ValueError):
         layer(group, ROW, torch.zeros(12, size), None)
+
+
+@task("row", contract=26)
+def test_row_takes_a_transposed_x(student, draw):
+    """x may be the transpose of a matrix, as its gradient is then."""
+    x, weight, bias, dy = (small(draw, *shape) for shape in [(8, 3), (5, 8), (5,), (3, 5)])
+
+    row_is_dense(student.spawn(2), x.T, weight, bias, dy)
 
 
 @task("row", contract=26)

@@ -267,6 +267,36 @@ def test_other_batch_sizes(student, draw, device):
         check(backend.calls <= most, f"{text}, expected {most} at most")
 
 
+@task("step", contract=6)
+def test_ten_batch_sizes(student, draw):
+    """Ten slots, steps of 1 to 10 rows, each the first in its slot: always one graph runs."""
+    model = given_model(student, draw, layers=1)
+    config = student.record("LlamaConfig", **FIELDS | {"num_layers": 1})
+    cache = expect(student.StaticCache(config, 10, MAX_LEN), Proxy, "StaticCache(...)")
+    backend, step = compiled(student, model, cache)
+    for count in range(1, 11):
+        tokens = torch.tensor(draw.tokens(VOCAB, count))
+        got = step(tokens, torch.zeros_like(tokens), torch.arange(count))
+        got = expect(got, Tensor, "the logits", shape=(count, VOCAB))
+        close(got[-1], says(model, [int(tokens[-1])]), f"the last row of {count}")
+        check(backend.runs == count, f"graphs ran {backend.runs} times in {count} steps")
+
+
+@task("step", contract=3)
+def test_what_is_written_may_be_zero(student, draw, device):
+    """Token 5 is embedded as zeros: so are its keys, which later tokens see all the same."""
+    model, cache = given_model(student, draw), a_cache(student, device)
+    embedded = {name: weight.clone() for name, weight in model.state_dict().items()}
+    embedded["embed_tokens.weight"][5] = 0.0
+    model.load_state_dict(embedded)
+    text = [5, 5, 7, 5, 9]
+    for place, token in enumerate(text):
+        row = [(token, place, 1)]
+        got = student.decode_step(model, cache, **columns(row))
+        got = expect(got, Tensor, "the logits", shape=(1, VOCAB))
+        close(got[0], says(model, text[: place + 1]), f"the logits at position {place}")
+
+
 # --- Task 3: prefill -------------------------------------------------------------------------
 
 

@@ -160,6 +160,7 @@ SHARED = [
     ([0, 3, 3, 4], [1, 2, 3, 4, 5], 0),
     ([-1, 2, 3, 4], [-2, 2, 3, 4, 5], 0),
     ([1, 2, 3, 4], [1, 2], 0),
+    ([256, 2, 3, 4], [0, 2, 3, 4, 5], 0),
     ([1, 2, 3, 4], [1, 2, 9, 9, 3, 4], 2),
 ]
 
@@ -188,6 +189,21 @@ def test_appended_blocks_are_shared(student):
         manager.append(0, token)
         assert_equal(manager.admit(seq, [1, 2, 3, 4, 5]), (seq + 1) // 2 * 2, "what admit returns")
         manager.release(seq)
+
+
+@task("sharing", contract=5)
+def test_blocks_of_twins_are_shared(student):
+    """A twin copies a block and fills it; the other fills its own in place; both are found."""
+    manager = made(student, 12, 2, True)
+    manager.admit(0, [1])
+    manager.fork(0, 1)
+    manager.append(1, 2)  # into a copy, which is full by that
+    manager.append(0, 3)
+    manager.release(0)
+    assert_equal(manager.admit(2, [1, 2, 5]), 2, "what admit returns")
+    assert_equal(manager.admit(3, [1, 3, 5]), 0, "what admit returns, where 1, 3 is gone")
+    assert_equal(manager.admit(4, [1, 3, 6]), 2, "what admit returns")
+    assert_free(manager, 12, 1, 2, 3, 4)
 
 
 @task("sharing", contract=5)
@@ -359,6 +375,19 @@ def leveled(draw: Any, dtype: torch.dtype) -> Arguments:
     return q, k, v, table, lengths
 
 
+def far_below(draw: Any, dtype: torch.dtype) -> Arguments:
+    """One key without a value, all others 8 below it: what is left is exp(-8) of their mean.
+
+    59 has no root that 16 bits hold: a rounded scale would change that by whole percents.
+    """
+    q, k, v, table, lengths = drawn(draw, [17], 4, 59, 1, 1, dtype)
+    q[:], q[..., 0] = 0.0, 8.0
+    k[..., 0], v[:] = -math.sqrt(59), 800 * v
+    first = table[0, 0]
+    k[first, 0, :, 0], v[first, 0] = 0.0, 0.0
+    return q, k, v, table, lengths
+
+
 def assert_left_alone(student: Any, name: str, draw: Any) -> None:
     args = drawn(draw, [5, 0, 9], 4, 6, 4, 2)
     watched = [student.watch(x) for x in args]
@@ -397,8 +426,9 @@ def test_no_token(student, draw):
 @task("torch", contract=11)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["half", "bfloat16"])
 def test_torch_sums_in_float32(student, draw, dtype):
-    """Scores and softmax are float32, the result has the dtype of q."""
+    """Scale, scores and softmax are float32, the result has the dtype of q."""
     compare(student, "paged_attention_torch", leveled(draw, dtype))
+    compare(student, "paged_attention_torch", far_below(draw, dtype))
 
 
 @task("torch", contract=11)
@@ -435,6 +465,13 @@ def test_write_kv(student, draw, slots):
 
 
 @task("torch", contract=12)
+@pytest.mark.parametrize("slot", [-1, 0, 11])
+def test_write_kv_of_one_token(student, draw, slot):
+    """A single token: to nowhere, to the first place, to the last."""
+    assert_writes(student, draw, (draw.normal(4, 3, 2, 5), draw.normal(4, 3, 2, 5)), [slot])
+
+
+@task("torch", contract=12)
 def test_write_kv_to_views(student, draw):
     """What is written to a pool with strides of its own arrives, and nothing beside it."""
     pools = draw.normal(2, 3, 2, 8, 5)[..., 1:6].permute(0, 3, 1, 2, 4)
@@ -468,7 +505,9 @@ def test_example_of_a_kernel(student):
 
 
 @task("triton", contract=14)
-@pytest.mark.parametrize("sizes", [*SIZES, ([70, 64], 16, 16, 2, 1)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [*SIZES, ([70, 64], 16, 16, 2, 1), ([3, 600], 16, 4, 1, 1)], ids=str
+)
 def test_kernel_through_tables(student, draw, sizes):
     """Rows of several lengths; NaN and odd entries lie where nothing is to be read."""
     compare(student, "paged_attention", drawn(draw, *sizes))
@@ -492,8 +531,9 @@ def test_kernel_sizes(student, draw, sizes):
 @task("triton", contract=16)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["half", "bfloat16"])
 def test_kernel_sums_in_float32(student, draw, dtype):
-    """Scores and softmax are float32, the result has the dtype of q."""
+    """Scale, scores and softmax are float32, the result has the dtype of q."""
     compare(student, "paged_attention", leveled(draw, dtype))
+    compare(student, "paged_attention", far_below(draw, dtype))
 
 
 @task("triton", contract=16)
@@ -651,6 +691,17 @@ def test_rows_begin_behind_what_is_shared(student):
     found = assert_step(batch, rows, [9, 9, 9], [])
     assert_equal([table[:2] for table in found], [found[0][:2]] * 3, "the shared blocks")
     assert_equal(len({tuple(table[2:]) for table in found}), 3, "the number of last blocks")
+
+
+@task("scheduler", contract=22)
+def test_what_is_shared_may_grow_while_a_request_waits(student):
+    """The third request waits for a step; by then the second has what it begins with."""
+    batch = scheduler(student, 20, 2, 4, 6, True)
+    batch.add(0, [1, 2, 3, 4], 9, [])
+    batch.add(1, [7], 9, [])
+    batch.add(2, [7, 8, 9, 5, 6], 1, [])
+    assert_step(batch, [[0, 0, 4], [1, 0, 1]], [5, 8], [])
+    assert_step(batch, [[0, 4, 5], [1, 1, 2], [2, 2, 5]], [5, 9, 4], [2])
 
 
 @task("scheduler", contract=23)

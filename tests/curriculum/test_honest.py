@@ -4,7 +4,6 @@ The inputs are those of the suites' ill-conditioned tests, under many seeds.
 """
 
 import contextlib
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +15,11 @@ from grader.errors import Mismatch
 from grader.proxy.compare import assert_close, measuring
 from reference import attention as exact
 from reference import honest, layernorm
+from reference.ends import attention, norms
 
 SEEDS = range(40)
 EPS = 1e-5
 NEAR, FAR = 1 / 2, 3.0  # shares of a limit: right answers stay below, wrong ones above
-Qkv = tuple[Tensor, Tensor, Tensor]
 Moments = tuple[Tensor, Tensor]  # mean and rstd
 
 
@@ -35,113 +34,9 @@ def share(got: Tensor, want: Tensor, case: str, **options: Any) -> float:
 # --- attention -------------------------------------------------------------------------------
 
 
-def random_scores(scale: float) -> Callable[[torch.Generator], Qkv]:
-    def draw(generator: torch.Generator) -> Qkv:
-        q, k, v = (torch.randn(3, 3, n, 6, generator=generator) for n in (5, 8, 8))
-        return q * scale, k * scale, v
-
-    return draw
-
-
-def whole_scores(generator: torch.Generator) -> Qkv:
-    """Draw small integers, with scores near 600: the product is exact in every order."""
-    q, k = (torch.randint(-8, 9, (3, 2, n, 16), generator=generator).float() for n in (5, 13))
-    q[..., 0], k[..., 0] = 40.0, 60.0
-    return q, k, torch.randn(3, 2, 13, 16, generator=generator)
-
-
-ATTENTIONS = {
-    "ordinary": random_scores(1.0),
-    "hundreds": random_scores(12.0),
-    "ten thousand": random_scores(70.0),
-    "whole numbers": whole_scores,
-}
-
-
-def hidden(q: Tensor, k: Tensor) -> Tensor:
-    return ~torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
-
-
-def by_einsum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    scores = torch.einsum("bhtd,bhsd->bhts", q, k) / math.sqrt(q.shape[-1])
-    weights = scores.masked_fill(hidden(q, k), -math.inf).softmax(-1)
-    return torch.einsum("bhts,bhsd->bhtd", weights, v)
-
-
-def by_products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Scale q, add up products one by one, divide last."""
-    q = q / math.sqrt(q.shape[-1])
-    scores = sum(q[..., d, None] * k[..., None, :, d] for d in range(q.shape[-1]))
-    assert isinstance(scores, Tensor)
-    scores = scores.masked_fill(hidden(q, k), -math.inf)
-    weights = torch.exp(scores - scores.amax(-1, keepdim=True))
-    return (weights @ v) / weights.sum(-1, keepdim=True)
-
-
-def key_by_key(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Go over the keys one at a time, by powers of e, with a running maximum."""
-    best = torch.full((*q.shape[:3], 1), -math.inf)
-    total, o = torch.zeros_like(best), torch.zeros_like(q)
-    unseen = hidden(q, k)
-    for s in range(k.shape[2]):
-        score = (q * k[:, :, s : s + 1]).sum(-1, keepdim=True) * q.shape[-1] ** -0.5
-        score = score.masked_fill(unseen[:, s : s + 1], -math.inf)
-        higher = torch.maximum(best, score)
-        weight, shrink = torch.exp(score - higher), torch.exp(best - higher)
-        total, o = total * shrink + weight, o * shrink + weight * v[:, :, s : s + 1]
-        best = higher
-    return o / total
-
-
-def by_torch(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    seen = ~hidden(q, k)
-    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
-
-
-def half_scores(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(hidden(q, k), -math.inf)
-    return scores.half().float().softmax(-1) @ v
-
-
-def half_weights(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(hidden(q, k), -math.inf)
-    return scores.softmax(-1).half().float() @ v
-
-
-RIGHT = (by_einsum, by_products, key_by_key, by_torch)
-
-
-def attention_shares(kind: str, *attentions: Callable[..., Tensor]) -> list[float]:
-    """Return the shares of the limit, for each attention under each seed."""
-    found: list[float] = []
-    for seed in SEEDS:
-        q, k, v = ATTENTIONS[kind](torch.Generator().manual_seed(seed))
-        trusted = [o for o, _ in honest.attentions(q, k, v, causal=True)]
-        want, _ = exact.attend(q, k, v, causal=True)
-        limit = {"trusted": trusted, "inner": k.shape[2]}
-        found += [share(way(q, k, v), want, "attention", **limit) for way in attentions]
-    return found
-
-
-@pytest.mark.parametrize("kind", ATTENTIONS)
-def test_right_attention_stays_away_from_the_limit(kind: str) -> None:
-    assert max(attention_shares(kind, *RIGHT)) < NEAR
-
-
-@pytest.mark.parametrize(
-    ("kind", "attention"),
-    # A weight that is nearly 1 or 0 loses little where scores are far apart.
-    [("ordinary", half_scores), ("hundreds", half_scores), ("ordinary", half_weights)],
-)
-def test_half_precision_on_the_way_exceeds_the_limit(
-    kind: str, attention: Callable[..., Tensor]
-) -> None:
-    assert min(attention_shares(kind, attention)) > FAR
-
-
 def test_rounding_the_scores_is_attention_still() -> None:
     """In float64 nothing is rounded; in half only as much as half allows."""
-    q, k, v = random_scores(1.0)(torch.Generator().manual_seed(5))
+    q, k, v = attention.random_scores(1.0)(torch.Generator().manual_seed(5))
 
     want, _ = exact.attend(q, k, v, causal=True)
     exactly = honest.attention_of_rounded_scores(q.double(), k.double(), v.double())
@@ -152,7 +47,7 @@ def test_rounding_the_scores_is_attention_still() -> None:
 
 
 def test_lse_has_honest_ways_too() -> None:
-    q, k, v = random_scores(12.0)(torch.Generator().manual_seed(1))
+    q, k, v = attention.random_scores(12.0)(torch.Generator().manual_seed(1))
 
     for _, lse in honest.attentions(q, k, v, causal=True):
         torch.testing.assert_close(lse.float(), exact.attend(q, k, v, True)[1].float())
@@ -175,82 +70,11 @@ def test_honest_attention_is_attention(T: int, S: int, causal: bool) -> None:
 # --- layer norm ------------------------------------------------------------------------------
 
 
-def far_above(rows: int, width: int) -> Callable[[torch.Generator], Tensor]:
-    """Draw rows whose mean is 100 deviations away from 0."""
-
-    def draw(generator: torch.Generator) -> Tensor:
-        sign = 1 - 2 * torch.randint(0, 2, (rows, 1), generator=generator)
-        size = 1 + torch.randint(0, 9, (rows, 1), generator=generator)
-        return (torch.randn(rows, width, generator=generator) + 100.0 * sign) * size
-
-    return draw
+def halves(generator: torch.Generator) -> tuple[Tensor]:
+    return ((torch.randn(5, 700, generator=generator) * 9e3).half(),)
 
 
-def one_row(generator: torch.Generator) -> Tensor:
-    return layernorm.rows_apart(generator, 1, 37, offset=2)
-
-
-def centred(generator: torch.Generator) -> Tensor:
-    """Draw a row whose mean is nothing but rounding."""
-    x = torch.randn(1, 320, generator=generator)
-    return x - x.mean()
-
-
-def halves(generator: torch.Generator) -> Tensor:
-    return (torch.randn(5, 700, generator=generator) * 9e3).half()
-
-
-ROWS = {
-    "far above": far_above(37, 700),
-    "one far above": far_above(1, 700),
-    "one row": one_row,
-    "centred": centred,
-    "halves near 1e4": halves,
-}
-
-
-def two_passes(x: Tensor) -> Moments:
-    mean = x.float().mean(-1)
-    return mean, (torch.var(x.float(), -1, correction=0) + EPS).rsqrt()
-
-
-def tiles_of_128(x: Tensor) -> Moments:
-    """Merge the moments of tiles, two by two (Chan et al.)."""
-    parts = [
-        (tile.mean(-1), tile.var(-1, correction=0) * tile.shape[-1], tile.shape[-1])
-        for tile in x.float().split(128, -1)
-    ]
-    while len(parts) > 1:
-        (m1, s1, n1), (m2, s2, n2), *rest = parts
-        apart, n = m2 - m1, n1 + n2
-        both = (n1 * m1 + n2 * m2) / n, s1 + s2 + apart**2 * (n1 * n2 / n), n
-        parts = [*rest, both]
-    mean, squares, count = parts[0]
-    return mean, 1 / (squares / count + EPS).sqrt()
-
-
-def running_sums(x: Tensor) -> Moments:
-    """Add up tiles of 32 as they come, times 1/N."""
-    share_of_each = 1 / x.shape[-1]
-    mean = torch.zeros(x.shape[0])
-    for tile in x.float().split(32, -1):
-        mean = mean + tile.sum(-1) * share_of_each
-    variance = torch.zeros(x.shape[0])
-    for tile in x.float().split(32, -1):
-        variance = variance + (tile - mean[:, None]).square().sum(-1) * share_of_each
-    return mean, (variance + EPS).rsqrt()
-
-
-def one_pass(x: Tensor) -> Moments:
-    wide = x.float()
-    mean = wide.mean(-1)
-    return mean, (wide.square().mean(-1) - mean.square() + EPS).rsqrt()
-
-
-def in_bfloat16(x: Tensor) -> Moments:
-    rounded = x.bfloat16()
-    mean = rounded.sum(-1) / x.shape[-1]
-    return mean.float(), (rounded.float().var(-1, correction=0) + EPS).rsqrt()
+ROWS = dict(norms.LAYER_NORM.ends) | {"halves near 1e4": halves}
 
 
 def norm_shares(kind: str, *ways: Callable[[Tensor], Moments]) -> list[tuple[float, ...]]:
@@ -258,7 +82,7 @@ def norm_shares(kind: str, *ways: Callable[[Tensor], Moments]) -> list[tuple[flo
     found: list[tuple[float, ...]] = []
     for seed in SEEDS:
         generator = torch.Generator().manual_seed(seed)
-        x = ROWS[kind](generator)
+        (x,) = ROWS[kind](generator)
         width = x.shape[-1]
         weight, bias = torch.randn(2, width, generator=generator)
         want = layernorm.layer_norm_forward(x, weight, bias, EPS)
@@ -277,18 +101,18 @@ def norm_shares(kind: str, *ways: Callable[[Tensor], Moments]) -> list[tuple[flo
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_right_statistics_stay_away_from_the_limit(kind: str) -> None:
-    shares = norm_shares(kind, two_passes, tiles_of_128, running_sums)
+    shares = norm_shares(kind, norms.two_passes, norms.tiles_of_128, norms.running_sums)
 
     assert max(max(triple) for triple in shares) < NEAR
 
 
 def test_a_variance_of_one_pass_exceeds_the_limit() -> None:
-    assert min(rstd for _, _, rstd in norm_shares("far above", one_pass)) > FAR
+    assert min(rstd for _, _, rstd in norm_shares("far above", norms.one_pass)) > FAR
 
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_mean_in_bfloat16_exceeds_the_limit(kind: str) -> None:
-    assert min(max(triple) for triple in norm_shares(kind, in_bfloat16)) > FAR
+    assert min(max(triple) for triple in norm_shares(kind, norms.in_bfloat16)) > FAR
 
 
 @pytest.mark.parametrize(("rows", "width"), [(1, 37), (6, 2), (257, 37), (5, 5003)])

@@ -18,7 +18,7 @@ from stand_ins.isolation import processes_that_see, require_sandbox
 
 from grader.errors import JudgeError, UsageError
 from grader.judge.grade import choose_device, find_checkpoints, freeze, grade
-from grader.judge.listener import Listener, Progress, follow
+from grader.judge.listener import MOST_PRINTED, Listener, Progress, follow
 from grader.judge.request import Request
 from grader.judge.start import ForkServer, Session, start_anew
 from grader.labs.lab import Lab, load_lab
@@ -662,6 +662,26 @@ def test_rule_that_the_code_kept_and_the_run_broke_costs_the_task() -> None:
     shown = [(test.id, test.verdict.value) for test in report.tests]
     assert shown == [("rules[scale]", "failed"), ("a", "passed"), ("b", "failed")]
     assert (report.tasks[0].score, report.tasks[0].graded) == (0, True)
+
+
+def test_what_all_tests_print_together_has_a_ceiling() -> None:
+    names = [str(number) for number in range(5)]
+    manifest = [dataclasses.asdict(Expected(name, "scale", "hidden")) for name in names]
+    flood = "x" * (MOST_PRINTED // 2 - 10)
+    told = [TestResult(n, "scale", "hidden", Verdict.PASSED, output=flood) for n in names[1:]]
+    told.append(TestResult("0", "scale", "hidden", Verdict.PASSED))
+    lines = [json.dumps(["manifest", manifest]).encode()]
+    lines += [json.dumps(["test", dataclasses.asdict(result)]).encode() for result in told]
+
+    _, progress = heard([line + b"\n" for line in lines])
+
+    kept = [result.output for result in progress.results]
+    assert kept[:2] == [flood, flood]
+    assert kept[2].startswith(
+        "x" * 20 + "\n… 99,970 more characters; a report keeps 200,000 in all"
+    )
+    assert kept[3] == "… 99,990 more characters; a report keeps 200,000 in all"
+    assert kept[4] == ""
 
 
 def test_silence_of_the_session_is_no_exit_code() -> None:

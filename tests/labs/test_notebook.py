@@ -159,7 +159,12 @@ def test_outputs_of_50_megabytes_are_ignored() -> None:
         (b" \n ", "is empty"),
         (SCALE.encode(), "is no JSON, so no notebook: is it Python under another name?"),
         (b"PK\x03\x04\x00\x00", "is no JSON"),
-        (b"\xff\xfe{\x00}\x00", "is not UTF-8 text"),
+        (b"\xff\xfe{\x00}\x00", "is not UTF-8 text, as notebooks are: the file is in UTF-16, "),
+        (b'{"cells": "\xe4"}', "is not UTF-8 text, as notebooks are: line 1: byte 0xe4 is no "),
+        (
+            b'{\n"cells": [\n<<<<<<< HEAD\n],\n=======\n7],\n>>>>>>> other\n"nbformat": 4}',
+            "is no valid JSON: line 3: `<<<<<<< HEAD` is the mark of a merge conflict: keep one",
+        ),
         (b'{"cells": [', "is no valid JSON (line 1): save the notebook again"),
         (b'{\n"cells": [],\n}', "is no valid JSON (line 3)"),
         (b"[1, 2]", "is JSON but no object"),
@@ -336,6 +341,7 @@ def test_notebook_is_taken_alone_or_from_its_folder(place: Path, part: str) -> N
 
     assert got.code.decode() == (DEMO.solutions / "echo.py").read_text("utf-8")
     assert (got.single_file, [*got.files]) == (True, ["echo.py"])
+    assert got.is_notebook
 
 
 def test_only_notebook_of_a_folder_may_have_any_name(place: Path) -> None:

@@ -1,17 +1,22 @@
-"""`lab check --margins`: how far right and wrong answers stay from the limits of tests."""
+"""`lab check --margins`: how far answers, and forms of operators, stay from their limits."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import test_check
+import torch
 from test_check import Judge
 
-from grader.cli.margins import print_margins
+from grader.cli.margins import print_ends, print_margins
 from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Measured, Report
 from grader.prove.check import Judges, check_labs
-from grader.prove.findings import CheckReport, Outcome
+from grader.prove.ends import shares
+from grader.prove.findings import CheckReport, End, Ends, Outcome
+from reference.ends import Limit, Operator
 
 lab = test_check.lab
 NEAR = {"01_numbers": 0.1, "shift.py": 0.2, "adds_one.py": 500.0}
@@ -134,3 +139,45 @@ def test_the_table_has_a_line_for_each_test(lab: Lab, capsys: Any) -> None:
 def test_a_limit_of_nothing_is_exceeded_by_anything() -> None:
     assert Measured("x", "number", 1e-9, 0.0).share == float("inf")
     assert Measured("x", "number", 0.0, 0.0).share == 0.0
+
+
+def end(share: float) -> End:
+    return End("softmax", "one by one", "hundreds", share)
+
+
+@pytest.mark.parametrize(
+    ("honest", "lossy", "mark", "exit_code"),
+    [(0.2, 50.0, " ", 0), (0.5, 50.0, "!", 0), (0.2, 2.0, "!", 0), (1.5, 50.0, "!", 1)],
+)
+def test_operators_have_a_table_and_must_hold(
+    honest: float, lossy: float, mark: str, exit_code: int, capsys: Any
+) -> None:
+    report = CheckReport((), ends=(Ends(7, end(honest), end(lossy)),))
+
+    print_ends(report.ends)
+
+    line = f"{mark} {honest:7.2g}  {lossy:7.2g}  softmax, 7 forms: one by one, at hundreds"
+    assert capsys.readouterr().out.splitlines()[-1] == line
+    assert report.exit_code == exit_code
+
+
+def test_a_lossy_form_within_the_limit_is_a_failure() -> None:
+    assert CheckReport((), ends=(Ends(7, end(0.1), end(0.9)),)).exit_code == 1
+
+
+def test_a_repository_without_operators_has_no_table(lab: Lab, capsys: Any) -> None:
+    report = prove(lab, Measuring(NEAR))
+
+    print_ends(report.ends)
+
+    assert (report.ends, capsys.readouterr().out) == ((), "")
+
+
+def test_what_is_no_number_is_beyond_any_limit() -> None:
+    nothing = Limit(torch.ones(2, dtype=torch.float64), "elementwise")
+    operator = Operator("one", {"all": lambda _: ()}, lambda: nothing, {}, {}, "all")
+    forms = {"right": lambda: torch.ones(2), "lost": lambda: torch.full((2,), math.nan)}
+
+    found = {item.form: item.share for item in shares(operator, forms, ["all"])}
+
+    assert found == {"right": 0.0, "lost": math.inf}

@@ -46,6 +46,8 @@ PUBLIC = [
     ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
     ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(7))"),
     ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
+    ((Lent([], ("pop",), (), keep=False),), "f(an object (list) of the test with pop())"),
+    ((Lent([], ("__call__",), (), keep=False),), "f(a callable (list) of the test)"),
     (([*range(20)],), f"f({[*range(16)]})".replace("15])", "15, … 20 in all])")),
 ]
 
@@ -60,8 +62,28 @@ HIDDEN = [
     ((1, 2.0, "default"), "f(1, 2.0, 'default')"),
     (("def main(x):",), "f(str of 12)"),
     ((torch.tensor([[1.0, -2.5]]),), "f(float32[1, 2])"),
-    (([3, 1, 4], {"a": 1}), "f(list of 3, dict of 1)"),
-    ((Record("Config", {"width": 4}),), "f(Config(…))"),
+    (([3, 1, 4], {"a": 1}), "f(list of 3 ints, dict of 1: strings to ints)"),
+    (([0.5, 1], [], {}), "f(list of 2 floats or ints, [], {})"),
+    ((["a b", "c"], {3, 4}), "f(list of 2 strings, set of 2 ints)"),
+    (([[1], [2, 3, 4], []],), "f(list of 3 lists of 1, 3 and 0 ints)"),
+    (([[1, 2], [3, 4]],), "f(list of 2 lists of 2 ints)"),
+    (([[1] * n for n in range(2, 9)],), "f(list of 7 lists of 2 to 8 ints)"),
+    (([[], []],), "f(list of 2 empty lists)"),
+    (([torch.zeros(3, 4), torch.zeros(2)],), "f([float32[3, 4], float32[2]])"),
+    (
+        ([torch.zeros(n) for n in (1, 2, 3, 4, 5)],),
+        "f([float32[1], float32[2], float32[3], float32[4], … 5 in all])",
+    ),
+    (({"w": torch.zeros(2), "b": None},), "f(dict of 2: strings to tensors or Nones)"),
+    ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
+    ((Record("Config", dict.fromkeys("abcde", 1)),), "f(Config(a=1, b=1, c=1, d=1, …))"),
+    ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
+    ((Lent([], ("__call__",), (), keep=False),), "f(a callable of the test)"),
+    ((Lent([], ("__call__",), ("size",), keep=False),), "f(a callable of the test with size)"),
+    (
+        (Lent([], ("forward", "rewind"), ("length",), keep=False),),
+        "f(an object of the test with forward(), rewind(), length)",
+    ),
     ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(…))"),
 ]
 

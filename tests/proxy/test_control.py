@@ -1,7 +1,7 @@
 """An answer of ours comes through wherever a lab is graded, and fails as a submission would."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from grader import ROOT
 from grader.errors import StudentCrashed, StudentTimeout
 from grader.judge.grade import find_checkpoints, worker_setting
 from grader.proxy.control import Control
+from grader.proxy.conversation import Conversation
 from grader.proxy.failed import MOST_BYTES, MOST_TENSORS, Failed, Place, failed
 from grader.proxy.student import Student
 from grader.sandbox.nursery import Nursery
@@ -114,6 +115,27 @@ def test_late_call_is_the_submissions_and_what_it_printed_is_kept(student: Stude
 
     assert student.control_() == ""
     assert student.printed_() == "asleep\n"
+
+
+@pytest.mark.parametrize(("late", "loads"), [(1, 2), (9, 2)])
+def test_late_import_is_tried_once_more(
+    student: Student, monkeypatch: pytest.MonkeyPatch, late: int, loads: int
+) -> None:
+    workers: list[Conversation] = []
+    load = Conversation.load
+
+    def slow(talk: Conversation, file: str) -> None:
+        workers.append(talk)
+        if len(workers) > late:
+            return load(talk, file)
+        raise StudentTimeout("load did not end within its time limit of 10 s")
+
+    monkeypatch.setattr(Conversation, "load", slow)
+    for _ in range(2):
+        with pytest.raises(StudentTimeout) if late > 1 else nullcontext():
+            assert student.tuned_() == []
+
+    assert len({*map(id, workers)}) == len(workers) == loads
 
 
 def ended_race(student: Student) -> None:

@@ -113,7 +113,7 @@ def test_the_manifest_has_a_gate_without_weight(lab: Lab) -> None:
     ]
 
 
-@pytest.mark.parametrize("text", [PROMPTS, "", "x" * 1000, "\0\x1b[2J", b"\xff\xfe" * 50, "## "])
+@pytest.mark.parametrize("text", [PROMPTS, "", "x" * 1000, "\0\x1b[2J", b"\xfe\xfe" * 50, "## "])
 def test_without_an_answer_nothing_passes(lab: Lab, text: str | bytes) -> None:
     missed = outcome(lab, text)
 
@@ -129,7 +129,39 @@ def test_a_missing_file_fails_and_a_single_python_file_is_not_graded(lab: Lab) -
     assert {result.verdict for result in absent.results} == {Verdict.FAILED}
     assert "PSEUDOCODE.md is missing" in absent.results[0].message
     assert {result.verdict for result in single.results} == {Verdict.NOT_GRADED}
+    assert single.results[0].message == "one Python file was given, without PSEUDOCODE.md"
     assert len(absent.results) == len(single.results) == 3
+
+
+def test_a_notebook_is_not_called_a_python_file(lab: Lab) -> None:
+    alone = replace(submit(None), single_file=True, is_notebook=True)
+
+    graded = grade_pseudocode(lab, alone)
+
+    assert {result.message for result in graded.results} == {
+        "no cell of the notebook answers a prompt, and no PSEUDOCODE.md lies beside it"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"# Pseudocode\n{PROMPTS}".encode("utf-16"),
+            "PSEUDOCODE.md: the file is in UTF-16, not in UTF-8: save it as UTF-8"
+            " (in VS Code: the encoding in the status bar); it begins with `# Pseudocode`",
+        ),
+        (
+            f"## norm\n<<<<<<< HEAD\n{PROMPTS}\n=======\n>>>>>>> other\n",
+            "PSEUDOCODE.md, line 2: `<<<<<<< HEAD` is the mark of a merge conflict:"
+            " keep one version, and delete the lines of its marks",
+        ),
+    ],
+)
+def test_what_an_editor_or_git_has_made_of_it_is_named(
+    lab: Lab, text: str | bytes, message: str
+) -> None:
+    assert {*outcome(lab, text).values()} == {message}
 
 
 def test_one_empty_section_costs_that_section_alone(lab: Lab) -> None:

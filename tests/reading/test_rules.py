@@ -1,6 +1,7 @@
 """Static rules: what costs which task, and what must never cost any."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ import torch.nn.functional as F
 from torch import nn
 from labs.common import LlamaConfig
 """
-ALL = "norm attention model pseudocode"
+ALL = "norm attention model"
 
 
 def submit(code: str | bytes, *, single_file: bool = False) -> Submission:
@@ -213,6 +214,23 @@ def test_what_runs_at_import_and_breaks_nothing_costs_nothing() -> None:
 def test_an_import_in_a_function_costs_what_reaches_the_function() -> None:
     assert costs("def rms_norm(x):\n import tqdm\n return x") == "norm"
     assert costs("import importlib\ndef rms_norm(x): importlib.import_module('tqdm')") == "norm"
+
+
+def test_what_to_do_with_a_file_of_ones_own_is_said(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").touch()
+    code = "import beside\nfrom .near import x\nfrom . import y\nimport tqdm\n"
+
+    report = static_check(LAB, replace(submit(code), source=tmp_path / "llama.py"))
+
+    alone = "of your own files llama.py alone is graded: move what you need of"
+    nowhere = "relative imports lead nowhere"
+    assert [str(violation) for violation in report.violations] == [
+        f"line 1: import of beside is not allowed: {alone} beside into it",
+        f"line 2: import of .near is not allowed: {nowhere}; {alone} near into it",
+        f"line 3: import of . is not allowed: {nowhere}; {alone} others into it",
+        "line 4: import of tqdm is not allowed: this lab may import torch, transformers,"
+        f" labs.common, the standard library; {alone} others into it",
+    ]
 
 
 def test_tasks_whose_functions_another_calls_are_its_foundations() -> None:
@@ -453,8 +471,26 @@ def test_pseudocode_of_a_single_file_stays_ungraded() -> None:
         (b"if 1:\nx = 1\n", "line 2: IndentationError: "),
         (b"x = 1\nreturn x\n", "line 2: SyntaxError: 'return' outside function"),
         (b"# coding: klingon\n", "SyntaxError: "),
-        (b"x = '\xff\xfe'\n", "line 1: SyntaxError: (unicode error)"),
-        (b"x = 1\0\n", "SyntaxError: source code "),
+        (b"x = 1\nx = '\xff\xfe'\n", "line 2: byte 0xff is no UTF-8, in `x = '"),
+        (b"x = 1\0\n", "line 1: there is a null byte, which no text has, in `x = 1\\x00`: "),
+        ("# Ä\nx = 1\n".encode("utf-16"), "the file is in UTF-16, not in UTF-8: save it as UTF-8 "),
+        ("x = 1\n".encode("utf-16-be"), "the file is in UTF-16, not in UTF-8: save it as UTF-8 "),
+        ("x = 1\n".encode("utf-32"), "the file is in UTF-32, not in UTF-8: save it as UTF-8 "),
+        (b"a = b = = c\n", "line 1: SyntaxError: invalid syntax, in `a = b = = c`"),
+        (
+            b"x = 1\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> more\n",
+            "line 2: `<<<<<<< HEAD` is the mark of a merge conflict: keep one version",
+        ),
+        (b"x = 1\n>>>>>>> more\n", "line 2: `>>>>>>> more` is the mark of a merge conflict"),
+        (
+            b'{\n "cells": [],\n "nbformat": 4\n}\n',
+            "line 1: this is the JSON of a notebook, not Python: a notebook's name ends in .ipynb",
+        ),
+        (
+            b'<<<<<<< HEAD\n{"cells": [],\n=======\n{"cells": [1],\n>>>>>>> b\n"nbformat": 4}',
+            "line 1: this is the JSON of a notebook, not Python: a notebook's name ends in .ipynb;"
+            " and `<<<<<<< HEAD` is the mark of a merge conflict: ",
+        ),
         (b"(" * 100_000 + b")" * 100_000, ""),
         (b"-" * 900_000 + b"1", ""),
         (b"x = " + b"[" * 250 + b"]" * 250, ""),
@@ -464,17 +500,19 @@ def test_pseudocode_of_a_single_file_stays_ungraded() -> None:
         (b"lambda:" * 100_000 + b"1", ""),
         (b"if 1:\n" + b"".join(b" " * n + b"if 1:\n" for n in range(1, 99)), ""),
     ],
-    ids=range(15),
+    ids=range(23),
 )
-def test_code_that_cannot_be_read_costs_every_task(code: bytes, message: str) -> None:
+def test_code_that_cannot_be_read_costs_every_task_of_code(code: bytes, message: str) -> None:
     report = check(code)
 
     results = rule_results(LAB, submit(code), report)
 
+    *coded, words = results
     assert report.fault is not None
-    assert {result.verdict for result in results} == {Verdict.ERROR}
-    assert all(result.message.startswith(message) for result in results)
-    assert "\n" not in results[0].message
+    assert {result.verdict for result in coded} == {Verdict.ERROR}
+    assert all(result.message.startswith(message) for result in coded)
+    assert "\n" not in coded[0].message
+    assert (words.task, words.verdict) == ("pseudocode", Verdict.PASSED)
 
 
 @pytest.mark.parametrize(

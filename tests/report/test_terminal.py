@@ -57,6 +57,20 @@ def test_only_the_first_failure_of_a_task_is_explained() -> None:
     assert "0 of 4; 1 not tried: reason 0 has to pass first" in text
 
 
+def test_what_a_rule_says_of_several_tasks_is_said_once() -> None:
+    tests = [
+        TestResult(f"rules[{task}]", task, "rules", Verdict.FAILED, "line 3: import of x")
+        for task in ("norm", "rope")
+    ]
+
+    text = plain(report_of(*tests))
+
+    assert text.count("line 3: import of x") == 1
+    assert "norm, rope · rules[norm] · failed" in text
+    assert "hint: make hint" not in text
+    assert "next: fix labs/01_llama/llama.py, then make grade LAB=1" in text
+
+
 def test_markup_and_control_characters_are_drawn_not_obeyed() -> None:
     raw = on_terminal(mixed(HOSTILE, output=HOSTILE))
 

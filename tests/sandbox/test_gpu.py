@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+import time
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from grader import environment
 from grader.errors import CannotGrade
 from grader.judge.grade import choose_device
+from grader.locks import Turns
 from grader.sandbox import gpu
 from grader.sandbox.bubblewrap import worker_environment
 
@@ -187,6 +189,38 @@ def test_gpu_is_looked_at_while_nothing_is_timed(
 
     assert not looked_beside_the_race
     assert looked.is_set()
+
+
+def test_who_waits_to_be_alone_is_not_overtaken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "SHARED", tmp_path)
+    first, alone, late = gpu.lease(), gpu.lease(), gpu.lease()
+    order: list[str] = []
+    first.take(alone=False)
+    assert not first.awaited
+
+    def take(place: Turns, name: str, *, by_itself: bool) -> None:
+        place.take(alone=by_itself)
+        order.append(name)
+        place.close()
+
+    threads = [threading.Thread(target=take, args=(alone, "alone"), kwargs={"by_itself": True})]
+    threads[0].start()
+    deadline = time.monotonic() + 30
+    while not first.awaited and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert first.awaited
+    # Beside the first there is room for one more that shares.
+    threads.append(threading.Thread(target=take, args=(late, "late"), kwargs={"by_itself": False}))
+    threads[1].start()
+    time.sleep(0.2)
+    assert order == []
+    first.close()
+    for thread in threads:
+        thread.join()
+
+    assert order == ["alone", "late"]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from grader import ROOT
 from grader.judge.grade import grade
 from grader.judge.start import ForkServer
 from grader.labs.lab import find_lab
-from grader.prove.check import Judges, _Runner
 from grader.prove.expected import judge
 from grader.prove.findings import Outcome
+from grader.prove.runner import Judges, Runner
 from grader.prove.trials import Trial, plan
 
 
@@ -94,7 +94,7 @@ class Bench:
 
     def __init__(self, server: ForkServer, device: str, folder: Path) -> None:
         judges = Judges(functools.partial(grade, start=server))
-        self._runner = _Runner(judges, device, "auto", brief=True, crowd=1.0)
+        self._runner = Runner(judges, device, "auto", brief=True, crowd=1.0, races=False)
         self._folder = folder
         self._lock = threading.Lock()
         self._trials: dict[str, dict[str, Trial]] = {}

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from grader.environment import VISIBLE
+from grader.locks import open_lock
 from grader.sandbox import gpu
 
 MOST_BESIDE = 8  # gradings on one GPU: by then they wait for each other's timing
@@ -40,7 +41,7 @@ def beside(gpus: int) -> int:
 @contextmanager
 def leased_gpu(places: int = 1) -> Generator[None, None, None]:
     """Wait for one of the places on the GPU that this process sees, and hold it meanwhile."""
-    handles = [gpu.open_lock(f"lease{place or ''}-") for place in range(places)]
+    handles = [open_lock(gpu.lock_name(f"lease{place or ''}-")) for place in range(places)]
     try:
         if not any(_taken(handle) for handle in handles):
             fcntl.flock(random.choice(handles), fcntl.LOCK_EX)

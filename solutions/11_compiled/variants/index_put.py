@@ -73,7 +73,7 @@ def compile_step(model: Llama, cache: StaticCache, backend: Any) -> Step:
     """Return ``decode_step`` as one graph for each batch size at most."""
 
     @torch.inference_mode()
-    @torch.compile(backend=backend, dynamic=False)
+    @torch.compile(backend=backend, dynamic=True)
     def step(tokens: Tensor, positions: Tensor, slots: Tensor) -> Tensor:
         return decode_step(model, cache, tokens, positions, slots)
 
@@ -88,7 +88,7 @@ class Prefill:
         self._cache = cache
         self._sizes = sizes
 
-        @torch.compile(backend=backend, fullgraph=True, dynamic=False)
+        @torch.compile(backend=backend, fullgraph=True)
         def forward(tokens: Tensor, positions: Tensor, slots: Tensor) -> Tensor:
             return _forward(model, cache, tokens, positions, slots)
 
@@ -195,7 +195,8 @@ class GraphRunner:
             decode = torch.compile(decode_step, fullgraph=True, dynamic=False)
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
-            with torch.no_grad(), torch.cuda.stream(stream):
+            many = torch.compiler.config.patch(recompile_limit=256)  # one for each size
+            with torch.no_grad(), torch.cuda.stream(stream), many:
                 for _ in range(2):
                     decode(self._model, self._cache, *inputs)
             torch.cuda.current_stream().wait_stream(stream)

@@ -96,7 +96,7 @@ class Prefill:
         self._cache = cache
         self._sizes = sizes
 
-        @torch.compile(backend=backend, fullgraph=True, dynamic=False)
+        @torch.compile(backend=backend, fullgraph=True)
         def forward(tokens: Tensor, positions: Tensor, slots: Tensor) -> Tensor:
             return _forward(model, cache, tokens, positions, slots)
 
@@ -203,7 +203,8 @@ class GraphRunner:
             decode = torch.compile(decode_step, fullgraph=True, dynamic=False)
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
-            with torch.no_grad(), torch.cuda.stream(stream):
+            many = torch.compiler.config.patch(recompile_limit=256)  # one for each size
+            with torch.no_grad(), torch.cuda.stream(stream), many:
                 for _ in range(2):
                     decode(self._model, self._cache, *inputs)
             torch.cuda.current_stream().wait_stream(stream)

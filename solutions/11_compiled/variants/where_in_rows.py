@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from labs.llama import Llama
 
+# Each size has a graph of its own: there may be more of them than torch keeps as a rule.
+torch.compiler.config.recompile_limit = 256
+
 
 class StaticCache:
     def __init__(

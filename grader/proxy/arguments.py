@@ -1,0 +1,129 @@
+"""How the arguments of a call are shown to a student when a test fails.
+
+In a public test as one could type them; of a hidden one what kind of inputs they were: forms,
+lengths and what an object can do, but no number that a container holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from grader.proxy.lent import Lent
+from grader.proxy.shown import MOST_VALUES, NUMBERS, form, numbers, plain, revealed
+from grader.wire.codec import Record
+
+MOST_NAMED = 4  # fields, names or items of what a hidden test hands in
+
+
+def argument(value: Any, names: Mapping[int, str]) -> str:
+    """Return an argument of a call; ``names`` are those of objects of the submission."""
+    if isinstance(value, Tensor):
+        return _tensor(value)
+    if isinstance(value, torch.Generator):
+        seed = value.initial_seed() if revealed() else "…"
+        return f"torch.Generator().manual_seed({seed})"
+    if isinstance(value, Lent):
+        return _lent(value)
+    if isinstance(value, Record):
+        return _record(value, names)
+    if isinstance(value, str):
+        fits = revealed() or (value.isidentifier() and len(value) < 25)
+        return plain(value) if fits else f"str of {len(value)}"
+    if isinstance(value, dict):
+        return _dictionary(cast(dict[Any, Any], value), names)
+    if isinstance(value, list | tuple | set | frozenset):
+        return _collection(cast(list[Any], value), names)
+    if isinstance(value, NUMBERS):
+        return plain(value)
+    number = getattr(value, "number_", None)
+    if number is not None:
+        return names.get(number, value.kind_)
+    strides = getattr(value, "strides", None)
+    if strides is not None:  # of elements that lie far apart
+        return f"{form(value.value)} with strides {list(strides)}"
+    inside = getattr(value, "value", None)  # of an argument that is watched
+    return argument(inside, names) if inside is not None else type(value).__name__
+
+
+def _tensor(value: Tensor) -> str:
+    if not revealed() or value.numel() > MOST_VALUES:
+        return form(value)
+    usual = value.dtype in (torch.float32, torch.int64, torch.bool)
+    dtype = "" if usual else f", dtype={value.dtype}"
+    return f"torch.tensor({numbers(value)}{dtype})"
+
+
+def _lent(lent: Lent) -> str:
+    """Name a function of the test, or say what an object of it can do."""
+    target = lent.target
+    while isinstance(target, Lent):
+        target = target.target
+    name = getattr(target, "__name__", "")
+    if name.isidentifier():
+        return name
+    can = [f"{method}()" for method in lent.methods if method != "__call__"]
+    has = ", ".join([*can, *lent.attributes][:MOST_NAMED])
+    kind = "a callable" if "__call__" in lent.methods else "an object"
+    if revealed():
+        kind = f"{kind} ({type(target).__name__.strip('_')})"
+    return f"{kind} of the test" + (f" with {has}" if has else "")
+
+
+def _record(value: Record, names: Mapping[int, str]) -> str:
+    items = [*value.fields.items()]
+    most = len(items) if revealed() else MOST_NAMED
+    shown = [f"{key}={argument(item, names)}" for key, item in items[:most]]
+    more = [] if len(items) <= most else ["…"]
+    return f"{value.name}({', '.join([*shown, *more])})"
+
+
+def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:
+    if not revealed():
+        keys, items = _kinds([*value]), _kinds([*value.values()])
+        return f"dict of {len(value)}: {keys} to {items}" if value else "{}"
+    items = [f"{plain(key)}: {argument(item, names)}" for key, item in [*value.items()][:4]]
+    more = [f"… {len(value) - 4} more"] if len(value) > 4 else []
+    return f"{{{', '.join([*items, *more])}}}"
+
+
+def _collection(value: Any, names: Mapping[int, str]) -> str:
+    ends = {list: "[]", tuple: "()"}.get(type(value), "{}")
+    items = list(cast(Iterable[Any], value))
+    most = MOST_VALUES if revealed() or isinstance(value, tuple) else MOST_NAMED
+    if most == MOST_NAMED and items:
+        if all(isinstance(item, (*NUMBERS, str)) for item in items):
+            kind = "list" if isinstance(value, list) else "set"
+            return f"{kind} of {len(items)} {_kinds(items)}"
+        if all(isinstance(item, list) for item in items):
+            return _lists(items)
+    shown = [argument(item, names) for item in items[:most]]
+    more = [f"… {len(items)} in all"] if len(items) > most else []
+    comma = "," if isinstance(value, tuple) and len(items) == 1 else ""
+    return f"{ends[0]}{', '.join([*shown, *more])}{comma}{ends[1]}"
+
+
+def _lists(lists: list[list[Any]]) -> str:
+    """Say how long the lists of a list are, and what they hold."""
+    sizes = [len(items) for items in lists]
+    held = _kinds([item for items in lists for item in items])
+    if not any(sizes):
+        return f"list of {len(lists)} empty lists"
+    several = f"{min(sizes)} to {max(sizes)}" if len(sizes) > MOST_NAMED else _and(sizes)
+    size = str(sizes[0]) if len({*sizes}) == 1 else several
+    return f"list of {len(lists)} lists of {size} {held}"
+
+
+def _and(sizes: list[int]) -> str:
+    *first, last = map(str, sizes)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _kinds(items: list[Any]) -> str:
+    """Name the kinds of items, in the plural."""
+    words = {str: "strings", type(None): "Nones"}
+    kinds = dict.fromkeys(Tensor if isinstance(item, Tensor) else type(item) for item in items)
+    return " or ".join(words.get(kind, f"{kind.__name__.lower()}s") for kind in kinds)

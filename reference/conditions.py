@@ -1,0 +1,105 @@
+"""How far right arithmetic may be off at an input, value by value: its condition times a rounding.
+
+A form of an operator is honest if all that it does is round where float32 must: scores summed in
+any order, a softmax by its maximum or by its log-sum-exp, a power by its logarithm. What such forms
+lose is no luck of one of them: it is the size of what was rounded, times how strongly the result
+follows it. Where that is small the limits of the table hold alone, and low precision shows.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+UNIT = 2.0**-24  # the largest relative error of one rounding to float32
+
+
+def softmax_off(scores: Tensor) -> Tensor:  # [..., S] -> same
+    """Return how far the weights softmax(scores) may be off; -inf is a score of weight 0.
+
+    A rounding of a score moves its weight, and one of the log-sum-exp all weights of a row alike.
+    """
+    wide = scores.double()
+    weights = torch.softmax(wide, -1).nan_to_num(0.0)
+    sizes = torch.where(wide.isfinite(), wide.abs(), 0.0)
+    lse = _finite(wide.logsumexp(-1, keepdim=True)).abs()
+    return weights * UNIT * (sizes + lse + (weights * sizes).sum(-1, keepdim=True))
+
+
+def attention_off(
+    q: Tensor,  # [B, H, T, D]
+    k: Tensor,  # [B, G, S, D]
+    v: Tensor,  # [B, G, S, D]
+    seen: Tensor | None = None,  # bool, as far as [B, H, T, S]; None: causal, last to last
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:  # of o [B, H, T, D] and of lse [B, H, T], both float64
+    """Return how far attention may be off with scores, softmax and sums in float32.
+
+    Key j moves o by its weight, its score's error and v_j - o, each of its own sign; a score is
+    off by a rounding of the sizes that it is the sum of. A rounding of the log-sum-exp moves all
+    of o by as much of itself.
+    """
+    repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
+    if seen is None:
+        seen = torch.ones(new, context, dtype=torch.bool).tril(context - new)
+    queries = q.double()
+    keys, values = (x.double().repeat_interleave(repeats, 1) for x in (k, v))
+    scores = (queries @ keys.mT * factor).masked_fill(~seen, -math.inf)
+    sizes = queries.abs() @ keys.abs().mT * abs(factor)
+    weights = torch.softmax(scores, -1).nan_to_num(0.0)
+    o = weights @ values
+    moved = (weights * sizes * UNIT).square()
+    apart = moved @ values.square() - 2 * o * (moved @ values)
+    apart = apart + o.square() * moved.sum(-1, keepdim=True)
+    lse = _finite(scores.logsumexp(-1)).abs() * UNIT
+    return apart.clamp_min(0.0).sqrt() + o.abs() * lse[..., None], moved.sum(-1).sqrt() + lse
+
+
+def rms_norm_off(x: Tensor, weight: Tensor, eps: float) -> Tensor:  # [..., E], [E] -> same
+    """Return how far a norm may be off: its root by a logarithm, its sum by one accumulator."""
+    wide = x.double()
+    square = wide.square().mean(-1, keepdim=True) + eps
+    roundings = torch.where(square > 0, square.log().abs() / 2, 0.0) + math.sqrt(x.shape[-1]) / 8
+    return (wide * square.rsqrt() * weight.double()).abs().nan_to_num(0.0) * roundings * UNIT
+
+
+def frequencies_off(frequencies: Tensor) -> Tensor:
+    """Return how far each may be off that is a power: by a rounding of its logarithm."""
+    wide = frequencies.double()
+    return wide * wide.log().abs() * UNIT
+
+
+def rope_off(x: Tensor, positions: Tensor, theta: float) -> Tensor:  # [B,H,T,D], [B,T] -> same
+    """Return how far a rotation may be off whose frequencies and angles are rounded to float32."""
+    half, places = x.shape[-1] // 2, positions[:, None, :, None].double()
+    exponents = torch.arange(half, dtype=torch.float64) * (-2 / x.shape[-1])
+    frequencies = torch.exp(exponents * math.log(theta))
+    angles = places * (frequencies_off(frequencies) + frequencies * UNIT)
+    first, second = x.double().chunk(2, dim=-1)
+    return (torch.hypot(first, second) * angles).repeat(1, 1, 1, 2)
+
+
+def product_off(a: Tensor, b: Tensor) -> Tensor:  # [..., M, K], [..., K, N] -> [..., M, N]
+    """Return how far a product may be off in float32: its terms are rounded, and its sums."""
+    return a.double().abs() @ b.double().abs() * (2 * UNIT)
+
+
+def swiglu_off(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
+    """Return how far w_down (silu(w_gate x) * w_up x) may be off: [..., E] -> same.
+
+    Below 0 silu is a tail: a rounding of the terms of a gate counts there as often as the gate is
+    large.
+    """
+    wide, gates, ups, downs = (t.double() for t in (x, w_gate, w_up, w_down))
+    gate, up = F.linear(wide, gates), F.linear(wide, ups)
+    off_gate, off_up = (F.linear(wide.abs(), w.abs()) * UNIT for w in (gates, ups))
+    sigmoid = torch.sigmoid(gate)
+    slope = sigmoid * (1 + gate * (1 - sigmoid))
+    hidden = slope.abs() * off_gate * up.abs() + F.silu(gate).abs() * off_up
+    return F.linear(hidden, downs.abs()) + F.linear((F.silu(gate) * up).abs(), downs.abs()) * UNIT
+
+
+def _finite(x: Tensor) -> Tensor:
+    return torch.where(x.isfinite(), x, 0.0)
