@@ -119,7 +119,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.walls", set()),
         (
             "worker.serve",
-            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"},
+            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}
+            | {"sparse"},
         ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
@@ -127,7 +128,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.faults", set()),
         (
             "worker.probes",
-            {"box", "counters", "decoys", "delegation", "guard", "sanitizer"}
+            {"box", "counters", "decoys", "delegation", "grids", "guard", "sanitizer"}
             | {"meter", "recorder", "torch_alone"},
         ),
         ("worker.decoys", {"box", "counters", "digging", "followed", "loads", "shadow", "swaps"}),
@@ -144,7 +145,9 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.guard", {"counters", "delegation"}),
         ("worker.delegation", set()),
         ("worker.counters", {"channel"}),
-        ("worker.interpreter", {"bf16", "operations"}),
+        ("worker.interpreter", {"bf16", "grids", "operations"}),
+        ("worker.grids", {"findings", "lines"}),
+        ("worker.sparse", set()),
         ("worker.operations", set()),
         ("worker.bf16", set()),
         ("wire.ring", set()),

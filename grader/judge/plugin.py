@@ -280,11 +280,11 @@ class JudgePlugin:
         return Verdict.PASSED, ""
 
     def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
+        self._halves |= isinstance(error, Unsound)
         if isinstance(error, GateFailed):
             return Verdict.SKIPPED, str(error)
         if isinstance(error, Forbidden):
             self._close(self._expected[item.nodeid].task, str(error))
-        self._halves |= isinstance(error, Unsound)
         if isinstance(error, SubmissionFault):
             started = PACE.now()
             trouble = self._blame.trouble(error)

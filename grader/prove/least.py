@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from grader.judge.scoring import UNSOUND
 from grader.labs.results import Report, State, Verdict
 from grader.prove.expected import Graded, Role
 from grader.prove.findings import Finding, Loss, Outcome
@@ -30,11 +31,14 @@ def _losses(graded: Graded, report: Report) -> Iterator[Loss]:
         if (test.suite, test.id) in gates and test.verdict.counts
         if test.verdict is not Verdict.PASSED
     }
+    halved = {test.task for test in report.tests if test.halves}
     for task in report.tasks:
         own = [contract for contract in report.contracts if contract.task == task.id]
         broken = sum(each.points for each in own if each.state is State.BROKEN)
         if broken and task.id in graded.fails - closed:
-            yield Loss(graded.lab.name, graded.file, task.id, broken / task.points)
+            share = broken / task.points
+            share = 1 - UNSOUND * (1 - share) if task.id in halved else share
+            yield Loss(graded.lab.name, graded.file, task.id, share)
 
 
 def too_small(losses: Iterable[Loss]) -> Iterator[Finding]:

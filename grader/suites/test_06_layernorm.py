@@ -255,7 +255,7 @@ def test_forward_programs_do_not_need_each_other(student, draw, rows, width, ord
 @task("forward", contract=15)
 @pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
 def test_rows_of_x_beyond_two_gigabytes(student, draw, columns):
-    """An offset of 2**31 elements and more is reached, from row to row and in a row."""
+    """An offset of 2**31 elements and more, to a row or to a column, is reached."""
     width = 5 if columns else 130
     x, (weight, bias) = rows_of(draw, 5, width, BF16), affine(draw, width, BF16)
     far = far_columns if columns else far_rows

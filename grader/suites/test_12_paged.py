@@ -1266,6 +1266,42 @@ def test_kernel_programs_do_not_need_each_other(student, draw, order):
             assert_paged(student.paged_attention, case)
 
 
+FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
+
+
+@task("triton", contract=17)
+@pytest.mark.parametrize("axis", [0, 2], ids=["block", "head"])
+def test_kernel_reaches_pools_beyond_two_gigabytes(student, draw, axis):
+    """A block and a head of a pool may begin 2**31 elements and more behind the first."""
+    heads = 5 if axis == 2 else 1
+    case = make(draw, [5, 3], 2, 16, heads, heads, torch.bfloat16, empty=0.0)
+    steps = [*case.k_pool.stride()]
+    steps[axis] = FAR
+    pools = (student.far(pool, *steps) for pool in (case.k_pool, case.v_pool))
+
+    with student.sound_kernels():
+        got = student.paged_attention(case.q, *pools, case.tables, case.lengths)
+
+    assert_paged(student.paged_attention, case, got=got)
+
+
+@task("triton", contract=17)
+@pytest.mark.parametrize("of_table", [False, True], ids=["q", "tables"])
+def test_kernel_reaches_rows_beyond_two_gigabytes(student, draw, of_table):
+    """A row of q, and one of the tables, may begin as far behind the first."""
+    case = make(draw, [3, 1, 0, 2, 5], dtype=torch.bfloat16)
+    q, tables = case.q, case.tables
+    if of_table:
+        tables = student.far(tables, FAR, 1)
+    else:
+        q = student.far(q, FAR, *q.stride()[1:])
+
+    with student.sound_kernels():
+        got = student.paged_attention(q, case.k_pool, case.v_pool, tables, case.lengths)
+
+    assert_paged(student.paged_attention, case, got=got)
+
+
 # --- scheduler -------------------------------------------------------------------------------
 
 EOS = 9

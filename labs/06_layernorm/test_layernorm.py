@@ -202,6 +202,24 @@ def test_forward_with_programs_in_any_order(student, draw, order):
     compare_forward(got, x, weight, bias, 0.1)
 
 
+@task("forward", contract=15)
+def test_forward_of_rows_that_lie_far_apart(student, draw):
+    """The last row begins 2**31 elements behind the first: such an offset needs int64."""
+    x, weight, bias = draw.normal(5, 20, dtype=torch.bfloat16), draw.normal(20), draw.normal(20)
+
+    with student.sound_kernels():
+        got = student.layer_norm_forward(student.far(x, 2**29, 1), weight, bias, 0.1)
+
+    compare_forward(got, x, weight, bias, 0.1)
+
+
+@task("forward", contract=15)
+def test_forward_of_70000_rows_is_a_grid(student):
+    """No axis of a grid but the first has more than 65,535 programs; none runs here."""
+    with student.grids_alone():
+        student.layer_norm_forward(X[:1].expand(70_000, 4), WEIGHT, BIAS, 4.0)
+
+
 @task("forward", contract=6)
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0, 4)], ids=str)
 def test_forward_of_no_rows(student, shape):
@@ -472,6 +490,34 @@ def test_gradients_with_programs_in_any_order(student, draw, order):
         got = call_backward(student, dy, x, WEIGHT)
 
     compare_backward(got, dy, x, WEIGHT)
+
+
+@task("backward", contract=31)
+def test_gradients_of_rows_that_lie_far_apart(student, draw):
+    """x and dy may be so large that the offset of a row needs int64."""
+    dy, x = (draw.normal(5, 4, dtype=torch.bfloat16) + 1 for _ in range(2))
+    _, mean, rstd = formula(x, WEIGHT, WEIGHT, 0.1)
+    apart = [student.far(item, 2**29, 1) for item in (dy, x)]
+
+    with student.sound_kernels():
+        got = student.layer_norm_backward(*apart, WEIGHT, mean.float(), rstd.float())
+
+    compare_backward(got, dy, x, WEIGHT)
+
+
+@task("backward", contract=31)
+def test_backward_of_70000_rows_is_a_grid(student):
+    """No axis of a grid but the first has more than 65,535 programs; none runs here."""
+    with student.grids_alone():
+        call_backward(student, DY[:1].expand(70_000, 4), X[:1].expand(70_000, 4), WEIGHT)
+
+
+@task("backward", contract=20)
+def test_gradients_of_more_rows_than_programs(student, draw):
+    """700 rows: whoever launches a program for each processor gives it several."""
+    dy, x = draw.normal(700, 4) + 0.5, draw.normal(700, 4) + 1
+
+    compare_backward(call_backward(student, dy, x, WEIGHT), dy, x, WEIGHT)
 
 
 @task("backward", contract=20)

@@ -142,9 +142,9 @@ def test_attention_in_parts_is_attention(student, draw, order):
 
 
 @task("merge", contract=3)
-@pytest.mark.parametrize("level", [10_000.0, -10_000.0, 100.0, -100.0])
+@pytest.mark.parametrize("level", [10_000.0, -10_000.0, 1_000_000.0, -1_000_000.0])
 def test_level_of_lse_cancels(student, level):
-    """Of lse 10000 and 10001 the second counts e times as much, like lse 0 and 1."""
+    """Of lse -10000 and -9999 the second counts e times as much, like lse 0 and 1."""
     got = student.merge(
         *side([[1], [1]], [level, level + 1]), *side([[4], [4]], [level + 1, level])
     )
@@ -553,6 +553,28 @@ def test_kernel_with_programs_in_any_order(student, draw, causal, order):
     compare(got, plain(*qkv, causal))
 
 
+@task("triton", contract=38)
+@pytest.mark.parametrize("batches", [True, False], ids=["sequences", "rows"])
+def test_sequences_or_rows_that_lie_far_apart(student, draw, batches):
+    """The last one begins 2**31 elements behind the first: such an offset needs int64."""
+    shape, steps = ((5, 1, 3), (2**29, 24, 8, 1)) if batches else ((1, 1, 5), (8, 8, 2**29, 1))
+    qkv = [draw.normal(*shape, 8, dtype=torch.float16) for _ in range(3)]
+
+    with student.sound_kernels():
+        got = student.flash_attention(*(student.far(x, *steps) for x in qkv))
+
+    compare(got, plain(*qkv), torch.float16, room=0.001)
+
+
+@task("triton", contract=38)
+def test_70000_heads_are_a_grid(student):
+    """No axis of a grid but the first has more than 65,535 programs; none runs here."""
+    x = torch.ones(1, 1, 1, 16).expand(350, 200, 1, 16)
+
+    with student.grids_alone():
+        student.flash_attention(x, x, x)
+
+
 @task("triton", contract=24)
 @pytest.mark.parametrize(("B", "T"), [(0, 3), (2, 0)], ids=["no sequence", "no query"])
 def test_kernel_without_rows(student, draw, B, T):
@@ -626,6 +648,15 @@ def test_scale_is_yours_to_choose(student, draw, scale):
 def test_kernel_level_cancels(student, level, scale):
     """Scores 10000, 10001, 10003 weigh like 0, 1, 3, also where a negative scale makes them so."""
     assert_lifted(lambda q, k, v: student.flash_attention(q * scale, k, v, scale=scale), level)
+
+
+@task("triton", contract=30)
+@pytest.mark.parametrize("score", [1_000_000.0, -1_000_000.0])
+def test_one_key_of_any_score(student, score):
+    """The only key has all the weight, and lse is its score, however large or small that is."""
+    got = student.flash_attention(column(1), column(score), column(3), scale=1.0)
+
+    compare(got, attended([3], [score]))
 
 
 @task("triton", contract=30)
@@ -861,6 +892,20 @@ def test_packed_programs_in_any_order(student, draw, causal, order):
 
     with student.sound_kernels(order):
         compare_packed(student, packed(draw, lengths), lengths, causal)
+
+
+@task("varlen", contract=52)
+def test_packed_sequences_that_lie_far_apart(student, draw):
+    """A sequence may begin 2**31 elements behind the first row: such an offset needs int64."""
+    lengths = [3, 1, 2], [3, 1, 2]
+    qkv = tuple(draw.normal(6, 1, 8, dtype=torch.float16) for _ in range(3))
+    apart = [student.far(x, 2**29, 8, 1) for x in qkv]
+
+    with student.sound_kernels():
+        got = student.flash_attention_varlen(*apart, *map(starts, lengths))
+
+    want = one_by_one(qkv, lengths, False)
+    assert_close(got, want, "attention", like=qkv[0], inner=1024, trusted=want + 0.001, what="o")
 
 
 @task("varlen", contract=43)

@@ -645,6 +645,29 @@ def test_kernel_with_programs_in_any_order(student, draw, order):
     assert_product_of(got, x, weight)
 
 
+@task("kernel", contract=37)
+@pytest.mark.parametrize("of_weights", [False, True], ids=["rows of x", "rows of W"])
+def test_kernel_with_rows_that_lie_far_apart(student, draw, of_weights):
+    """The last row begins 2**31 elements behind the first: such an offset needs int64."""
+    x, (parts, weight) = draw.normal(5, 12, dtype=torch.bfloat16), drawn(draw, 5, 12, 4)
+    apart = [student.far(item, 2**29, 1) for item in (x, parts[0])]
+    given = (x, apart[1], *parts[1:]) if of_weights else (apart[0], *parts)
+
+    with student.sound_kernels():
+        got = student.int4_matmul(*given, 4)
+
+    assert_product_of(got, x, weight)
+
+
+@task("kernel", contract=37)
+def test_70000_rows_of_x_are_a_grid(student, draw):
+    """No axis of a grid but the first has more than 65,535 programs; none runs here."""
+    parts, _ = drawn(draw, 3, 8, 4)
+
+    with student.grids_alone():
+        student.int4_matmul(torch.ones(1, 8).expand(70_000, 8), *parts, 4)
+
+
 @task("kernel", contract=29)
 @pytest.mark.parametrize(
     ("width", "group"), [(24, 1), (18, 3), (30, 15), (70, 35), (130, 130), (64, 32), (256, 128)]

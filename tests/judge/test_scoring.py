@@ -52,6 +52,16 @@ def test_one_of_two_gates_is_enough_to_fail() -> None:
     assert norm((PASSED, 1, True), (FAILED, 1, True), (PASSED, 1, False)) == (0, True)
 
 
+def test_task_that_a_gpu_does_not_forgive_earns_half_at_most() -> None:
+    expected = [Expected(name, "norm", "hidden") for name in ("race", "sum", "other")]
+    results = [TestResult(name, "norm", "hidden", PASSED) for name in ("sum", "other")]
+    raced = TestResult("race", "norm", "hidden", FAILED, halves=True)
+
+    task = score(LAB, expected, [raced, *results]).tasks[0]
+
+    assert (task.score, task.graded) == (20, True)
+
+
 def test_gate_without_weight_is_still_a_gate() -> None:
     assert norm((PASSED, 0, True), (PASSED, 1, False)) == (60, True)
     assert norm((FAILED, 0, True), (PASSED, 1, False)) == (0, True)

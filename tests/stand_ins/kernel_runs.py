@@ -14,6 +14,7 @@ import torch
 from stand_ins.kernel_cases import ORDERS, Case, Place
 from triton.runtime.errors import InterpreterError
 
+from grader.worker.grids import Refused
 from grader.worker.races import AGAIN
 from grader.worker.sanitizer import sanitized
 
@@ -43,11 +44,11 @@ def _module(file: Path) -> ModuleType:
 
 def found(case: Case, order: str) -> tuple[frozenset[Place], Any]:
     """Run a case under the sanitizer; return where it found what, and what the case returned."""
-    waits = any(kind == "waits" for kind, _ in case.expected)  # ended by an exception
+    ended = any(kind in ("waits", "grid") for kind, _ in case.expected)  # by an exception
     torch.manual_seed(5)
     result = None
     with sanitized(order, seed=3) as reading:
-        with contextlib.suppress(InterpreterError) if waits else contextlib.nullcontext():
+        with contextlib.suppress(InterpreterError, Refused) if ended else contextlib.nullcontext():
             result = loaded(case)()
     places = frozenset((_kind(item), item["line"]) for item in reading["findings"])
     return places, result

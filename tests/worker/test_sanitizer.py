@@ -19,14 +19,14 @@ from stand_ins.expectation import HERE
 from stand_ins.kernel_cases import ORDERS, Case, cases
 from stand_ins.kernel_worker import fresh_student
 
-from grader.errors import Mismatch
+from grader.errors import Mismatch, StudentError, Unsound
 from grader.proxy.mistakes import INTRODUCTION
 from grader.proxy.student import Student
 
 RIGHT, WRONG = [*cases("right"), *cases("answers")], [*cases("wrong")]
 KINDS = (
     *("write-write", "same value", "read-write", "outside", "unwritten", "masked"),
-    *("overflow", "too large", "waits", "order"),
+    *("overflow", "too large", "waits", "grid", "order"),
 )
 Runs = dict[tuple[str, str], dict[str, Any]]
 
@@ -59,6 +59,25 @@ def atomic(x):
     total = torch.zeros(1)
     _atomic[(4,)](x, total, x.numel(), BLOCK=16)
     return total
+
+
+@triton.jit
+def _firsts(x, out, stride, WIDE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    tl.store(out + row, tl.load(x + row * stride))
+
+
+def firsts(x, wide):
+    out = torch.empty(len(x))
+    _firsts[(len(x),)](x, out, x.stride(0), WIDE=wide)
+    return out
+
+
+def last_of_many(x, axis):
+    grid = [1, 1, 1]
+    grid[axis] = len(x)
+    _firsts[tuple(grid)](x, torch.empty(1), x.stride(0), WIDE=True)
+    return x[-1]
 """
 LINE = 1 + SOURCE.splitlines().index("    tl.store(total, tl.load(total) + part)")
 
@@ -153,6 +172,48 @@ def test_kernels_that_are_ordered_are_sound(student: Student) -> None:
         got = student.atomic(torch.ones(60))
 
     assert got.item() == 60
+
+
+def test_rows_gigabytes_apart_are_read_where_they_are(student: Student) -> None:
+    x = torch.arange(15.0).reshape(5, 3)
+
+    with student.sound_kernels():
+        got = student.firsts(student.far(x, 1 << 29, 1), True)
+
+    assert torch.equal(got, x[:, 0])
+
+
+def test_row_times_stride_in_int32_is_not_sound(student: Student) -> None:
+    x = torch.arange(15.0).reshape(5, 3)
+
+    with pytest.raises(Unsound, match="overflow: An offset in int32"), student.sound_kernels():
+        student.firsts(student.far(x, 1 << 29, 1), False)
+
+
+def test_what_is_found_counts_though_results_are_wrong_too(student: Student) -> None:
+    def compared() -> None:
+        with student.sound_kernels():
+            student.racy(torch.ones(60))
+            raise Mismatch("a value is wrong")
+
+    with pytest.raises(Unsound, match="write-write"):
+        compared()
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_grid_that_no_gpu_takes_is_found_where_no_program_runs(student: Student, axis: int) -> None:
+    many = torch.ones(1).expand(65_536)
+
+    with student.grids_alone():
+        assert student.last_of_many(many, 0) == 1
+        student.last_of_many(many[1:], axis)
+    with pytest.raises(Unsound, match=f"65,536 programs on axis {axis}"), student.grids_alone():
+        student.last_of_many(many, axis)
+
+
+def test_grid_that_no_gpu_takes_raises_in_the_interpreter(student: Student) -> None:
+    with pytest.raises(StudentError, match="a GPU takes 65,535 at most"):
+        student.last_of_many(torch.ones(1).expand(65_536), 1)
 
 
 @pytest.mark.parametrize("inner", ["decoys", "sanitized"])

@@ -125,8 +125,8 @@ def _score(
     P: tl.constexpr, D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """The scores of one head for one block of its row."""
-    b = tl.program_id(0)
-    h = tl.program_id(1)
+    b = tl.program_id(0).to(tl.int64)
+    h = tl.program_id(1).to(tl.int64)
     entry = tl.program_id(2)
     length = tl.load(lengths + b * l0)
     if entry * P >= length:
@@ -149,8 +149,8 @@ def _mix(
     BLOCK_S: tl.constexpr,
 ):  # fmt: skip
     """One head's softmax over all of its scores, and the mean of the values by it."""
-    b = tl.program_id(0)
-    h = tl.program_id(1)
+    b = tl.program_id(0).to(tl.int64)
+    h = tl.program_id(1).to(tl.int64)
     length = tl.load(lengths + b * l0)
     s = tl.arange(0, BLOCK_S)
     d = tl.arange(0, BLOCK_D)

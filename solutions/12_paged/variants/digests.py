@@ -160,8 +160,8 @@ def _block_by_block(
     P: tl.constexpr, D: tl.constexpr, HEADS: tl.constexpr, WIDE_P: tl.constexpr,
     WIDE_D: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0) // G
-    group = tl.program_id(0) % G
+    row = (tl.program_id(0) // G).to(tl.int64)
+    group = (tl.program_id(0) % G).to(tl.int64)
     h = tl.arange(0, HEADS)
     p = tl.arange(0, WIDE_P)
     d = tl.arange(0, WIDE_D)

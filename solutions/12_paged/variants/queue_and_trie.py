@@ -151,8 +151,8 @@ def _one_head(
     qb, qh, qd, kn, kp, kg, kd, vn, vp, vg, vd, tb, tm, ls, ob, oh, od,
     D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    b = tl.program_id(0) // H
-    h = tl.program_id(0) % H
+    b = (tl.program_id(0) // H).to(tl.int64)
+    h = (tl.program_id(0) % H).to(tl.int64)
     d = tl.arange(0, BLOCK_D)
     query = tl.load(q + b * qb + h * qh + d * qd, mask=d < D, other=0.0).to(tl.float32) * scale
     length = tl.load(lengths + b * ls)

@@ -2,7 +2,7 @@
 
 Kind: precision
 Report: https://github.com/Comfy-Org/comfy-kitchen/pull/60
-Fails: int4, linears, model
+Fails: int4, linears
 """
 
 LINES = {

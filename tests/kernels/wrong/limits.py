@@ -97,3 +97,20 @@ def _whole_tensor(x, out, ROWS: tl.constexpr, WIDE: tl.constexpr):
 
 def whole_matrix_in_one_program():
     _whole_tensor[(1,)](torch.ones(256, 512), torch.empty(512), ROWS=256, WIDE=512)
+
+
+@triton.jit
+def _fill(out):
+    tl.store(out, 1.0)
+
+
+def rows_on_the_second_axis():
+    _fill[(1, 65_536)](torch.empty(1))  # finds: grid
+
+
+def heads_on_the_third_axis():
+    _fill[lambda _: (2, 3, 70_000)](torch.empty(1))  # finds: grid
+
+
+def elements_on_the_first_axis():
+    _fill[(1 << 31,)](torch.empty(1))  # finds: grid
