@@ -9,6 +9,7 @@ LINES = {
     "StaticCache.__init__": r"""
 -         self._keys = torch.empty(batch, kv_heads, max_len, head_dim, dtype=dtype, device=device)
 +         self._keys = torch.zeros(batch, kv_heads, max_len, head_dim, dtype=dtype, device=device)
+...
 -         self.length = 0
 """,
     "StaticCache.update": r"""
