@@ -13,7 +13,9 @@ LINES = {
 -         self.length = 0
 """,
     "StaticCache.update": r"""
+-         self._values[:, :, self.length : end] = v
 -         self.length = end
++         self._values[:, :, end - v.shape[2] : end] = v
 """,
     "StaticCache.rewind": r"""
 -         self.length -= n
