@@ -31,7 +31,7 @@ def attention_off(
     q: Tensor,  # [B, H, T, D]
     k: Tensor,  # [B, G, S, D]
     v: Tensor,  # [B, G, S, D]
-    seen: Tensor | None = None,  # bool, as far as [B, H, T, S]; None: causal, last to last
+    visible: Tensor | None = None,  # bool, as far as [B, H, T, S]; None: causal, last to last
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:  # of o [B, H, T, D] and of lse [B, H, T], both float64
     """Return how far attention may be off with scores, softmax and sums in float32.
@@ -42,11 +42,11 @@ def attention_off(
     """
     repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
     factor = q.shape[-1] ** -0.5 if scale is None else scale
-    if seen is None:
-        seen = torch.ones(new, context, dtype=torch.bool).tril(context - new)
+    if visible is None:
+        visible = torch.ones(new, context, dtype=torch.bool).tril(context - new)
     queries = q.double()
     keys, values = (x.double().repeat_interleave(repeats, 1) for x in (k, v))
-    scores = (queries @ keys.mT * factor).masked_fill(~seen, -math.inf)
+    scores = (queries @ keys.mT * factor).masked_fill(~visible, -math.inf)
     sizes = queries.abs() @ keys.abs().mT * abs(factor)
     weights = torch.softmax(scores, -1).nan_to_num(0.0)
     o = weights @ values

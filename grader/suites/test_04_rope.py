@@ -3,7 +3,7 @@
 No verdict is drawn: comparisons are exact or within the tolerance table, whatever the seed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -30,6 +30,8 @@ QUAD = tuple[Tensor, Tensor, Tensor, Tensor]
 Part = tuple[Tensor, Tensor, Tensor]  # k, v, positions of one update
 NAMES = ("k", "v", "positions")
 BOTH = pytest.mark.parametrize("kind", ["PostRopeCache", "PreRopeCache"])
+# A tensor in one block of memory, and one whose rows are the same memory.
+LAYOUTS = pytest.mark.parametrize("layout", ["one block", "expanded"])
 
 
 def formed(value: Any, shape: tuple[int, ...], dtype: torch.dtype, what: str) -> Tensor:
@@ -39,6 +41,10 @@ def formed(value: Any, shape: tuple[int, ...], dtype: torch.dtype, what: str) ->
     check(found == wanted, f"{what} should have shape {wanted}, not {found}")
     check(tensor.dtype is dtype, f"{what} should be {dtype}, not {tensor.dtype}")
     return tensor
+
+
+def laid_out(x: Tensor, layout: str) -> Tensor:
+    return x.contiguous() if layout == "one block" else x[:1].expand(x.shape)
 
 
 # --- frequencies -----------------------------------------------------------------------------
@@ -115,7 +121,7 @@ def test_scaling_of_llama_3(student, dim, factor):
 
 
 @task("frequencies", contract=3)
-@pytest.mark.parametrize("theta", [10_000.0, 1e9], ids="theta {:g}".format)
+@pytest.mark.parametrize("theta", [1.5, 10_000.0, 1e9, 2.0**64], ids="theta {:g}".format)
 def test_frequencies_are_float32(student, theta):
     """The frequencies are float32, and each is as right as that allows, the last one too."""
     assert_frequencies(student.rope_frequencies(256, theta), 256, theta)
@@ -277,6 +283,22 @@ def test_rotate_reads_views_and_leaves_its_arguments_alone(student, draw, dtype)
     x = draw.normal(3, 5, 2, 13, dtype=dtype)[..., 1:].transpose(1, 2)
     positions = draw.integers(0, 50, 5, 6).t()[:3, :]
     frequencies = some_frequencies(draw, 28)[1:13:2]
+    watched = [student.watch(value) for value in (x, positions, frequencies)]
+
+    got = student.rotate(*watched)
+
+    assert_rotated(got, x, positions, frequencies)
+    for value, name in zip(watched, ("x", "positions", "frequencies"), strict=True):
+        assert_unmodified(value, name)
+
+
+@task("rotate", contract=15)
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float32, BF16], ids=str)
+def test_rotate_leaves_every_layout_alone(student, draw, dtype, layout):
+    """However x and the positions lie in memory, the result is new and they stay as they were."""
+    x = laid_out(draw.normal(3, 2, 5, 8, dtype=dtype), layout)
+    positions, frequencies = laid_out(draw.integers(1, 50, 3, 5), layout), some_frequencies(draw, 8)
     watched = [student.watch(value) for value in (x, positions, frequencies)]
 
     got = student.rotate(*watched)
@@ -459,6 +481,42 @@ def test_length_counts_the_tokens(student, draw, kind):
     assert_lengths(student, draw, kind)
 
 
+def assert_zeros_count(student: Any, draw: Any, kind: str, *settings: int) -> None:
+    """Add tokens of zeros, at position 0: first of all, between others, and last of all."""
+    tokens = tokens_of(draw, 9)
+    for value in (tokens.k, tokens.v, tokens.positions[:, None, :, None]):
+        value[:, :, [0, 1, 4, 8]] = 0
+    cache = open_cache(student, kind, tokens.frequencies, *settings)
+    truth = truth_of(kind, tokens.frequencies, *settings)
+
+    for part in tokens.split((2, 1, 1, 3, 1, 1)):
+        assert_update(cache.update(*part), truth, part)
+        assert_length(cache, truth.length)
+
+
+@task("caches", contract=21)
+@BOTH
+def test_tokens_of_zeros_count(student, draw, kind):
+    """A token whose key and value are zeros, at position 0, is a token like any other."""
+    assert_zeros_count(student, draw, kind)
+
+
+@task("caches", contract=23)
+@BOTH
+@LAYOUTS
+def test_caches_leave_every_layout_alone(student, draw, kind, layout):
+    """However k, v and positions lie in memory, they stay as they were."""
+    tokens = tokens_of(draw, 7, (3, 2, 8))
+    cache, truth = open_cache(student, kind, tokens.frequencies), truth_of(kind, tokens.frequencies)
+
+    for part in tokens.split((4, 1, 2)):
+        k, v, positions = (laid_out(value, layout) for value in part)
+        watched = [student.watch(value) for value in (k, v, positions)]
+        assert_update(cache.update(*watched), truth, (k, v, positions))
+        for value, name in zip(watched, NAMES, strict=True):
+            assert_unmodified(value, name)
+
+
 @task("caches", contract=22)
 @BOTH
 def test_caches_are_independent(student, draw, kind):
@@ -619,6 +677,35 @@ def test_the_cache_gets_un_rotated_keys(student, draw, dtype):
     assert_equal(cache.calls[0]["v"], asked.v, "v, as the cache gets it,")
     places = cache.calls[0]["positions"]
     assert_places(places, asked.positions, "positions, as the cache gets them,")
+
+
+@task("attend", contract=27)
+@pytest.mark.parametrize("apart", [5_000, 200_000])
+def test_no_key_is_too_far_away(student, draw, apart):
+    """A query sees the keys behind it, however many positions lie between: there is no window."""
+    asked = question(draw, new=2, context=7)
+    keys, values, key_positions, query_positions = asked.update
+    update = keys, values, key_positions, query_positions + apart
+
+    got = replace(asked, update=update).ask(student, Told(update))
+
+    assert_attended(got, asked.q, update, asked.frequencies)
+
+
+@task("attend", contract=33)
+@LAYOUTS
+def test_attend_leaves_every_layout_alone(student, draw, layout):
+    """However what comes in lies in memory, it stays as it was."""
+    asked = question(draw)
+    given = [laid_out(x, layout) for x in (asked.q, asked.k, asked.v, asked.positions)]
+    watched = [student.watch(value) for value in (*given, asked.frequencies)]
+    lent = student.lend(Told(asked.update), methods=("update",), attributes=("length",))
+
+    got = student.attend(*watched[:4], lent, watched[4])
+
+    assert_attended(got, given[0], asked.update, asked.frequencies)
+    for value, name in zip(watched, ("q", *NAMES, "frequencies"), strict=True):
+        assert_unmodified(value, name)
 
 
 @task("attend", contract=28)
@@ -867,6 +954,12 @@ def test_refused_update_changes_nothing(student, draw, before):
 def test_length_of_sinks_and_window(student, draw):
     """length is 0 at first, then grows to sinks + window and stays there."""
     assert_lengths(student, draw, "SinkCache", 2, 5)
+
+
+@task("sink", contract=41)
+def test_tokens_of_zeros_count_in_a_sink_cache(student, draw):
+    """A token whose key and value are zeros is a token like any other, kept and evicted alike."""
+    assert_zeros_count(student, draw, "SinkCache", 2, 4)
 
 
 @task("sink", contract=43)

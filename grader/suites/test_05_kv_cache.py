@@ -4,6 +4,7 @@ What enters that model is counted here, where it cannot be forged. FLOPs, copies
 are counted in the worker: they say what an update or a step costs.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -90,8 +91,17 @@ class Followed:
         self._dtype = dtype  # that the cache converts to; None: it keeps what comes
         self._steps = 0
 
-    def add(self, new: int, dtype: torch.dtype = torch.float32, batch: int = BATCH) -> None:
+    def add(
+        self,
+        new: int,
+        dtype: torch.dtype = torch.float32,
+        batch: int = BATCH,
+        *,
+        zeros: bool = False,
+    ) -> None:
         k, v = pair_of(self._draw, new, batch, dtype)
+        if zeros:
+            k, v = torch.zeros_like(k), torch.zeros_like(v)
         self._steps += 1
         returned = self.cache.update(self._veil(k), self._veil(v))
         got = expect(returned, Pair, "what update returns")
@@ -241,6 +251,26 @@ def test_rewind_to_nothing(student, draw):
     followed.add(1)
 
 
+def assert_zeros_count(followed: Followed) -> None:
+    """Add tokens of zeros: first of all, between others, and last of all; drop some of them."""
+    for new, zeros in ((2, True), (3, False), (1, True), (2, False), (2, True)):
+        followed.add(new, zeros=zeros)
+        followed.assert_length()
+    followed.rewind(1)
+    followed.assert_length()
+    followed.add(1)
+    followed.rewind(6)
+    followed.assert_length()
+    followed.add(2)
+    followed.assert_length()
+
+
+@task("growing", contract=2)
+def test_tokens_of_zeros_are_tokens(student, draw):
+    """A token whose key and value are zeros is one like any other: nothing is told by values."""
+    assert_zeros_count(Followed(growing(student), draw))
+
+
 @task("growing", contract=5)
 @pytest.mark.parametrize("tokens", [0, 3])
 def test_rewind_refuses_more_than_there_is(student, draw, tokens):
@@ -338,6 +368,12 @@ def test_static_length_counts_the_tokens(student, draw, device):
     followed.assert_length()
     followed.add(5)
     followed.assert_length()
+
+
+@task("static", contract=11)
+def test_static_tokens_of_zeros_are_tokens(student, draw, device):
+    """A token whose key and value are zeros is one like any other: nothing is told by values."""
+    assert_zeros_count(Followed(static(student, device, 12), draw))
 
 
 @task("static", contract=12)
@@ -471,6 +507,17 @@ def test_device_may_be_a_string(student, draw, device):
     Followed(expect(cache, Proxy, "StaticCache(...)"), draw).add(4)
 
 
+@task("static", contract=19)
+@pytest.mark.parametrize("place", [torch.device("meta"), "meta"], ids=["a device", "a name"])
+def test_memory_is_made_on_the_device(student, place):
+    """Memory is made where it was asked for: on meta, which has none, any number of tokens fits."""
+    made = student.StaticCache(BATCH, GROUPS, 10**11, WIDTH, torch.float32, place)
+
+    length = expect(expect(made, Proxy, "StaticCache(...)").length, int, "length")
+
+    check(length == 0, f"length is {length}, expected 0 in a fresh cache")
+
+
 @task("static", contract=20)
 def test_memory_is_made_once(student, draw, device):
     """No step copies what is there or makes memory anew: update returns views of the filled part.
@@ -593,6 +640,29 @@ def test_chunks_of_all_sizes(student, draw, new, context):
     attended(student, *queries_of(draw, 3, 4, 2, new, context, 6))
 
 
+@task("attend", contract=24)
+def test_one_and_two_of_everything(student, draw):
+    """One or two rows, heads, queries and keys, and a width of 1 or 2, are sizes like any other."""
+    heads, chunks = ((1, 1), (2, 1), (2, 2)), ((1, 1), (1, 2), (2, 2))
+    for batch, (h, g), (new, context), width in itertools.product((1, 2), heads, chunks, (1, 2)):
+        attended(student, *queries_of(draw, batch, h, g, new, context, width))
+
+
+@task("attend", contract=23)
+def test_thousands_of_keys(student, draw):
+    """No number of keys is too many: there is no window behind which they are not seen."""
+    attended(student, *queries_of(draw, 1, 2, 1, 2, 8_200, 2))
+
+
+@task("attend", contract=27)
+def test_large_scores_stay_in_their_heads(student, draw):
+    """A head whose scores are small is precise beside one whose scores are in the hundreds."""
+    q, k, v = queries_of(draw, 2, 3, 3, 4, 9, 8)
+    sizes = torch.tensor([1.0, 15.0, 200.0]).sqrt()[:, None, None]
+
+    attended(student, q * sizes, k * sizes, v)
+
+
 @task("attend", contract=26)
 @pytest.mark.parametrize(("heads", "groups"), [(1, 1), (5, 5), (5, 1), (12, 4), (9, 3)], ids=str)
 def test_query_heads_share_key_heads(student, draw, heads, groups):
@@ -667,6 +737,20 @@ def test_scores_beyond_float16(student, draw):
 def test_attend_leaves_its_arguments_alone(student, draw):
     """attend changes nothing in q, k and v."""
     tensors = queries_of(draw, 2, 6, 3, 4, 9, 8)
+    watched = [student.watch(x) for x in tensors]
+
+    assert_attended(student.attend(*watched), *tensors)
+
+    for item, name in zip(watched, "qkv", strict=True):
+        assert_unmodified(item, name)
+
+
+@task("attend", contract=30)
+@pytest.mark.parametrize("layout", ["one block", "expanded"])
+def test_attend_leaves_every_layout_alone(student, draw, layout):
+    """However q, k and v lie in memory, they stay as they were."""
+    drawn = queries_of(draw, 3, 4, 2, 3, 5, 8)
+    tensors = [x.contiguous() if layout == "one block" else x[:1].expand(x.shape) for x in drawn]
     watched = [student.watch(x) for x in tensors]
 
     assert_attended(student.attend(*watched), *tensors)
@@ -814,9 +898,19 @@ class Desk:
     """Prompts of random words, the model that continues them, and what a full recompute says."""
 
     def __init__(
-        self, student: Any, draw: Any, length: int, *, ends: int | None = None, num_eos: int = 1
+        self,
+        student: Any,
+        draw: Any,
+        length: int,
+        *,
+        ends: int | None = None,
+        num_eos: int = 1,
+        eos: int | None = None,
     ) -> None:
+        """``eos`` is the id that ends the story, where it matters which one that is."""
         ids = torch.randperm(VOCAB, generator=draw.generator).tolist()
+        if eos is not None:
+            ids = [eos, *(token for token in ids if token != eos)]
         self.eos_ids, words = ids[:num_eos], ids[num_eos:]
         self.prompt = [draw.choice(words) for _ in range(length)]
         eos = self.eos_ids[-1] if self.eos_ids else 0
@@ -973,6 +1067,16 @@ def test_eos_ends_the_sequence(student, draw, ends, num_eos):
     got, _ = desk.run(9)
 
     assert_tokens(got, desk.want(9))
+
+
+@task("generate", contract=40)
+@pytest.mark.parametrize("eos", [0, 1, VOCAB - 1], ids=["zero", "one", "last"])
+def test_an_eos_may_be_any_id(student, draw, eos):
+    """The first id of a vocabulary, 0, and its last one can end a sequence like any other."""
+    for ends in (0, 3):
+        desk = Desk(student, draw, 5, ends=ends, eos=eos)
+        got, _ = desk.run(9)
+        assert_tokens(got, desk.want(9))
 
 
 @task("generate", contract=41)

@@ -7,11 +7,12 @@ unit of the last decimal is forgiven three times over.
 import json
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from grader.suite import (
@@ -213,6 +214,32 @@ def test_angles_are_not_rounded_to_half(student, dtype, position):
     assert_close(got, want, "elementwise", like=x)
 
 
+@task("rope", contract=12)
+@pytest.mark.parametrize("dtype", [BF16, FP16], ids=str)
+def test_frequencies_are_not_rounded_to_half(student, dtype):
+    """1 / sqrt(10) is 0.31623, in bfloat16 0.31641: at position 5001 that is 0.9 radians more."""
+    x = torch.tensor([0.0, 1.0, 0.0, 0.0], dtype=dtype).view(1, 1, 1, 4)
+
+    got = student.apply_rope(x, torch.tensor([[5_001]]), 10.0)
+
+    angle = 5_001 / math.sqrt(10)
+    want = rows([0, math.cos(angle), 0, math.sin(angle)]).view(1, 1, 1, 4)
+    assert_close(got, want, "elementwise", like=x)
+
+
+@task("rope", contract=13)
+@pytest.mark.parametrize("copies", [1, 2], ids=["one", "many at one place"])
+def test_rope_writes_nothing_into_x(student, copies):
+    """An x that lies in one block stays as it was, and so does one whose rows are one memory."""
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0]).view(1, 1, 1, 4).expand(copies, 1, 1, 4)
+    seen = student.watch(x)
+
+    got = expect(student.apply_rope(seen, torch.full((copies, 1), 2), 100.0), Tensor)
+
+    check(not bool((got == x).all()), "the result is x itself, which position 2 turns")
+    assert_unmodified(seen, "x")
+
+
 @task("rope", contract=13)
 def test_rope_reads_views_and_changes_nothing(student, draw):
     """A [B, T, H, D] tensor seen as [B, H, T, D] gives what its copy gives; nothing is modified."""
@@ -303,6 +330,16 @@ def test_query_heads_share_key_heads_in_order(student, groups, want):
     got = student.attention(q, k, v)
 
     assert_close(got, rows(want).view(1, 4, 1, 1).expand(1, 4, 1, 2), "attention", like=q)
+
+
+@task("attention", contract=16)
+def test_the_oldest_of_5000_keys_counts(student):
+    """With keys of zeros a query gets the mean of all values, 0 to 4999: there is no window."""
+    v = torch.arange(5000.0).view(1, 1, 5000, 1)
+
+    got = student.attention(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 5000, 1), v)
+
+    assert_close(got, rows([2499.5]).view(1, 1, 1, 1), "attention", inner=5000)
 
 
 @task("attention", contract=18)
@@ -819,6 +856,32 @@ def test_any_eos_id_ends_the_sequence(student, eos, generation_eos, length):
     )
 
 
+def engine_with(student, change: Callable[[dict[str, Tensor]], None], eos: int = 1) -> Proxy:
+    """An engine for the target, but for what is changed in its weights, and for an EOS."""
+    shipped, folder = target(student), student.new_folder()
+    for other in shipped.host.iterdir():
+        shutil.copyfile(other, folder.host / other.name)
+    weights = load_file(folder.host / "model.safetensors")
+    change(weights)
+    save_file(weights, folder.host / "model.safetensors", {"format": "pt"})
+    text = (shipped.host / "config.json").read_text()
+    (folder.host / "config.json").write_text(json.dumps(json.loads(text) | {"eos_token_id": eos}))
+    return expect(student.Engine(folder.path), Proxy, "Engine(...)")
+
+
+@task("engine", contract=43)
+def test_an_eos_of_id_0(student):
+    """Tokens 0 and 15 have changed places, and 0 is the EOS: the answer ends where 15 was."""
+
+    def exchange(weights: dict[str, Tensor]) -> None:
+        embedding = weights["model.embed_tokens.weight"]
+        embedding[[0, 15]] = embedding[[15, 0]]
+
+    got = engine_with(student, exchange, eos=0).generate([15, *PROMPT[1:]], 9)
+
+    assert_tokens(got, ANSWER[:6])
+
+
 @task("engine", contract=44)
 def test_an_eos_in_the_prompt_ends_nothing(student):
     """With EOS ids that the prompt holds, first and last among them, the answer is the same."""
@@ -856,6 +919,22 @@ def test_execute_is_a_list_of_new_texts(student):
     assert_equal(got, [' "__main__', " = 1\n", "Exception): pass"], "the result of execute")
 
 
+@task("engine", contract=47)
+def test_a_letter_of_two_tokens(student):
+    """The two bytes of an accented letter are two tokens, and the text has the letter."""
+    prompt = "x = '\u00e9'\n" * 3 + "x = '"
+
+    got = engine(student).execute([prompt], max_new_tokens=3)
+
+    assert_equal(got, ["\u00e9'"], "the result of execute")
+
+
+@task("engine", contract=47)
+def test_the_tokenizer_puts_one_bos_in_front(student):
+    """After `and` with its BOS the target says `ra`; with two of them it would begin a string."""
+    assert_equal(engine(student).execute(["and"], 1), ["ra"], "the result of execute")
+
+
 @task("engine", contract=48)
 def test_execute_is_greedy_by_default(student):
     """Without temperature the text is the greedy one, each time; max_new_tokens limits it."""
@@ -886,6 +965,19 @@ def test_temperature_sharpens_or_flattens(student, temperature, least, most):
     count = texts.count(' "__')
     what = f"{count} of {len(texts)} draws at temperature {temperature} are ' \"__'"
     check(least <= count <= most, f"{what}, expected {least} to {most}")
+
+
+@task("engine", contract=50)
+def test_a_small_temperature_for_small_logits(student):
+    """Logits and temperature are 4096 times as small: 26 to 40 of 40 draws are the likeliest."""
+
+    def shrink(weights: dict[str, Tensor]) -> None:
+        weights["model.norm.weight"] /= 4096
+
+    got = engine_with(student, shrink).execute(["if __name__ =="] * 40, 1, 0.25 / 4096)
+
+    count = expect(got, list[str], "the result of execute").count(' "__')
+    check(count >= 26, f"{count} of 40 draws are ' \"__', expected 26 or more")
 
 
 @task("engine", contract=51)

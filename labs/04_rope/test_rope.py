@@ -457,6 +457,20 @@ def test_length_grows_by_tokens(student, kind):
     assert_lengths(make(student, kind, QUARTER), (3, 1, 4), (3, 4, 8))
 
 
+@task("caches", contract=21)
+@KINDS
+def test_keys_of_zero_are_keys(student, kind):
+    """Tokens with keys and values of 0 come back and are counted, whatever stands beside them."""
+    cache, nothing = make(student, kind, QUARTER), row((0, 0), (0, 0))
+
+    update(cache, nothing, nothing, at(0, 1))
+    keys, values, _, _ = update(cache, row((1, 0)), row((2, 3)), at(0))
+
+    assert_close(keys, row((0, 0), (0, 0), (1, 0)).double(), "elementwise", what="keys")
+    assert_equal(values, row((0, 0), (0, 0), (2, 3)), "values")
+    check(expect(cache.length, int, "length") == 3, f"length is {cache.length}, expected 3")
+
+
 @task("caches", contract=22)
 @KINDS
 def test_two_caches_in_turns(student, kind):

@@ -140,6 +140,23 @@ def test_length_of_a_growing_cache(student):
     assert_length(cache, 1)
 
 
+def assert_holds_zeros(cache: Proxy) -> None:
+    """Keys of 0 are keys, wherever they stand; four tokens came and one was dropped."""
+    assert_update(cache, [0], [0])
+    assert_update(cache, [0, 5], [0, 0, 5])
+    assert_update(cache, [0], [0, 0, 5, 0])
+    assert_length(cache, 4)
+    cache.rewind(1)
+    assert_length(cache, 3)
+    assert_update(cache, [6], [0, 0, 5, 6])
+
+
+@task("growing", contract=2)
+def test_keys_of_zero_in_a_growing_cache(student):
+    """What a cache holds is told by nothing but what came: keys of 0 are keys."""
+    assert_holds_zeros(growing(student))
+
+
 @task("growing", contract=3)
 def test_growing_rewind_and_go_on(student):
     """rewind(2) drops 3 and half of an earlier chunk; 9 takes their place, then 8 that of 9."""
@@ -258,6 +275,12 @@ def test_length_of_a_static_cache(student, device):
     assert_length(cache, 1)
     cache.reset()
     assert_length(cache, 0)
+
+
+@task("static", contract=11)
+def test_keys_of_zero_in_a_static_cache(student, device):
+    """Places that hold 0 may be empty or not: only what came says which."""
+    assert_holds_zeros(static(student, device, 4))
 
 
 @task("static", contract=12)
@@ -457,6 +480,16 @@ def assert_means(student, new: int, context: int) -> None:
 def test_mean_of_what_is_seen(student, new, context):
     """Of the values 4, 0, 8, 16 the last query sees all, the one before it all but the last."""
     assert_means(student, new, context)
+
+
+@task("attend", contract=23)
+def test_the_first_of_5000_keys_is_seen(student):
+    """Keys are 0, so the last query gets the mean of the values 0 to 4999: none is too old."""
+    zeros, values = torch.zeros(1, 1, 5_000, 1), torch.arange(5_000.0)[None, None, :, None]
+
+    got = student.attend(torch.ones(1, 1, 1, 1), zeros, values)
+
+    assert_close(got, column(2499.5), "attention", inner=5_000)
 
 
 @task("attend", contract=24)
@@ -817,7 +850,14 @@ def test_caches_that_only_update(student):
 @task("generate", contract=40)
 @pytest.mark.parametrize(
     ("eos_ids", "want"),
-    [([6], [3, 4, 5]), ([9, 4], [3]), ([8, 5, 9], [3, 4]), ([3], []), ([0, 3], [])],
+    [
+        ([6], [3, 4, 5]),
+        ([9, 4], [3]),
+        ([8, 5, 9], [3, 4]),
+        ([3], []),
+        ([0, 3], []),
+        ([0], [3, 4, 5, 6]),
+    ],
 )
 def test_any_eos_ends_it(student, eos_ids, want):
     """The answer 3 4 5 6 0 1 ends before the first of the ids, whichever in the list it is."""

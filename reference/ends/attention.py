@@ -11,32 +11,32 @@ from reference import honest
 from reference.conditions import attention_off
 from reference.ends.operator import Draw, Limit, Operator
 
-Qkv = tuple[Tensor, Tensor, Tensor]
+Arguments = tuple[Tensor, Tensor, Tensor]
 
 
 def random_scores(scale: float) -> Draw:
-    def draw(generator: torch.Generator) -> Qkv:
+    def draw(generator: torch.Generator) -> Arguments:
         q, k, v = (torch.randn(3, 3, n, 6, generator=generator) for n in (5, 8, 8))
         return q * scale, k * scale, v
 
     return draw
 
 
-def whole_scores(generator: torch.Generator) -> Qkv:
+def whole_scores(generator: torch.Generator) -> Arguments:
     """Draw small integers, with scores near 600: the product is exact in every order."""
     q, k = (torch.randint(-8, 9, (3, 2, n, 16), generator=generator).float() for n in (5, 13))
     q[..., 0], k[..., 0] = 40.0, 60.0
     return q, k, torch.randn(3, 2, 13, 16, generator=generator)
 
 
-def levels(generator: torch.Generator) -> Qkv:
+def levels(generator: torch.Generator) -> Arguments:
     """Draw heads whose scores have sizes of their own, from 1 to a million."""
     q, k, v = random_scores(1.0)(generator)
     sizes = torch.tensor([1.0, 1e3, 1e6]).sqrt()[:, None, None]
     return q * sizes, k * sizes, v
 
 
-def one_key(generator: torch.Generator) -> Qkv:
+def one_key(generator: torch.Generator) -> Arguments:
     q, k, v = (torch.randn(2, 4, 1, 8, generator=generator) * 1e3 for _ in range(3))
     return q, k, v
 

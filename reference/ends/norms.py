@@ -8,13 +8,13 @@ from reference.conditions import rms_norm_off
 from reference.ends.operator import Draw, Limit, Operator
 
 Moments = tuple[Tensor, Tensor]  # mean and rstd
-EPS = 1e-5
+EPSILON = 1e-5
 
 
 # --- rms norm --------------------------------------------------------------------------------
 
 
-def rows(width: int, scale: float, eps: float = EPS) -> Draw:
+def rows(width: int, scale: float, eps: float = EPSILON) -> Draw:
     def draw(generator: torch.Generator) -> tuple[Tensor, Tensor, float]:
         x, weight = (torch.randn(n, width, generator=generator) for n in (4, 1))
         return x * scale, weight[0], eps
@@ -115,14 +115,14 @@ def centred(generator: torch.Generator) -> tuple[Tensor]:
 
 def limit(x: Tensor) -> Limit:
     weight, bias = torch.ones(x.shape[-1]), torch.zeros(x.shape[-1])
-    trusted = [y for y, _, _ in honest.layer_norms(x, weight, bias, EPS)]
-    want, _, _ = layernorm.layer_norm_forward(x, weight, bias, EPS)
+    trusted = [y for y, _, _ in honest.layer_norms(x, weight, bias, EPSILON)]
+    want, _, _ = layernorm.layer_norm_forward(x, weight, bias, EPSILON)
     return Limit(want, "elementwise", {"inner": x.shape[-1], "trusted": trusted})
 
 
 def two_passes(x: Tensor) -> Moments:
     mean = x.float().mean(-1)
-    return mean, (torch.var(x.float(), -1, correction=0) + EPS).rsqrt()
+    return mean, (torch.var(x.float(), -1, correction=0) + EPSILON).rsqrt()
 
 
 def tiles_of_128(x: Tensor) -> Moments:
@@ -137,7 +137,7 @@ def tiles_of_128(x: Tensor) -> Moments:
         both = (n1 * m1 + n2 * m2) / n, s1 + s2 + apart**2 * (n1 * n2 / n), n
         parts = [*rest, both]
     mean, squares, count = parts[0]
-    return mean, 1 / (squares / count + EPS).sqrt()
+    return mean, 1 / (squares / count + EPSILON).sqrt()
 
 
 def running_sums(x: Tensor) -> Moments:
@@ -149,7 +149,7 @@ def running_sums(x: Tensor) -> Moments:
     variance = torch.zeros(x.shape[0])
     for tile in x.float().split(32, -1):
         variance = variance + (tile - mean[:, None]).square().sum(-1) * share_of_each
-    return mean, (variance + EPS).rsqrt()
+    return mean, (variance + EPSILON).rsqrt()
 
 
 def tile_by_tile(x: Tensor) -> Moments:
@@ -159,7 +159,7 @@ def tile_by_tile(x: Tensor) -> Moments:
         count += tile.shape[-1]
         before, mean = mean, mean + (tile - mean[:, None]).sum(-1) / count
         squares = squares + ((tile - before[:, None]) * (tile - mean[:, None])).sum(-1)
-    return mean, (squares / count + EPS).rsqrt()
+    return mean, (squares / count + EPSILON).rsqrt()
 
 
 def from_the_first(x: Tensor) -> Moments:
@@ -167,24 +167,24 @@ def from_the_first(x: Tensor) -> Moments:
     first = x.float()[:, :1]
     apart = x.float() - first
     mean = apart.mean(-1)
-    return mean + first[:, 0], (apart.square().mean(-1) - mean.square() + EPS).rsqrt()
+    return mean + first[:, 0], (apart.square().mean(-1) - mean.square() + EPSILON).rsqrt()
 
 
 def in_float64(x: Tensor) -> Moments:
     mean, variance = x.double().mean(-1), x.double().var(-1, correction=0)
-    return mean.float(), (variance + EPS).rsqrt().float()
+    return mean.float(), (variance + EPSILON).rsqrt().float()
 
 
 def one_pass(x: Tensor) -> Moments:
     wide = x.float()
     mean = wide.mean(-1)
-    return mean, (wide.square().mean(-1) - mean.square() + EPS).rsqrt()
+    return mean, (wide.square().mean(-1) - mean.square() + EPSILON).rsqrt()
 
 
 def in_bfloat16(x: Tensor) -> Moments:
     rounded = x.bfloat16()
     mean = rounded.sum(-1) / x.shape[-1]
-    return mean.float(), (rounded.float().var(-1, correction=0) + EPS).rsqrt()
+    return mean.float(), (rounded.float().var(-1, correction=0) + EPSILON).rsqrt()
 
 
 def normed(moments: Moments, x: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ LAYER_NORM = Operator(
     },
     limit,
     {
-        "torch": lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], eps=EPS),
+        "torch": lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], eps=EPSILON),
         "two passes": lambda x: normed(two_passes(x), x),
         "tiles of 128": lambda x: normed(tiles_of_128(x), x),
         "running sums": lambda x: normed(running_sums(x), x),

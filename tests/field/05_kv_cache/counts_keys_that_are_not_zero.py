@@ -9,10 +9,13 @@ LINES = {
     "StaticCache.__init__": r"""
 -         self._keys = torch.empty(batch, kv_heads, max_len, head_dim, dtype=dtype, device=device)
 +         self._keys = torch.zeros(batch, kv_heads, max_len, head_dim, dtype=dtype, device=device)
+...
 -         self.length = 0
 """,
     "StaticCache.update": r"""
+-         self._values[:, :, self.length : end] = v
 -         self.length = end
++         self._values[:, :, end - v.shape[2] : end] = v
 """,
     "StaticCache.rewind": r"""
 -         self.length -= n
