@@ -2,7 +2,7 @@
 
 Kind: state
 Report: https://github.com/mistralai/mistral-inference/pull/270
-Fails: generate
+Fails: generate, engine
 """
 
 LINES = {

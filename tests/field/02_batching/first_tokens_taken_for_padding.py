@@ -3,7 +3,7 @@
 Kind: contracts
 Report: https://github.com/microsoft/onnxruntime-genai/pull/1694
 Report: https://github.com/huggingface/transformers/issues/25790
-Fails: pad, generate
+Fails: pad, generate, engine
 """
 
 LINES = {

@@ -2,7 +2,7 @@
 
 Kind: positions
 Report: https://github.com/thu-nics/C2C/pull/19
-Fails: generate
+Fails: generate, engine
 """
 
 LINES = {

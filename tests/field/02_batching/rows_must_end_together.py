@@ -2,7 +2,7 @@
 
 Kind: state
 Report: https://github.com/Dao-AILab/flash-attention/pull/2784
-Fails: generate
+Fails: generate, engine
 """
 
 LINES = {
