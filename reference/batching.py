@@ -26,16 +26,15 @@ def left_pad(
 
 
 def causal_mask(valid: Tensor) -> Tensor:  # bool [B, T] -> bool [B, 1, T, T]
-    """Decide each pair of query and key by the sentence in the handout."""
+    """Decide for each query what it sees, by the sentence in the handout."""
     batch, width = valid.shape
     mask = torch.zeros(batch, 1, width, width, dtype=torch.bool)
     for b in range(batch):
         for query in range(width):
-            for key in range(width):
-                if valid[b, query]:
-                    mask[b, 0, query, key] = bool(valid[b, key]) and key <= query
-                else:
-                    mask[b, 0, query, key] = key == query
+            if valid[b, query]:
+                mask[b, 0, query, : query + 1] = valid[b, : query + 1]
+            else:
+                mask[b, 0, query, query] = True
     return mask
 
 

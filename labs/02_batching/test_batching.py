@@ -107,6 +107,22 @@ def test_one_token_beside_fifty(student):
     assert_grids(got, tokens, positions, [[1] * 50, [0] * 49 + [1], [0] * 20 + [1] * 30])
 
 
+@task("pad", contract=4)
+def test_ids_of_a_large_vocabulary(student):
+    """Ids above 65,535, as in vocabularies of 128,000, come out as they are."""
+    got = one_grid(student, 0, [[100_000, 7], [127_999]], 128_000)
+
+    assert_equal(got, torch.tensor([[100_000, 7], [128_000, 127_999]]), "tokens")
+
+
+@task("pad", contract=2)
+def test_positions_of_six_hundred_tokens(student):
+    """The positions of 600 tokens are 0 to 599, each once; the other row ends with 0, 1."""
+    got = one_grid(student, 1, [[3] * 600, [4, 5]], 0)
+
+    assert_equal(got, torch.tensor([[*range(600)], [0] * 599 + [1]]), "positions")
+
+
 @task("pad", contract=6)
 @pytest.mark.parametrize("prompts", [[[]], [[], [5]], [[5, 6], [], [7]]], ids=str)
 def test_a_prompt_without_tokens_is_refused(student, prompts):
@@ -203,6 +219,16 @@ def test_padding_at_any_place(student, valid, want):
     got = student.causal_mask(torch.tensor([valid]))
 
     assert_equal(got, torch.tensor([[want]]).bool(), "the mask")
+
+
+@task("mask", contract=11)
+def test_mask_of_1500_columns(student):
+    """Where all is real a query sees all up to its own column, behind the thousandth too."""
+    got = student.causal_mask(torch.full((1, 1500), True))
+
+    mask = expect(got, Tensor, "the mask", shape=(1, 1, 1500, 1500))
+    seen = mask[0, 0].long().sum(1)
+    assert_equal(seen, torch.arange(1, 1501), "how many keys each query sees")
 
 
 @task("mask", contract=12)
@@ -483,6 +509,17 @@ def test_one_token_among_forty(student):
 
     equal = [[start] for start in range(1, 9)]  # to n a Weigher says n, and to that 3 * n
     assert_equal(generate(student, equal, 2), [[n, 3 * n] for n in range(1, 9)])
+
+
+@task("generate", contract=27)
+def test_twenty_rows_at_a_time(student):
+    """Twenty prompts of one token, which a Weigher repeats, and a single call for them all."""
+    model = Weigher()
+
+    got = generate(student, [[start] for start in range(20)], 1, model=model)
+
+    assert_equal(got, [[start] for start in range(20)])
+    assert_calls(model, 1)
 
 
 @task("generate", contract=28)

@@ -162,6 +162,17 @@ def test_guess_of_the_handout_stays_half_of_the_time(student):
     check(abs(stays - 200) <= 60, f"guess 0 stayed in {stays} of 400 calls, expected about 200")
 
 
+@task("sample", contract=9)
+def test_guess_that_seldom_goes(student):
+    """Of 400 guesses each goes once in 512 times: in half of the calls one of them does."""
+    seldom = 1 / 512
+    q, p = torch.tensor([[1.0, 0.0]] * 400), torch.tensor([[1 - seldom, seldom]] * 401)
+
+    full = sum(len(emitted(student, [0] * 400, q, p, seed)) == 401 for seed in range(20))
+
+    check(full < 20, f"in {full} of 20 calls all 400 guesses stayed, expected about 9")
+
+
 @task("sample", contract=10)
 def test_guess_that_the_target_likes_stays(student):
     """Guess 1 of the handout has q = p, and token 2 of the others has q < p."""
@@ -349,7 +360,7 @@ def test_sampling_changes_nothing(student, goes):
     q = torch.tensor([[0.5] * 5, [0.25] * 5, [0.25] * 5])
     p = q.clone()
     if goes < 2:
-        p[:, goes] = torch.tensor([0.0, 0.125, 0.875])
+        p[:, goes] = torch.tensor([2.0**-40, 0.125, 0.875])  # next to nothing, but not 0
     draft, q, p = student.watch([0, 0]), student.watch(q.T[:2]), student.watch(p.T[:3])
 
     got = expect(student.accept_sample(draft, q, p, seeded(1)), list[int], "the tokens to emit")
@@ -785,6 +796,19 @@ def test_short_texts_by_their_chances(student, k, count, eos, temperature):
             token = text[place : place + 1]  # none where the text has ended
             here[token] = here.get(token, 0.0) + chance
         assert_shares(Counter(text[place : place + 1] for text in texts), here)
+
+
+@task("generate", contract=38)
+@pytest.mark.parametrize(
+    ("temperature", "size"), [(1e-5, 0.0), (1e-3, 0.0), (0.8, 2000.0), (2e4, 0.0)]
+)
+def test_any_temperature_will_do(student, temperature, size):
+    """Logits t log p + size, at temperature t: 0 comes in 3/4 of the cases, 2 never does."""
+    logits = temperature * torch.tensor([0.75, 0.25, 0.0]).log() + size
+
+    done = run(student, *[lambda text: logits] * 2, [1], 3, 160, [], temperature, seeded(4))
+
+    assert_shares(Counter((token,) for token in done.tokens), {(0,): 0.75, (1,): 0.25})
 
 
 @task("generate", contract=39)
