@@ -1059,17 +1059,6 @@ def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
     check(len({*graph_of.values()}) == len(graph_of), f"{text}, expected one each")
 
 
-@task("graphs", contract=13)
-def test_many_sizes(student, draw, device):
-    """However many sizes there are, each has its graph."""
-    here = bench(student, draw, device, MANY, 3, num_layers=1)
-    here.fill(draw)
-    run = running(here, [*range(1, MANY + 1)], device)
-
-    for count in draw.shuffled(range(1, MANY + 1)):
-        run.right_step(here.rows_anywhere(draw, count))
-
-
 @task("graphs", contract=14)
 def test_results_are_the_callers(student, draw, device):
     """What a step has returned stays as it is when later steps run."""
