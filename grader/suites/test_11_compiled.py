@@ -337,6 +337,22 @@ def test_one_step_after_the_other(student, draw, device):
         assert_equal(here.memory(part), want, f"{part} after six updates")
 
 
+@task("cache", contract=2)
+def test_update_of_any_of_hundreds_of_slots(student, draw, device):
+    """A slot is one of as many as the cache has."""
+    here = bench(student, draw, device, 300, 2, num_layers=1)
+    slots = torch.tensor([299, 127, 256, 0, 300, 128, 255])
+    k, v = (draw.normal(7, 3, 1, 4) for _ in PARTS)
+
+    here.layer(0, torch.ones(7, 1, dtype=torch.int64), slots).update(k, v)
+
+    for b, slot in enumerate(slots.tolist()):
+        here.ours.write(0, slot, 1, k[b, :, 0], v[b, :, 0])
+    for part in PARTS:
+        want = [x.float() for x in getattr(here.ours, part)]
+        assert_equal(here.memory(part), want, f"{part} after an update of seven of 300 slots")
+
+
 # --- step ------------------------------------------------------------------------------------
 
 
@@ -892,7 +908,7 @@ def test_plan_where_greed_fails(student, count):
     assert_plan(student, {"100": 1, "9": 5, "10": 5, "11": 5}, count)
     assert_plan(student, {str(rows): 1 for rows in range(1, 10)}, count)
     for more in (0, 1):  # which of them no 32 bits tell
-        assert_plan(student, {"1": 10**9 + more, "2": 10**9 + 1 - more, "3": 1, "4": 1}, count)
+        assert_plan(student, {"1": 10**9 + more, "2": 10**9 + 1 - more, "3": 1}, count)
     assert_plan(student, {"5": 7, "6": 1, "7": 1, "10": 1, "15": 2}, count)
     assert_plan(student, {"1": 30, "3": 1, "6": 1, "10": 2, "12": 2, "15": 7}, count)
 
@@ -1041,17 +1057,6 @@ def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
         )
     text = f"{len({*graph_of.values()})} graphs serve {len(graph_of)} sizes"
     check(len({*graph_of.values()}) == len(graph_of), f"{text}, expected one each")
-
-
-@task("graphs", contract=13)
-def test_many_sizes(student, draw, device):
-    """However many sizes there are, each has its graph."""
-    here = bench(student, draw, device, MANY, 3, num_layers=1)
-    here.fill(draw)
-    run = running(here, [*range(1, MANY + 1)], device)
-
-    for count in draw.shuffled(range(1, MANY + 1)):
-        run.right_step(here.rows_anywhere(draw, count))
 
 
 @task("graphs", contract=14)

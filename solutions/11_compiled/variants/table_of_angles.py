@@ -219,11 +219,11 @@ class GraphRunner:
         inputs[2] = self._cache.slots  # scratch: warm-up and padding write there alone
         decode = decode_step
         if device.type == "cuda":
+            torch.compiler.config.recompile_limit = 256  # each size is compiled by itself
             decode = torch.compile(decode_step, fullgraph=True, dynamic=False)
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
-            many = torch.compiler.config.patch(recompile_limit=256)  # one for each size
-            with torch.no_grad(), torch.cuda.stream(stream), many:
+            with torch.no_grad(), torch.cuda.stream(stream):
                 for _ in range(2):
                     decode(self._model, self._cache, *inputs)
             torch.cuda.current_stream().wait_stream(stream)

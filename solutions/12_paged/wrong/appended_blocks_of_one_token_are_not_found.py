@@ -12,6 +12,7 @@ LINES = {
 ...
 -         if len(sequence.tokens) % self.block_size == 0:
 +         if len(sequence.tokens) % self.block_size == 0 and not fresh:
+              self._register(sequence, len(sequence.table) - 1)
 """,
     "BlockManager._register": r"""
 -         before = self._numbers[self._key[sequence.table[index - 1]]] if index else START
