@@ -211,7 +211,8 @@ def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
     problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
     problem = next((problem for problem in problems if problem), "")
     if len(got) != len(want):
-        lengths = f"{what} holds {len(got)} values, expected {len(want)}"
+        held = "1 value" if len(got) == 1 else f"{len(got)} values"
+        lengths = f"{what} holds {held}, expected {len(want)}"
         problem = f"{lengths}; {problem or 'as far as they go they agree'}"
     is_plain = all(isinstance(item, str | int | float | list | tuple) for item in want)
     beside = pair(got, want) if problem and is_plain else ""
