@@ -46,6 +46,7 @@ class Calls:
     def __init__(self) -> None:
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self._kinds: dict[int, str] = {}
+        self._found: dict[int, str] = {}  # what was taken from a module or class, by its path
 
     def clear(self) -> None:
         """Begin a test."""
@@ -64,6 +65,17 @@ class Calls:
         """Keep that a call returned an object."""
         call.made = number
         self._kinds[number] = kind
+
+    def found(self, header: dict[str, Any], number: int) -> None:
+        """Keep by which name an object was asked for, if a class or a module has it."""
+        match header:
+            case {"op": "handle", "target": [*_, str(name)]}:
+                self._found[number] = name
+            case {"op": "get", "object": int(owner), "name": str(name)} if owner in self._found:
+                self._found[number] = f"{self._found[owner]}.{name}"
+            case _:
+                return
+        self._kinds[number] = self._found[number].partition(".")[0]
 
     @property
     def function(self) -> str:
@@ -94,7 +106,7 @@ class Calls:
 
     def _names(self, calls: list[Call]) -> Mapping[int, str]:
         """Give each object that calls have to do with a name of its own."""
-        names: dict[int, str] = {}
+        names = {**self._found}
         for number in (number for call in calls for number in _about(call)):
             if number not in names:
                 words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self._kinds.get(number, "object"))

@@ -171,9 +171,15 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
     if not bool(same.all()):
         at = _index(int((~same).flatten().int().argmax()), x)
-        text = f"{what} is infinite, or finite, where it should not be, first at {at}"
+        came, due = (_class_of(values[tuple(at)].item()) for values in (x, y))
+        count = f"{int((~same).sum())} of {x.numel()} values"
+        text = f"{what} is {came} where it should be {due}, first at {at} ({count})"
         note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
         raise Mismatch(text + both(x, y, at))
+
+
+def _class_of(value: float) -> str:
+    return "finite" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{value}"
 
 
 def assert_equal(got: Any, want: Any, what: str = "the result") -> None:

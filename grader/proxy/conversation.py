@@ -138,7 +138,10 @@ class Conversation:
         kind = nullcontext() if timed else self._spent.on(self._kind(header))
         try:
             with kind, self._lookout.during(share):
-                return self._request(header, value, fds, seconds)
+                answer = self._request(header, value, fds, seconds)
+            if self._calls and isinstance(answer, Proxy):
+                self._calls.found(header, answer.number_)
+            return answer
         except SubmissionFault:
             self.failed = failed(header, value, self._clock.seconds(self._least))
             raise

@@ -124,6 +124,20 @@ def test_state_is_told_by_the_calls_that_led_to_it() -> None:
     assert calls.function == "attend"
 
 
+def test_what_was_taken_from_a_module_or_a_class_has_its_path() -> None:
+    calls = Calls()
+    calls.found({"op": "handle", "target": ["given", "llama", "nn"]}, 1)
+    calls.found({"op": "get", "object": 1, "name": "Linear"}, 2)
+    calls.returned(calls.note(["object", 2, "__call__"], (8, 2), {}), 3, "Linear")
+    calls.found({"op": "get", "object": 3, "name": "weight"}, 4)
+    calls.found({"op": "handle", "target": ["function", "Int8Linear"]}, 5)
+    calls.found({"op": "get", "object": 5, "name": "from_float"}, 6)
+    calls.note(["object", 6, "__call__"], (Stub(3, "Linear"),), {})
+
+    assert calls.lines() == ["linear = nn.Linear(8, 2)", "Int8Linear.from_float(linear)"]
+    assert calls.function == "Int8Linear"
+
+
 def test_method_belongs_to_the_class_that_is_to_be_mended() -> None:
     calls = Calls()
     calls.returned(calls.note(["function", "Sampler"], (), {}), 1, "Sampler")
