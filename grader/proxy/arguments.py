@@ -121,7 +121,7 @@ def _and(sizes: list[int]) -> str:
 
 def _kinds(items: list[Any]) -> str:
     """Name the kinds of items, in the plural if there are several."""
-    words = {str: "string", type(None): "None"}
+    words: dict[type, str] = {str: "string", type(None): "None"}
     kinds = dict.fromkeys(Tensor if isinstance(item, Tensor) else type(item) for item in items)
     ending = "" if len(items) == 1 else "s"
     return " or ".join(f"{words.get(kind, kind.__name__.lower())}{ending}" for kind in kinds)

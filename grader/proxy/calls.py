@@ -66,16 +66,20 @@ class Calls:
         call.made = number
         self._kinds[number] = kind
 
-    def found(self, header: dict[str, Any], number: int) -> None:
-        """Keep by which name an object was asked for, if a class or a module has it."""
+    def found(self, header: dict[str, Any], answer: Any) -> Any:
+        """Keep by which path an object was taken from a module or a class, and return it."""
+        number, path = getattr(answer, "number_", None), ""
         match header:
             case {"op": "handle", "target": [*_, str(name)]}:
-                self._found[number] = name
+                path = name
             case {"op": "get", "object": int(owner), "name": str(name)} if owner in self._found:
-                self._found[number] = f"{self._found[owner]}.{name}"
+                path = f"{self._found[owner]}.{name}"
             case _:
-                return
-        self._kinds[number] = self._found[number].partition(".")[0]
+                pass
+        if path and type(number) is int:
+            self._found[number] = path
+            self._kinds[number] = path.partition(".")[0]
+        return answer
 
     @property
     def function(self) -> str:

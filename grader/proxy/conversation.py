@@ -139,9 +139,7 @@ class Conversation:
         try:
             with kind, self._lookout.during(share):
                 answer = self._request(header, value, fds, seconds)
-            if self._calls and isinstance(answer, Proxy):
-                self._calls.found(header, answer.number_)
-            return answer
+            return self._calls.found(header, answer) if self._calls else answer
         except SubmissionFault:
             self.failed = failed(header, value, self._clock.seconds(self._least))
             raise

@@ -126,12 +126,12 @@ def test_state_is_told_by_the_calls_that_led_to_it() -> None:
 
 def test_what_was_taken_from_a_module_or_a_class_has_its_path() -> None:
     calls = Calls()
-    calls.found({"op": "handle", "target": ["given", "llama", "nn"]}, 1)
-    calls.found({"op": "get", "object": 1, "name": "Linear"}, 2)
+    calls.found({"op": "handle", "target": ["given", "llama", "nn"]}, Stub(1, "object"))
+    calls.found({"op": "get", "object": 1, "name": "Linear"}, Stub(2, "object"))
     calls.returned(calls.note(["object", 2, "__call__"], (8, 2), {}), 3, "Linear")
-    calls.found({"op": "get", "object": 3, "name": "weight"}, 4)
-    calls.found({"op": "handle", "target": ["function", "Int8Linear"]}, 5)
-    calls.found({"op": "get", "object": 5, "name": "from_float"}, 6)
+    calls.found({"op": "get", "object": 3, "name": "weight"}, Stub(4, "object"))
+    calls.found({"op": "handle", "target": ["function", "Int8Linear"]}, Stub(5, "object"))
+    calls.found({"op": "get", "object": 5, "name": "from_float"}, Stub(6, "object"))
     calls.note(["object", 6, "__call__"], (Stub(3, "Linear"),), {})
 
     assert calls.lines() == ["linear = nn.Linear(8, 2)", "Int8Linear.from_float(linear)"]
