@@ -16,7 +16,7 @@ from grader.proxy.lent import Lent
 from grader.proxy.shown import MOST_VALUES, NUMBERS, form, numbers, plain, revealed
 from grader.wire.codec import Record
 
-MOST_NAMED = 4  # fields, names or items of what a hidden test hands in
+MOST_NAMED = 4  # items of a container of a hidden test
 
 
 def argument(value: Any, names: Mapping[int, str]) -> str:
@@ -39,6 +39,8 @@ def argument(value: Any, names: Mapping[int, str]) -> str:
         return _collection(cast(list[Any], value), names)
     if isinstance(value, NUMBERS):
         return plain(value)
+    if isinstance(value, torch.dtype | torch.device):
+        return repr(value)
     number = getattr(value, "number_", None)
     if number is not None:
         return names.get(number, value.kind_)
@@ -62,23 +64,20 @@ def _lent(lent: Lent) -> str:
     target = lent.target
     while isinstance(target, Lent):
         target = target.target
-    name = getattr(target, "__name__", "")
+    name = getattr(target, "__name__", "").strip("_")
     if name.isidentifier():
         return name
     can = [f"{method}()" for method in lent.methods if method != "__call__"]
-    has = ", ".join([*can, *lent.attributes][:MOST_NAMED])
-    kind = "a callable" if "__call__" in lent.methods else "an object"
+    has = ", ".join([*can, *lent.attributes])
+    kind = "callable" if "__call__" in lent.methods else "object"
     if revealed():
-        kind = f"{kind} ({type(target).__name__.strip('_')})"
-    return f"{kind} of the test" + (f" with {has}" if has else "")
+        kind = f"{kind} {type(target).__name__.strip('_')}"
+    return f"<{kind} of the test{f': {has}' if has else ''}>"
 
 
 def _record(value: Record, names: Mapping[int, str]) -> str:
-    items = [*value.fields.items()]
-    most = len(items) if revealed() else MOST_NAMED
-    shown = [f"{key}={argument(item, names)}" for key, item in items[:most]]
-    more = [] if len(items) <= most else ["…"]
-    return f"{value.name}({', '.join([*shown, *more])})"
+    fields = (f"{key}={argument(item, names)}" for key, item in value.fields.items())
+    return f"{value.name}({', '.join(fields)})"
 
 
 def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:
@@ -110,11 +109,12 @@ def _lists(lists: list[list[Any]]) -> str:
     """Say how long the lists of a list are, and what they hold."""
     sizes = [len(items) for items in lists]
     held = _kinds([item for items in lists for item in items])
+    several = "list" if len(lists) == 1 else "lists"
     if not any(sizes):
-        return f"list of {len(lists)} empty lists"
-    several = f"{min(sizes)} to {max(sizes)}" if len(sizes) > MOST_NAMED else _and(sizes)
-    size = str(sizes[0]) if len({*sizes}) == 1 else several
-    return f"list of {len(lists)} lists of {size} {held}"
+        return f"list of {len(lists)} empty {several}"
+    size = f"{min(sizes)} to {max(sizes)}" if len(sizes) > MOST_NAMED else _and(sizes)
+    size = size if len({*sizes}) > 1 else str(sizes[0])
+    return f"list of {len(lists)} {several} of {size} {held}"
 
 
 def _and(sizes: list[int]) -> str:
@@ -123,7 +123,8 @@ def _and(sizes: list[int]) -> str:
 
 
 def _kinds(items: list[Any]) -> str:
-    """Name the kinds of items, in the plural."""
-    words: dict[type, str] = {str: "strings", type(None): "Nones"}
+    """Name the kinds of items, in the plural if there are several."""
+    words: dict[type, str] = {str: "string", type(None): "None"}
     kinds = dict.fromkeys(Tensor if isinstance(item, Tensor) else type(item) for item in items)
-    return " or ".join(words.get(kind, f"{kind.__name__.lower()}s") for kind in kinds)
+    ending = "" if len(items) == 1 else "s"
+    return " or ".join(f"{words.get(kind, kind.__name__.lower())}{ending}" for kind in kinds)

@@ -46,6 +46,7 @@ class Calls:
     def __init__(self) -> None:
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self._kinds: dict[int, str] = {}
+        self._found: dict[int, str] = {}  # what was taken from a module or class, by its path
 
     def clear(self) -> None:
         """Begin a test."""
@@ -64,6 +65,21 @@ class Calls:
         """Keep that a call returned an object."""
         call.made = number
         self._kinds[number] = kind
+
+    def found(self, header: dict[str, Any], answer: Any) -> Any:
+        """Keep by which path an object was taken from a module or a class, and return it."""
+        number, path = getattr(answer, "number_", None), ""
+        match header:
+            case {"op": "handle", "target": [*_, str(name)]}:
+                path = name
+            case {"op": "get", "object": int(owner), "name": str(name)} if owner in self._found:
+                path = f"{self._found[owner]}.{name}"
+            case _:
+                pass
+        if path and type(number) is int:
+            self._found[number] = path
+            self._kinds[number] = path.partition(".")[0]
+        return answer
 
     @property
     def function(self) -> str:
@@ -94,7 +110,7 @@ class Calls:
 
     def _names(self, calls: list[Call]) -> Mapping[int, str]:
         """Give each object that calls have to do with a name of its own."""
-        names: dict[int, str] = {}
+        names = {**self._found}
         for number in (number for call in calls for number in _about(call)):
             if number not in names:
                 words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self._kinds.get(number, "object"))

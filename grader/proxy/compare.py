@@ -177,9 +177,15 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
     if not bool(same.all()):
         at = _index(int((~same).flatten().int().argmax()), x)
-        text = f"{what} is infinite, or finite, where it should not be, first at {at}"
+        came, due = (_class_of(values[tuple(at)].item()) for values in (x, y))
+        count = f"{int((~same).sum())} of {x.numel()} values"
+        text = f"{what} is {came} where it should be {due}, first at {at} ({count})"
         note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
         raise Mismatch(text + both(x, y, at))
+
+
+def _class_of(value: float) -> str:
+    return "finite" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{value}"
 
 
 def assert_equal(got: Any, want: Any, what: str = "the result") -> None:
@@ -217,7 +223,8 @@ def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
     problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
     problem = next((problem for problem in problems if problem), "")
     if len(got) != len(want):
-        lengths = f"{what} holds {len(got)} values, expected {len(want)}"
+        held = "1 value" if len(got) == 1 else f"{len(got)} values"
+        lengths = f"{what} holds {held}, expected {len(want)}"
         problem = f"{lengths}; {problem or 'as far as they go they agree'}"
     is_plain = all(isinstance(item, str | int | float | list | tuple) for item in want)
     beside = pair(got, want) if problem and is_plain else ""

@@ -138,7 +138,8 @@ class Conversation:
         kind = nullcontext() if timed else self._spent.on(self._kind(header))
         try:
             with kind, self._lookout.during(share):
-                return self._request(header, value, fds, seconds)
+                answer = self._request(header, value, fds, seconds)
+            return self._calls.found(header, answer) if self._calls else answer
         except SubmissionFault:
             self.failed = failed(header, value, self._clock.seconds(self._least))
             raise

@@ -64,7 +64,7 @@ def _name(kind: Any) -> str:
         return " or ".join(_name(option) for option in get_args(kind))
     if get_origin(kind):
         return str(kind).replace("torch.Tensor", "Tensor")
-    return f"a {kind.__name__}"
+    return _with_article(kind.__name__)
 
 
 def describe(value: Any) -> str:
@@ -72,9 +72,14 @@ def describe(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Tensor):
-        return f"a {short(value.dtype)} tensor of shape {list(value.shape)}"
+        return f"{_with_article(short(value.dtype))} tensor of shape {list(value.shape)}"
     if isinstance(value, Proxy):
-        return f"a {value.kind_}"
+        return _with_article(value.kind_)
     if isinstance(value, Record):
-        return f"a {value.name}"
-    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+        return _with_article(value.name)
+    return _with_article(type(value).__name__)
+
+
+def _with_article(name: str) -> str:
+    """Put the article before a name: an int, but a uint8."""
+    return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"

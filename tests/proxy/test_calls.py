@@ -46,8 +46,8 @@ PUBLIC = [
     ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
     ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(7))"),
     ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
-    ((Lent([], ("pop",), (), keep=False),), "f(an object (list) of the test with pop())"),
-    ((Lent([], ("__call__",), (), keep=False),), "f(a callable (list) of the test)"),
+    ((Lent([], ("pop",), (), keep=False),), "f(<object list of the test: pop()>)"),
+    ((Lent([], ("__call__",), (), keep=False),), "f(<callable list of the test>)"),
     (([*range(20)],), f"f({[*range(16)]})".replace("15])", "15, … 20 in all])")),
 ]
 
@@ -62,7 +62,7 @@ HIDDEN = [
     ((1, 2.0, "default"), "f(1, 2.0, 'default')"),
     (("def main(x):",), "f(str of 12)"),
     ((torch.tensor([[1.0, -2.5]]),), "f(float32[1, 2])"),
-    (([3, 1, 4], {"a": 1}), "f(list of 3 ints, dict of 1: strings to ints)"),
+    (([3, 1, 4], {"a": 1}), "f(list of 3 ints, dict of 1: string to int)"),
     (([0.5, 1], [], {}), "f(list of 2 floats or ints, [], {})"),
     ((["a b", "c"], {3, 4}), "f(list of 2 strings, set of 2 ints)"),
     (([[1], [2, 3, 4], []],), "f(list of 3 lists of 1, 3 and 0 ints)"),
@@ -75,14 +75,16 @@ HIDDEN = [
         "f([float32[1], float32[2], float32[3], float32[4], … 5 in all])",
     ),
     (({"w": torch.zeros(2), "b": None},), "f(dict of 2: strings to tensors or Nones)"),
+    (([[7]], [torch.bfloat16]), "f(list of 1 list of 1 int, [torch.bfloat16])"),
+    ((torch.float32, torch.device("cpu")), "f(torch.float32, device(type='cpu'))"),
     ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
-    ((Record("Config", dict.fromkeys("abcde", 1)),), "f(Config(a=1, b=1, c=1, d=1, …))"),
+    ((Record("Config", dict.fromkeys("abcde", 1)),), "f(Config(a=1, b=1, c=1, d=1, e=1))"),
     ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
-    ((Lent([], ("__call__",), (), keep=False),), "f(a callable of the test)"),
-    ((Lent([], ("__call__",), ("size",), keep=False),), "f(a callable of the test with size)"),
+    ((Lent([], ("__call__",), (), keep=False),), "f(<callable of the test>)"),
+    ((Lent([], ("__call__",), ("size",), keep=False),), "f(<callable of the test: size>)"),
     (
         (Lent([], ("forward", "rewind"), ("length",), keep=False),),
-        "f(an object of the test with forward(), rewind(), length)",
+        "f(<object of the test: forward(), rewind(), length>)",
     ),
     ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(…))"),
 ]
@@ -120,6 +122,20 @@ def test_state_is_told_by_the_calls_that_led_to_it() -> None:
         "attend(kvcache, 3)",
     ]
     assert calls.function == "attend"
+
+
+def test_what_was_taken_from_a_module_or_a_class_has_its_path() -> None:
+    calls = Calls()
+    calls.found({"op": "handle", "target": ["given", "llama", "nn"]}, Stub(1, "object"))
+    calls.found({"op": "get", "object": 1, "name": "Linear"}, Stub(2, "object"))
+    calls.returned(calls.note(["object", 2, "__call__"], (8, 2), {}), 3, "Linear")
+    calls.found({"op": "get", "object": 3, "name": "weight"}, Stub(4, "object"))
+    calls.found({"op": "handle", "target": ["function", "Int8Linear"]}, Stub(5, "object"))
+    calls.found({"op": "get", "object": 5, "name": "from_float"}, Stub(6, "object"))
+    calls.note(["object", 6, "__call__"], (Stub(3, "Linear"),), {})
+
+    assert calls.lines() == ["linear = nn.Linear(8, 2)", "Int8Linear.from_float(linear)"]
+    assert calls.function == "Int8Linear"
 
 
 def test_method_belongs_to_the_class_that_is_to_be_mended() -> None:
