@@ -7,6 +7,8 @@ from typing import Any
 from grader.errors import StudentTimeout
 from grader.sandbox.pace import PACE
 
+PATIENCE = 6  # times as long as a call
+
 
 @dataclass(slots=True)
 class Clock:
@@ -33,6 +35,11 @@ class Clock:
         name = "the call" if target[-1] == "__call__" else target[-1]
         limit = f"its time limit of {self.seconds(least):g} s"
         return StudentTimeout(f"{name} did not end within {limit}{why}")
+
+    @property
+    def patience(self) -> float:
+        """How long an import may take at the second attempt: what is late by chance is not then."""
+        return PATIENCE * self.call_seconds
 
     def seconds(self, least: float = 0.0) -> float:
         """Return how long a call may take, whatever is left of its test."""

@@ -152,14 +152,17 @@ class Conversation:
         self._called |= names
         return FIRST_CALLS if names else CALLS
 
-    def load(self, file: str) -> None:
-        """Learn where our objects lie in the worker, then let it load the submission."""
+    def load(self, file: str, seconds: float = 0.0) -> None:
+        """Learn where our objects lie in the worker, then let it load the submission.
+
+        It may take the time of a call, or ``seconds`` where they are more.
+        """
         channel = self.worker.channel
         # On a GPU libraries change more of what they hold; it is not proven there yet.
         if channel.knows_sender and self._device == "cpu":
             told = self.request({"op": "landmarks", "known": SENTRY.known()})
             self._lookout.begin(channel.sender, told)
-        self.request({"op": "load", "file": file})
+        self.request({"op": "load", "file": file}, seconds=seconds)
         self.look()
 
     def look(self) -> None:

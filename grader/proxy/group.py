@@ -185,9 +185,11 @@ class Group:
 
     # -- for whoever makes groups -------------------------------------------------------------
 
-    def load_(self, file: str) -> None:
-        """Load the submission on every rank."""
-        self._answers([lambda talk=member.talk: talk.load(file) for member in self._members])
+    def load_(self, file: str, seconds: float = 0.0) -> None:
+        """Load the submission on every rank, as ``Conversation.load`` does."""
+        self._answers(
+            [lambda talk=member.talk: talk.load(file, seconds) for member in self._members]
+        )
 
     def inspect_(self) -> None:
         """Look at what of ours runs beside each rank, as ``Conversation.look`` does."""

@@ -74,8 +74,10 @@ class Groups:
             # How long a group takes to form is ours, not the submission's.
             self._clock.test += PACE.now() - started
             started = PACE.now()
+            patience = self._clock.patience if self._was_late else 0.0
+            self._clock.test += patience
             try:
-                group.load_(self._file)
+                group.load_(self._file, patience)
             except SubmissionFault as fault:
                 if isinstance(fault, StudentTimeout) and not self._was_late:
                     # A machine with much to do looks like this too: once more, in other ranks.

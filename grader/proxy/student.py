@@ -238,8 +238,10 @@ class Student(Requests, Instruments):
             if self._talk.over:
                 raise SandboxError("a worker ended before it had loaded anything")
             started = PACE.now()
+            patience = self._clock.patience if self._was_late else 0.0
+            self._clock.test += patience
             try:
-                self._talk.load(self._file)
+                self._talk.load(self._file, patience)
             except SubmissionFault as fault:
                 if isinstance(fault, StudentTimeout) and not self._was_late:
                     # A machine with much to do looks like this too: once more, in another worker.
