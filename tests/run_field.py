@@ -20,7 +20,6 @@ from grader.prove.check import check_labs
 from grader.prove.expected import RIGHT
 from grader.prove.field import KINDS, field_bugs, told
 from grader.prove.files import shown
-from grader.prove.public import first_seen
 from grader.text import visible
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,16 +51,14 @@ def ports(lab: Lab) -> list[Port]:
 
 
 def graded(labs: Sequence[Lab], jobs: int) -> list[Port]:
-    """Grade the ports of labs on what they should lose, whole: every test says what it sees."""
+    """Grade the ports of labs on what they should lose, whole: every test says what it sees.
+
+    What public tests catch is asked of them alone: beside hidden ones a gate may skip them.
+    """
     with CheckProgress(sys.stderr) as progress:
-        report = check_labs(
-            labs,
-            jobs=jobs,
-            only=["field/*"],
-            brief=True,
-            margins=True,
-            on_progress=progress.on_progress,
-        )
+        options = {"jobs": jobs, "only": ["field/*"], "on_progress": progress.on_progress}
+        report = check_labs(labs, brief=True, margins=True, **options)
+        catches = check_labs(labs, public=True, **options).catches
     known = {
         (lab.name, shown(lab, file)): port
         for lab in labs
@@ -69,17 +66,21 @@ def graded(labs: Sequence[Lab], jobs: int) -> list[Port]:
     }
     lives = {f.file for f in report.failed if f.rule.startswith("loses exactly what it should")}
     reports = {(lab, file): one for lab, file, one in report.wrong}
-    return [_seen(port, reports.get(key), key[1] not in lives) for key, port in known.items()]
+    caught = {(found.lab, found.file) for found in catches if found.first is not None}
+    return [
+        _seen(port, reports.get(key), key[1] not in lives, key in caught)
+        for key, port in known.items()
+    ]
 
 
-def _seen(port: Port, report: Report | None, killed: bool) -> Port:
+def _seen(port: Port, report: Report | None, killed: bool, public: bool) -> Port:
     said = (port.lab, port.kind, port.says, port.reports)
     if report is None:
         return Port(*said)
     fine = (*RIGHT, Verdict.SKIPPED, Verdict.INFRA)
     failed = [test for test in report.tests if test.verdict not in fine]
     hidden = (test.id.partition("[")[0] for test in failed if test.suite == "hidden")
-    return Port(*said, killed, next(hidden, ""), first_seen(report) is not None)
+    return Port(*said, killed, next(hidden, ""), public)
 
 
 def tables(found: Sequence[Port]) -> str:
@@ -90,7 +91,7 @@ def tables(found: Sequence[Port]) -> str:
         if own:
             rows = [_row(port) for port in own]
             parts.append(
-                f"## {kind.capitalize()}\n\n{says.capitalize()}.\n\n"
+                f"## {kind.capitalize()}\n\n{says[0].upper()}{says[1:]}.\n\n"
                 "| lab | what went wrong | report | hidden test | public |\n"
                 "| --- | --- | --- | --- | --- |\n" + "\n".join(rows)
             )
