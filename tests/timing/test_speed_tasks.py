@@ -49,12 +49,14 @@ class Student:
     def take_compiled_(self): pass
     def give_compiled_(self): pass
 
-class Lease:
+class Turns:
+    awaited = False
+
     def take(self, *, alone):
         emit("lease", alone)
         return 0.0
 
-gpu.Lease = Lease
+gpu.lease = Turns
 
 class Stopwatch:
     def verify(self, race):

@@ -79,6 +79,7 @@ def test_the_stub_is_nobodys(lab: Lab, tmp_path: Path) -> None:
 
 def test_answers_written_independently_are_not_alike(compare: Compare) -> None:
     answers = {path.stem: path.read_text() for path in VARIANTS.glob("*.py")}
+    del answers["logarithms"]  # the plain one in other arithmetic
 
     found = compare(**answers)
 
@@ -229,7 +230,7 @@ def test_the_command_lists_keeps_and_writes_what_is_alike(
 
     assert app.main(["similarity", "1", "--json", "alike.json"]) == 1
     said = capsys.readouterr()
-    assert "2 students and 6 model answers compared; pairs that share 60% or more: " in said.out
+    assert "2 students and 7 model answers compared; pairs that share 60% or more: " in said.out
     assert re.search(r"^ada +bob +\d+% +\d+% +\d+ *$", said.out, re.MULTILINE)
     assert said.err == "not compared: cyd: branch student/cyd is missing\n"
     data = json.loads((tmp_path / "alike.json").read_text())
