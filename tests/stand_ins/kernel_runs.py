@@ -19,6 +19,7 @@ from grader.worker.races import AGAIN
 from grader.worker.sanitizer import sanitized
 
 SAFE = {"write-write", "same value", "read-write", "masked", "too large", "order"}
+ENDED = (InterpreterError, Refused)  # by which a launch says that it cannot go on
 TIMES = 3
 ENOUGH = 0.3  # seconds, after which a call is not made again
 NEAR = {"check_dtype": False, "rtol": 1e-3, "atol": 1e-4}
@@ -48,7 +49,7 @@ def found(case: Case, order: str) -> tuple[frozenset[Place], Any]:
     torch.manual_seed(5)
     result = None
     with sanitized(order, seed=3) as reading:
-        with contextlib.suppress(InterpreterError, Refused) if ended else contextlib.nullcontext():
+        with contextlib.suppress(*ENDED) if ended else contextlib.nullcontext():
             result = loaded(case)()
     places = frozenset((_kind(item), item["line"]) for item in reading["findings"])
     return places, result
@@ -88,7 +89,7 @@ def seconds(case: Case) -> tuple[float | None, float]:
     """
     call = loaded(case)
     plain = least(call) if {kind for kind, _ in case.expected} <= SAFE else None
-    with contextlib.suppress(InterpreterError), sanitized(case.order, seed=3):
+    with contextlib.suppress(*ENDED), sanitized(case.order, seed=3):
         return plain, least(call)
     return plain, least(lambda: found(case, case.order))
 
