@@ -292,6 +292,23 @@ ROWS = [(4,), (3, 5)]  # leading dimensions: a matrix is multiplied by other cod
 FEW_ROWS = [(0,), (1,), (2,)]
 
 
+class Whole:
+    """Draws small whole numbers: sums of their products are exact, whatever cancels."""
+
+    def __init__(self, draw: Any) -> None:
+        self._draw = draw
+
+    def normal(self, *shape: int, scale: float = 1.0, **options: Any) -> Tensor:
+        return (2 * self._draw.normal(*shape, **options)).round()
+
+
+class Positive(Whole):
+    """Draws positive numbers: in sums of their products nothing cancels."""
+
+    def normal(self, *shape: int, scale: float = 1.0, **options: Any) -> Tensor:
+        return scale * (self._draw.normal(*shape, **options).abs() + 0.125)
+
+
 def laid(draw: Any, layout: str, *shape: int) -> Tensor:
     return LAYOUTS[layout](draw, *shape)
 
@@ -605,7 +622,7 @@ def test_column_in_any_layout(student, draw, layout):
     """However weight, bias, x and the gradient that arrives lie, all gradients are summed."""
     group = student.spawn(2)
     for lead in ROWS:
-        case = dense_laid(draw, layout, 15, 12, lead)
+        case = dense_laid(Whole(draw), layout, 15, 12, lead)
         for gather in (False, True):
             assert_column(column_step(group, case, gather), case, gather)
 
@@ -614,7 +631,7 @@ def test_column_in_any_layout(student, draw, layout):
 @pytest.mark.parametrize("world", [2, 3])
 def test_column_of_few_rows_and_features(student, draw, world):
     """No, one or two rows, of one feature or two, to one feature or two of each rank."""
-    group = student.spawn(world)
+    group, draw = student.spawn(world), Whole(draw)
     for inner in (1, 2):
         first = dense(draw, inner, inner * world)
         modules = [(gather, column(group, first, gather)) for gather in (False, True)]
@@ -888,7 +905,7 @@ def test_row_in_any_layout(student, draw, layout):
     """However weight, bias, x and the gradient that arrives lie, the output is the sum."""
     group = student.spawn(2)
     for lead in ROWS:
-        case = dense_laid(draw, layout, 12, 15, lead)
+        case = dense_laid(Whole(draw), layout, 12, 15, lead)
         assert_row(row_train(group, row(group, case), case), case)
 
 
@@ -896,7 +913,7 @@ def test_row_in_any_layout(student, draw, layout):
 @pytest.mark.parametrize("world", [2, 3])
 def test_row_of_few_rows_and_features(student, draw, world):
     """No, one or two rows, of one feature or two on each rank, to one or two in all."""
-    group = student.spawn(world)
+    group, draw = student.spawn(world), Whole(draw)
     for outer in (1, 2):
         first = dense(draw, (3 - outer) * world, outer)
         module = row(group, first)
@@ -1062,7 +1079,7 @@ def test_qkv_shared_heads(student, draw, world, num_heads, num_kv_heads):
 @cases(FEW_HEADS)
 def test_qkv_of_few_rows_and_heads(student, draw, world, num_heads, num_kv_heads):
     """No, one or two rows, and one or two heads of each rank."""
-    group = student.spawn(world)
+    group, draw = student.spawn(world), Whole(draw)
     first = heads(draw, world, num_heads, num_kv_heads)
     module = qkv(group, first)
     for lead in FEW_ROWS:
@@ -1224,7 +1241,7 @@ def test_qkv_of_views(student, draw):
 @ANY_LAYOUT
 def test_qkv_in_any_layout(student, draw, layout):
     """However weights, x and the gradients that arrive lie, all gradients are summed."""
-    group = student.spawn(2)
+    group, draw = student.spawn(2), Whole(draw)
     for lead, num_kv_heads in zip(ROWS, (2, 1), strict=True):
         plain = heads(draw, 2, 4, num_kv_heads, lead)
         weights = tuple(laid(draw, layout, *weight.shape) for weight in plain.weights)
@@ -1511,7 +1528,7 @@ def test_mlp_of_views(student, draw):
 @ANY_LAYOUT
 def test_mlp_in_any_layout(student, draw, layout):
     """However weights, x and the gradient that arrives lie, output and gradients are the sums."""
-    group = student.spawn(2)
+    group, draw = student.spawn(2), Positive(draw)
     for lead in ROWS:
         shapes = (12, 10), (12, 10), (10, 12)
         x, dy = (laid(draw, layout, *lead, 10) for _ in range(2))
@@ -1523,7 +1540,7 @@ def test_mlp_in_any_layout(student, draw, layout):
 @pytest.mark.parametrize("world", [2, 3])
 def test_mlp_of_few_rows_and_features(student, draw, world):
     """No, one or two rows, of one feature or two, and as many hidden ones of each rank."""
-    group = student.spawn(world)
+    group, draw = student.spawn(world), Positive(draw)
     for width in (1, 2):
         first = swiglu(draw, width, (3 - width) * world)
         module = feed_forward(group, first)
