@@ -10,11 +10,10 @@ from grader.errors import (
     NotGraded,
     SandboxError,
     StudentCrashed,
-    StudentTimeout,
     SubmissionFault,
 )
 from grader.proxy.calls import Calls
-from grader.proxy.clock import Clock
+from grader.proxy.clock import Clock, Imports
 from grader.proxy.conversation import Conversation
 from grader.proxy.failed import Place
 from grader.proxy.group import Group, Member
@@ -49,7 +48,7 @@ class Groups:
         self._sandboxes: dict[str, RankSandbox] = {}  # by backend
         self._groups: dict[tuple[str, int], Group] = {}
         self._load_fault: SubmissionFault | None = None
-        self._was_late = False  # once, on import
+        self._imports = Imports(clock)
         self._latest: tuple[str, int] | None = None  # that the test has asked for
 
     @property
@@ -73,20 +72,14 @@ class Groups:
             group = self._form(size, backend)
             # How long a group takes to form is ours, not the submission's.
             self._clock.test += PACE.now() - started
-            started = PACE.now()
-            patience = self._clock.patience if self._was_late else 0.0
-            self._clock.test += patience
             try:
-                group.load_(self._file, patience)
+                in_time = self._imports.in_time(lambda seconds: group.load_(self._file, seconds))
             except SubmissionFault as fault:
-                if isinstance(fault, StudentTimeout) and not self._was_late:
-                    # A machine with much to do looks like this too: once more, in other ranks.
-                    self._was_late = True
-                    self._clock.test += PACE.now() - started
-                    return self.get(size, backend)
                 # What fails on import fails for every test; it need not be tried again.
                 self._load_fault = fault
                 raise
+            if not in_time:
+                return self.get(size, backend)
             self._groups[backend, size] = group
         return group
 

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.errors import Mismatch, SandboxError, StudentTimeout, SubmissionFault
+from grader.errors import Mismatch, SandboxError, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.labs.metered import Tuned
 from grader.proxy.budget import CEILING
 from grader.proxy.calls import Calls
-from grader.proxy.clock import Clock
+from grader.proxy.clock import Clock, Imports
 from grader.proxy.compiler import Compiler
 from grader.proxy.control import Control
 from grader.proxy.conversation import Conversation
@@ -64,7 +64,7 @@ class Student(Requests, Instruments):
             *(setting, self._clock, source, self._file, pool.take, self._asked, self._calls)
         )
         self._load_fault: SubmissionFault | None = None
-        self._was_late = False  # once, on import
+        self._imports = Imports(self._clock)
         self._referee = Referee(setting.device, pool.take)
         self._control = Control(setting, pool.take)
         self._spare = 0  # workers that wait for answers of ours
@@ -237,21 +237,16 @@ class Student(Requests, Instruments):
             self.handed_on_.give(self._talk)
             if self._talk.over:
                 raise SandboxError("a worker ended before it had loaded anything")
-            started = PACE.now()
-            patience = self._clock.patience if self._was_late else 0.0
-            self._clock.test += patience
+            talk = self._talk
             try:
-                self._talk.load(self._file, patience)
+                in_time = self._imports.in_time(lambda seconds: talk.load(self._file, seconds))
             except SubmissionFault as fault:
-                if isinstance(fault, StudentTimeout) and not self._was_late:
-                    # A machine with much to do looks like this too: once more, in another worker.
-                    self._was_late = True
-                    self.retire_()
-                    self._clock.test += PACE.now() - started
-                    return self._conversation()
                 # What fails on import fails for every test; it need not be tried again.
                 self._load_fault = fault
                 raise
+            if not in_time:
+                self.retire_()
+                return self._conversation()
         return self._talk
 
     # -- for the tests ----------------------------------------------------------------------
