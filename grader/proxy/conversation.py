@@ -15,7 +15,7 @@ from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
 from grader.proxy.spent import CALLS, FIRST_CALLS, JUDGE, LOADING, Spent
-from grader.proxy.values import Far, Hidden, Proxy, Values, assert_device
+from grader.proxy.values import Elsewhere, Far, Hidden, Proxy, Values, assert_device
 from grader.proxy.watchdog import Overtime
 from grader.proxy.watching import Watched, Watching
 from grader.sandbox.pace import PACE
@@ -288,11 +288,22 @@ class Conversation:
         self._loans.clear()
 
     @contextmanager
-    def probe(self, name: str, config: dict[str, Any]) -> Generator[list[Any], None, None]:
+    def hiding(self, elsewhere: Elsewhere) -> Generator[None, None, None]:
+        """Hide arguments elsewhere in the calls inside, and fetch results from there."""
+        self._values.elsewhere = elsewhere
+        try:
+            yield
+        finally:
+            self._values.elsewhere = None
+
+    @contextmanager
+    def probe(
+        self, name: str, config: dict[str, Any], *, fds: tuple[int, ...] = ()
+    ) -> Generator[list[Any], None, None]:
         """Run a probe around the calls inside; the list holds its reading afterwards."""
         reading: list[Any] = []
         message = {"op": "probe", "name": name, "config": config}
-        self.request({**message, "action": "start"})
+        self.request({**message, "action": "start"}, fds=fds)
         self._probing += 1
         try:
             yield reading

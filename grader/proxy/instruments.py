@@ -11,8 +11,8 @@ from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
-from grader.proxy.kernels import KernelInstruments, refuse_digging
-from grader.proxy.readings import Count, Left, Operators
+from grader.proxy.kernels import KernelInstruments
+from grader.proxy.readings import Count, Operators
 from grader.proxy.shown import plain
 from grader.proxy.values import Far, Hidden
 
@@ -110,20 +110,17 @@ class Instruments(KernelInstruments):
         if not self._on_cpu:
             yield
             return
-        left, wrong = Left(), None
-        with self._conversation().probe("torch_alone", {"numbers": numbers}) as reading:
+        wrong, policy = None, {"elements": 0, "free": [], "numbers": numbers}
+        with self._apart(kernels=False, **policy) as apart:
             try:
                 yield
             except Mismatch as error:
                 if isinstance(error, Forbidden):
                     raise
                 wrong = error
-        if reading or wrong is None:
-            left.take(reading)
-        refuse_digging(left.dug)
         if wrong is not None:
             few = f"{numbers} numbers may leave them, one at a time"
-            used = f"; what left them: {left.doors}; {few}" if left.elements else ""
+            used = f"; what left them: {apart.doors}; {few}" if apart.left else ""
             raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
 
     @contextmanager

@@ -8,8 +8,9 @@ from typing import Any
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, Unsound
 from grader.labs.compiled import Compiled
 from grader.proxy.conversation import Conversation
+from grader.proxy.device import Device
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
-from grader.proxy.readings import Meter, Recorded, Shadow
+from grader.proxy.readings import Apart, Meter, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
 from grader.sandbox.setting import Setting
 
@@ -18,6 +19,7 @@ class KernelInstruments(ABC):
     """The part of the proxy that follows kernels; each is a context manager around their calls."""
 
     _setting: Setting
+    _device: Device
     _replaced = False  # whether a probe stands in the interpreter's place
     _records = False  # whether launches are being noted
 
@@ -84,12 +86,39 @@ class KernelInstruments(ABC):
         GPU, or without ``led``, memory is exchanged around each launch.
         """
         shadow = Shadow()
-        how = {"led": led and self._on_cpu, "compiled": not self._on_cpu}
-        config = {"elements": elements, "free": [*free], **how}
+        if led and self._on_cpu:
+            policy = {"elements": elements, "free": [*free], "numbers": 0}
+            with self._alone(), self._apart(kernels=True, **policy) as apart:
+                yield shadow
+            shadow.launches, shadow.notes = apart.launches, apart.notes
+            return
+        config = {"elements": elements, "free": [*free], "compiled": not self._on_cpu}
         with self._alone(), self._conversation().probe("decoys", config) as reading:
             yield shadow
         shadow.take(reading)
         refuse_digging(shadow.dug)
+
+    @contextmanager
+    def _apart(self, **policy: Any) -> Generator[Apart, None, None]:
+        """Hide arguments on the device in the calls inside, which ``policy`` says what it may do.
+
+        What went wrong there is raised, ahead of what it has led to here.
+        """
+        apart, talk, failure = Apart(), self._conversation(), None
+        theirs = self._device.begin(**policy)
+        with theirs:
+            config = {"kernels": policy["kernels"], "tells": policy["numbers"] > 0}
+            start = talk.probe("sender", config, fds=(theirs.fileno(),))
+            with talk.hiding(self._device), start as reading:
+                theirs.close()
+                try:
+                    yield apart
+                except (Mismatch, StudentError) as error:
+                    failure = error
+        if reading:
+            apart.take(reading, self._device.end(Apart.sent(reading)))
+        if failure is not None:
+            raise failure
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:

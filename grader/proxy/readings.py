@@ -117,31 +117,43 @@ class Meter:
 
 
 @dataclass(slots=True)
-class Left:
-    """What left torch's operators, each with the most elements of a tensor that did.
+class Apart:
+    """What became of numbers that only the device had.
 
-    ``dug`` says how the submission looked for what was kept from it.
+    ``launches`` and ``notes`` are the device's: what ran there, and what did not. ``left`` is the
+    submission's worker's word: by what numbers were asked for, with the most elements of each.
     """
 
-    elements: dict[str, int] = field(default_factory=dict[str, int])
-    dug: list[str] = field(default_factory=list[str])
+    launches: int = 0
+    notes: list[str] = field(default_factory=list[str])
+    left: dict[str, int] = field(default_factory=dict[str, int])
 
-    def take(self, reading: list[Any]) -> None:
-        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+    @staticmethod
+    def sent(reading: list[Any]) -> int:
+        """Return how many messages the device was sent, or raise Mismatch."""
         match reading:
-            case [{"left": dict(left), "dug": list(dug)}]:
+            case [{"sent": int(sent)}]:
+                return sent
+            case _:
+                raise Mismatch(UNCOUNTED)
+
+    def take(self, reading: list[Any], done: dict[str, Any]) -> None:
+        """Take what the worker's probe has left, and what the device has done."""
+        match reading:
+            case [{"left": dict(left)}]:
                 known = [*cast(dict[Any, Any], left).items()][:5]
                 if not all(type(name) is str and type(n) is int for name, n in known):
                     raise Mismatch(UNCOUNTED)
-                self.elements = {name[:60]: count for name, count in known}
-                self.dug = [str(what)[:60] for what in cast(list[Any], dug)[:5]]
+                self.left = {name[:60]: count for name, count in known}
             case _:
                 raise Mismatch(UNCOUNTED)
+        self.launches = done["launches"]
+        self.notes = [*dict.fromkeys((*done["notes"], *self.left))][:5]
 
     @property
     def doors(self) -> str:
         """What left, in words."""
-        return ", ".join(f"{name} of {count:,} elements" for name, count in self.elements.items())
+        return ", ".join(f"{name} of {count:,} elements" for name, count in self.left.items())
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from grader.proxy.clock import Clock, Imports
 from grader.proxy.compiler import Compiler
 from grader.proxy.control import Control
 from grader.proxy.conversation import Conversation
+from grader.proxy.device import Device
 from grader.proxy.failed import Place
 from grader.proxy.graphs import Graph, Referee
 from grader.proxy.group import Group, PerRank
@@ -66,6 +67,7 @@ class Student(Requests, Instruments):
         self._load_fault: SubmissionFault | None = None
         self._imports = Imports(self._clock)
         self._referee = Referee(setting.device, pool.take)
+        self._device = Device(setting.device, pool.take, self._clock, self._file, source)
         self._control = Control(setting, pool.take)
         self._spare = 0  # workers that wait for answers of ours
         self._place = Place()  # in which the test has failed, once its worker is given up
@@ -178,7 +180,7 @@ class Student(Requests, Instruments):
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
         self._place = self._groups.place() or self._place
-        kills = [*self._groups.retire(), *self._referee.retire()]
+        kills = [*self._groups.retire(), *self._referee.retire(), *self._device.retire()]
         if self._talk is not None and self._worker is not None:
             if self._talk.failed is not None:
                 self._place = Place(self._talk.failed, self._ring)

@@ -43,6 +43,18 @@ class Far:
     strides: tuple[int, ...]
 
 
+class Elsewhere(Protocol):
+    """What has the numbers of hidden arguments."""
+
+    def hide(self, value: Tensor, decoy: Tensor) -> int:
+        """Take the numbers of an argument, to lie as a decoy does; return what they go by."""
+        ...
+
+    def read(self, told: Any) -> Tensor:
+        """Return a result."""
+        ...
+
+
 class Proxy:
     """An object that lives in the worker. Methods, attributes and calls, no operators."""
 
@@ -79,6 +91,7 @@ class Values:
         self._talk = talk
         self._loans = loans
         self._budget = budget
+        self.elsewhere: Elsewhere | None = None  # while arguments are hidden there
 
     def packer(self, depth: int, watching: Watching) -> Packer:
         """Return what packs a message; ``watching`` is of the last of ``depth`` calls."""
@@ -93,7 +106,9 @@ class Values:
         if isinstance(value, Placed):
             return value.pack()
         if isinstance(value, Hidden):
-            return {"m": [packer.pack(value.value), packer.pack(value.decoy)]}
+            apart, true = self.elsewhere, value.value
+            known = true if apart is None else apart.hide(true, value.decoy)
+            return {"m": [packer.pack(known), packer.pack(value.decoy)]}
         if isinstance(value, Far):
             return {"z": [packer.pack(value.value), list(value.strides)]}
         if isinstance(value, Proxy):
@@ -125,6 +140,10 @@ class Values:
                 tensor, device = body
                 # Where the tensor was, as the worker says; compare looks at it.
                 tensor.seen_on = device[:20].split(":")[0]
+                return tensor
+            case "D" if self.elsewhere is not None:
+                tensor: Any = self.elsewhere.read(body)
+                tensor.seen_on = "cpu"
                 return tensor
             case "r":
                 return Record(body[0][:MAX_NAME], body[1])

@@ -53,7 +53,7 @@ def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
 
         interpreter.prepare(config["device"])
         if config["device"] == "cpu":  # so that the judge knows where it lies
-            importlib.import_module("grader.worker.decoys")
+            importlib.import_module("grader.worker.sender")
     return given
 
 

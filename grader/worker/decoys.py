@@ -1,10 +1,10 @@
-"""Whether kernels alone do the work: in calls under this probe, all else reads other numbers.
+"""Whether kernels alone do the work on a GPU: all else sees other numbers.
 
-An argument that is hidden lies in memory as decoys. What the interpreter loads for a kernel comes
-from the ``Shadow``, what it stores goes there, and so does the result that the judge gets. torch
-on the host is followed there as far as a lab lets it: it may move values, add up what kernels
-wrote, and compute on few elements. Whatever else computes, were it numpy, plain Python, or torch in
-a kernel's body, has worked on decoys.
+An argument that is hidden lies in memory as decoys. While a kernel runs, memory is exchanged with
+the ``Shadow``'s, and so is the result that the judge gets. torch on the host is followed there as
+far as a lab lets it: it may move values, add up what kernels wrote, and compute on few elements.
+Whatever else computes has worked on decoys. Without a GPU the true numbers are not in this process
+at all: ``sender``.
 """
 
 import contextlib
@@ -20,12 +20,11 @@ from grader.worker.box import Box
 from grader.worker.counters import Dispatch, most_elements
 from grader.worker.digging import Digging
 from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of
-from grader.worker.loads import Loads
-from grader.worker.shadow import Region, Shadow, apart, tensors_in, written_by
+from grader.worker.places import apart, tensors_in, written_by
+from grader.worker.shadow import Region, Shadow
 from grader.worker.swaps import Swaps
 
 MAX_NOTES = 20
-BITS = 4  # an element that may leave kernels; bounds of loops take few, a result to 1 % takes more
 
 
 class Decoys(Dispatch):
@@ -35,10 +34,7 @@ class Decoys(Dispatch):
     ``elements`` is what all others together may.
     """
 
-    def __init__(
-        self, free: list[str], elements: int, own: frozenset[int], led: bool, compiled: bool
-    ) -> None:
-        """``led``: the interpreter is; else memory is exchanged around each launch."""
+    def __init__(self, free: list[str], elements: int, own: frozenset[int], compiled: bool) -> None:
         super().__init__()
         self.shadow = Box(Shadow(), own)
         self._allowance = Box(Allowance(elements), own)
@@ -49,13 +45,12 @@ class Decoys(Dispatch):
         self._depth = 0  # launches that run
         self._notes: dict[str, None] = {}
         self._stack = contextlib.ExitStack()
-        (Loads(self) if led else Swaps(self, compiled=compiled)).apply(self._stack)
+        Swaps(self, compiled=compiled).apply(self._stack)
 
     def hide(self, true: Tensor, seen: Tensor) -> Tensor:
         """Let kernels alone see ``true``, and return what Python sees in its place."""
         with _disable_current_modes():
             self.shadow.ask("hide", true, seen)
-        self._allowance.ask("add_bits", BITS * true.numel())
         return seen
 
     def true(self, tensor: Tensor) -> Tensor:
@@ -77,13 +72,6 @@ class Decoys(Dispatch):
             yield
         finally:
             self._depth -= 1
-
-    def number(self, value: Any) -> Any:
-        """Return an integer that leaves a kernel for Python's own use; of too many, nothing."""
-        if not self._allowance.ask("take_bits", max(value.bit_length(), 1)):
-            self.note("numbers taken out of blocks")
-            return type(value)()
-        return value
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator; where it may, it runs in the shadow too."""
@@ -179,20 +167,10 @@ class Decoys(Dispatch):
 
 
 class Allowance:
-    """What may leave kernels, and what torch may compute on beside them."""
+    """What torch may compute on beside kernels."""
 
     def __init__(self, elements: int) -> None:
         self._elements = elements
-        self._bits = 0
-
-    def add_bits(self, count: int) -> None:
-        """Let so many bits of numbers more leave kernels."""
-        self._bits += count
-
-    def take_bits(self, count: int) -> bool:
-        """Tell whether so many may leave."""
-        self._bits -= count
-        return self._bits >= 0
 
     def take_elements(self, count: int) -> bool:
         """Tell whether torch may compute on so many elements."""

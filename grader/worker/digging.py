@@ -24,22 +24,7 @@ MAX_HITS = 10
 
 _watches: list["Digging"] = []
 _hooked: list[bool] = []
-_closed: set[int] = set()  # threads of ours
 _ours = threading.local()  # whether this thread asks for the judge
-
-
-def close_thread() -> None:
-    """Let nobody look at a frame in this thread from now on."""
-    _closed.add(threading.get_ident())
-
-
-def frame_of(thread: int) -> FrameType | None:
-    """Return what a thread is at; that is no hit."""
-    _ours.asks = True
-    try:
-        return sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
-    finally:
-        _ours.asks = False
 
 
 def own_frame(depth: int) -> FrameType:
@@ -94,8 +79,6 @@ def _on_event(event: str, args: tuple[Any, ...]) -> None:
 def _is_a_look_at_ours(event: str, args: tuple[Any, ...]) -> bool:
     if event != "sys._getframe" and (event != "object.__getattr__" or args[1] not in OWNERS):
         return False
-    if threading.get_ident() in _closed:
-        return True
     return any(watch.frames for watch in _watches) and _is_asked_by_submission(own_frame(2))
 
 

@@ -39,6 +39,19 @@ ARITHMETIC = frozenset(
         *("bitwise_left_shift", "bitwise_right_shift"),
     )
 )
+# What a device runs for nobody: it reads files, lends memory, or gives a tensor another storage.
+REFUSED = frozenset(
+    (
+        "from_file",
+        "set",
+        "set_data",
+        "resize",
+        "resize_as",
+        "data_ptr",
+        "record_stream",
+        "pin_memory",
+    )
+)
 
 
 def name_of(operator: object) -> str:

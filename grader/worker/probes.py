@@ -22,12 +22,12 @@ from grader.worker.guard import Guard
 from grader.worker.meter import Meter
 from grader.worker.recorder import Recorder
 from grader.worker.sanitizer import Sanitizer
-from grader.worker.torch_alone import TorchAlone
+from grader.worker.sender import Sender
 
 # Whose code may take numbers out of where probes keep them.
 OURS = (
     *("wire.codec", "worker.serve", "worker.probes", "worker.counters", "worker.box"),
-    *("worker.decoys", "worker.loads", "worker.swaps", "worker.torch_alone", "worker.vault"),
+    *("worker.decoys", "worker.swaps"),
 )
 STOPPED = ("guard", "launches", "silenced", "grids", "memory", "recorder", "meter")  # at once
 
@@ -49,17 +49,17 @@ class Probes:
             return None
         return self._stop(name, self.running.pop(name))
 
-    def hide(self, true: Tensor, seen: Tensor) -> Tensor:
-        """Return what the submission gets for an argument of which kernels alone see the truth."""
+    def hide(self, true: Any, seen: Tensor) -> Tensor:
+        """Return what the submission gets for an argument; ``true`` is a number on the device."""
         return self._hider().hide(true, seen)
 
-    def true(self, tensor: Tensor) -> Tensor:
-        """Return a result as the judge should see it."""
+    def true(self, tensor: Tensor) -> Any:
+        """Return a result as the judge should see it, or data that says where it is."""
         hider = self._hider()
         return tensor if hider is None else hider.true(tensor)
 
     def _hider(self) -> Any:
-        return self.running.get("decoys") or self.running.get("torch_alone")
+        return self.running.get("decoys") or self.running.get("sender")
 
     def unobserved(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which no probe counts: our copying is not the submission's cost."""
@@ -99,8 +99,8 @@ class Probes:
                 return Meter()
             case "decoys":
                 return Decoys(**config, own=self._own).__enter__()
-            case "torch_alone":
-                return TorchAlone(config["numbers"], self._own).__enter__()
+            case "sender":
+                return Sender(**config).__enter__()
             case "sanitizer":
                 return Sanitizer(config["order"], config["seed"]).__enter__()
             case _:
@@ -115,7 +115,7 @@ class Probes:
                 return probe.total
             case "operators":
                 return probe.seen
-            case "decoys" | "sanitizer" | "torch_alone":
+            case "decoys" | "sanitizer" | "sender":
                 with _disable_current_modes():
                     return probe.stop()
             case _:

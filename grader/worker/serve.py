@@ -39,7 +39,7 @@ class Worker:
 
     __slots__ = (
         *("channel", "device", "module", "file", "given", "objects", "watched", "probes"),
-        *("harness", "compiler", "_told", "_thread"),
+        *("harness", "compiler", "twin", "_told", "_thread"),
     )
 
     def __init__(self, channel: Channel, device: str) -> None:
@@ -53,6 +53,7 @@ class Worker:
         self.probes = probes.Probes()
         self.harness: Any = None
         self.compiler: Any = None
+        self.twin: Any = None  # ``Device``, where this worker is one
         self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by their numbers
         self._thread = threading.get_ident()
 
@@ -67,9 +68,10 @@ class Worker:
             what = odd_tensor(value)
             if not what:
                 plain = torch.Tensor.detach(value).resolve_conj().resolve_neg()
-                return packer.tensor(
-                    self.probes.true(plain).cpu(), whole=False, device=str(value.device)
-                )
+                true = self.probes.true(plain)
+                if isinstance(true, dict):
+                    return true
+                return packer.tensor(true.cpu(), whole=False, device=str(value.device))
             return self.objects.handle(value, what)
         known = self._given_class(type(value).__name__)
         if dataclasses.is_dataclass(value) and known is type(value):
@@ -194,7 +196,9 @@ class Worker:
             case "trim":
                 trim()
             case "probe":
-                return self.probes.run(header["name"], header["action"], header["config"])
+                return self.probes.run(header["name"], header["action"], self._config(header))
+            case "device":
+                return self._device(header, buffers)
             case "compile":
                 return self.compiler.compile(header["launch"], header["target"])
             case "tuned":
@@ -217,6 +221,33 @@ class Worker:
                     return [content(item) for item in watched]
             case op:
                 raise ValueError(f"unknown request {op}")
+
+    def _config(self, header: dict[str, Any]) -> dict[str, Any]:
+        """Return what a probe is started with; a descriptor may have come with the message."""
+        config = header["config"]
+        if header["action"] == "start" and self.channel.fds:
+            return {**config, "fd": self.channel.fds.pop(), "file": self.file}
+        return config
+
+    def _device(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
+        """Be what another worker's arguments are hidden in."""
+        if header["action"] == "begin":
+            # Imported here: no submission's worker needs it.
+            from grader.worker.device import Device
+
+            assert self.channel.fds
+            if self.twin is not None:
+                self.twin.close()
+            self.file = header["config"]["file"]
+            self.twin = Device(self.channel.fds.pop(), header["config"])
+            return None
+        match header["action"]:
+            case "hide":
+                return self.twin.hide(header["number"], self.unpack(header["value"], buffers))
+            case "read":
+                return self.twin.read(header["after"], header["layout"])
+            case _:
+                return self.twin.end(header["after"])
 
     def arguments(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
         """Return the arguments of a call, and those by name."""

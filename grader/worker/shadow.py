@@ -1,12 +1,10 @@
 """Memory that kernels see in the place of what Python sees: a double of each storage they touch.
 
-The interpreter reaches memory by addresses alone. Those of a storage that has a double lead there,
-so what the submission's Python reads may be other numbers, and what kernels write it cannot read.
-Doubles are plain bytes outside of torch, and their storages are kept: no address is used twice.
+While a kernel runs, what Python sees and its double are exchanged. Doubles are plain bytes outside
+of torch, and their storages are kept: no address is used twice.
 """
 
 import bisect
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +15,6 @@ from torch import Tensor
 from grader.wire.storage import odd_tensor, whole_storage
 
 SLACK = 64  # bytes after a double: a lane at its edge may read beyond
-WRAP = 1 << 64
 
 
 @dataclass(slots=True, eq=False)
@@ -47,11 +44,6 @@ class Region:
         """The bytes of the double."""
         size = len(self.double) - SLACK
         return torch.as_tensor(self.double)[:size]
-
-    @property
-    def shift(self) -> int:
-        """What an address here must be moved by, as an unsigned number of 64 bits."""
-        return (self.double.ctypes.data - self.start) % WRAP
 
 
 class Shadow:
@@ -143,64 +135,7 @@ class Shadow:
             plain.copy_(seen)
         self._covers.clear()
 
-    def lead(self, addresses: Any, mask: Any, *, writes: bool) -> Any:
-        """Return the addresses at which kernels find what they ask for; lanes off do not matter."""
-        asked = addresses[mask]
-        if not asked.size:
-            return addresses
-        region = self._around(int(asked.min()))
-        if region is None or int(asked.max()) >= region.end:
-            return self._lead_apart(addresses, mask, writes)
-        if writes:
-            region.written, region.given = True, False
-        return _moved(addresses, region.shift)
-
-    def _lead_apart(self, addresses: Any, mask: Any, writes: bool) -> Any:
-        """Lead addresses of several regions, or of none: what is unknown is read where it lies."""
-        led, seen = addresses.copy(), np.zeros(addresses.shape, bool)
-        for region in self._regions:
-            here = mask & (addresses >= region.start) & (addresses < region.end)
-            if here.any():
-                led[here] = _moved(addresses[here], region.shift)
-                seen |= here
-                if writes:
-                    region.written, region.given = True, False
-        if writes and (mask & ~seen).any():
-            raise IndexError("a kernel writes to memory of no tensor that it was given")
-        return led
-
     def _around(self, address: int) -> Region | None:
         at = bisect.bisect_right(self._starts, address) - 1
         region = self._regions[at] if at >= 0 else None
         return region if region is not None and address < region.end else None
-
-
-def written_by(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
-    """Walk through the arguments that an operator writes to."""
-    for place, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[place] if place < len(args) else kwargs.get(argument.name)
-            yield from tensors_in(value)
-
-
-def apart(tensors: list[Tensor], others: list[Tensor]) -> list[Tensor]:
-    """Return the tensors that share no memory with the others."""
-    known = {other.untyped_storage().data_ptr() for other in others}
-    return [tensor for tensor in tensors if tensor.untyped_storage().data_ptr() not in known]
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Walk through the tensors of plain memory, a GPU's too, in a value."""
-    if isinstance(value, Tensor):
-        if not odd_tensor(value):
-            yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from tensors_in(item)
-    elif isinstance(value, dict):
-        yield from tensors_in([*value.values()])
-
-
-def _moved(addresses: Any, shift: int) -> Any:
-    with np.errstate(over="ignore"):
-        return addresses + np.uint64(shift)

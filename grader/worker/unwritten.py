@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import (
 from grader.wire.storage import whole_storage
 from grader.worker.counters import Dispatch
 from grader.worker.followed import name_of
-from grader.worker.shadow import tensors_in, written_by
+from grader.worker.places import tensors_in, written_by
 
 PATTERN = 0xCB
 MOST = 1 << 28  # bytes that are filled: a larger tensor may be meant to be touched in part

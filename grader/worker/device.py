@@ -1,0 +1,236 @@
+"""The device: a worker that has the true numbers of what is hidden, and never the submission.
+
+It is told, by the submission's worker, which of torch's operators and which kernels of the file's
+text to run on what. What it is told is data; what it may do is kept here. It tells nothing back
+but as many numbers as the judge lets it, and answers the judge alone.
+"""
+
+import socket
+import threading
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.wire.channel import WireError
+from grader.wire.codec import Unpacker
+from grader.wire.link import Link
+from grader.worker.device_memory import Memory, Region
+from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
+from grader.worker.places import tensors_in, written_by
+
+MAX_NOTES = 20
+
+
+class Unknown(Exception):
+    """What is not done here, and leaves what it would have made without numbers."""
+
+
+class Policy:
+    """What torch may do with secrets: all of it, or what a lab lets be done beside kernels."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.kernels = bool(config["kernels"])
+        self.numbers = int(config["numbers"])
+        self._free = frozenset(config["free"])
+        self._elements = int(config["elements"])
+
+    def may(self, name: str, given: list[Region], elements: int) -> bool:
+        """Tell whether torch may run an operator on secrets."""
+        if not self.kernels or name in MOVES:
+            return True
+        if name in self._free and not any(region.given for region in given):
+            return True
+        fits = name in ARITHMETIC and elements <= self._elements
+        self._elements -= elements * fits
+        return fits
+
+
+class Device:
+    """The numbers of one watch, and the thread that does what it is told with them."""
+
+    def __init__(self, fd: int, config: dict[str, Any]) -> None:
+        self._link = Link(socket.socket(fileno=fd))
+        self._memory = Memory()
+        self._policy = Policy(config)
+        self._file, self._text = config["file"], config["text"]
+        self._kernels: Any = None  # ``Kernels``, once one is launched
+        self._launches = 0
+        self._notes: dict[str, None] = {}
+        self._error: BaseException | None = None  # ended it: nothing is done from then on
+        self._done = 0  # messages
+        self._over = False
+        self._turn = threading.Condition()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    # -- for the judge ---------------------------------------------------------------------
+
+    def hide(self, number: int, value: Tensor) -> None:
+        """Take the true numbers of an argument; its storage is what the worker has decoys of."""
+        with self._turn:
+            self._memory.add(number, value).hide()
+
+    def read(self, after: int, layout: list[Any]) -> Tensor:
+        """Return a result, once as many messages have been done; raises what has failed."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._done >= after or self._over)
+            if self._error is not None:
+                raise self._error
+            return self._memory.tensor(layout).clone()
+
+    def end(self, after: int) -> dict[str, Any]:
+        """Return what was done, once as many messages have been; raises what has failed."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._done >= after or self._over)
+            self._link.close()
+            if self._error is not None:
+                raise self._error
+            return {"launches": self._launches, "notes": [*self._notes]}
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._link.close()
+
+    # -- messages --------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        torch.set_num_threads(1)
+        torch._C._set_grad_enabled(False)  # pyright: ignore[reportPrivateUsage]
+        try:
+            while True:
+                header, buffers = self._link.receive()
+                with self._turn:
+                    self._do(header, buffers)
+                    self._done += 1
+                    self._turn.notify_all()
+        except WireError:
+            with self._turn:
+                self._over = True
+                self._turn.notify_all()
+
+    def _do(self, header: dict[str, Any], buffers: list[Tensor]) -> None:
+        if self._error is not None:
+            return
+        try:
+            match header:
+                case {"op": "plain", "number": int(number)}:
+                    self._memory.take_plain(number, buffers[0])
+                case {"op": "run", "outs": list(outs)}:
+                    self._run(header, outs)
+                case {"op": "number"}:
+                    self._link.send({"number": self._number(header)})
+                case {"op": "launch"}:
+                    self._launch(header)
+                case _:
+                    raise WireError("an unknown message")
+        except WireError:
+            raise
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise WireError(f"a malformed message: {error!r}") from None
+        except BaseException as error:
+            self._error = error
+
+    def _note(self, what: str) -> None:
+        if len(self._notes) < MAX_NOTES:
+            self._notes[what] = None
+
+    # -- operators -------------------------------------------------------------------------
+
+    def _run(self, header: dict[str, Any], outs: list[Any]) -> None:
+        operator, args, kwargs = self._operator(header)
+        given = [*tensors_in((args, kwargs))]
+        written = [*written_by(operator, args, kwargs)]
+        made = [None if layout is None else self._memory.make(layout) for layout in outs]
+        secrets = [region for region in self._memory.regions(given) if region.secret]
+        try:
+            results = self._results(header["name"], operator, args, kwargs, secrets, made)
+        except Unknown:
+            for tensor in written:
+                tensor.zero_()
+            return
+        has_given = any(region.given for region in self._memory.regions(given))
+        for own, result in zip(made, results, strict=True):
+            if own is not None:
+                own.copy_(result)
+        for region in self._memory.regions([*filter(_is_some, made), *written]):
+            region.secret |= bool(secrets)
+            region.given |= has_given
+
+    def _results(
+        self,
+        name: str,
+        operator: Any,
+        args: Any,
+        kwargs: Any,
+        secrets: list[Region],
+        made: list[Tensor | None],
+    ) -> list[Tensor]:
+        """Return what an operator gives, of the forms that it has elsewhere."""
+        name = name.strip("_")
+        sizes = [t.numel() for t in (*tensors_in((args, kwargs)), *filter(_is_some, made))]
+        if secrets and not self._policy.may(name, secrets, max(sizes, default=0)):
+            self._note(f"torch's {name}"[:60])
+            raise Unknown
+        try:
+            results = [*tensors_in(operator(*args, **kwargs))]
+        except MemoryError:
+            raise
+        except Exception:  # an index that is out of bounds here
+            raise Unknown from None
+        forms = zip(made, results, strict=False)
+        if len(results) != len(made) or any(m is not None and m.shape != r.shape for m, r in forms):
+            raise Unknown
+        return results
+
+    def _number(self, header: dict[str, Any]) -> Any:
+        """Return the number that an operator gives, None once too many have been told."""
+        operator, args, kwargs = self._operator(header)
+        try:
+            number = operator(*args, **kwargs)
+        except Exception:
+            return None
+        if type(number) not in (bool, int, float) or self._policy.numbers <= 0:
+            return None
+        self._policy.numbers -= 1
+        return number if number == number and abs(number) != float("inf") else None
+
+    def _operator(self, header: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
+        name, overload = header["name"], header["overload"]
+        packet = getattr(torch.ops.aten, name) if _is_name(name) else None
+        operator = getattr(packet, overload) if _is_name(overload) else None
+        if name.strip("_") in REFUSED or not isinstance(operator, torch._ops.OpOverload):
+            raise WireError("an operator that is not run here")
+        args, kwargs = Unpacker([], self._resolve).unpack(header["values"])
+        return operator, args, kwargs
+
+    def _resolve(self, tag: str, body: Any) -> Any:
+        match tag:
+            case "T":
+                return self._memory.tensor(body)
+            case "o" if isinstance(getattr(torch, body), torch.layout | torch.memory_format):
+                return getattr(torch, body)
+            case _:
+                raise WireError("an unknown kind of value")
+
+    # -- kernels ---------------------------------------------------------------------------
+
+    def _launch(self, header: dict[str, Any]) -> None:
+        if not self._policy.kernels:
+            raise WireError("a kernel where torch alone works")
+        if self._kernels is None:
+            # Imported here: only labs that write kernels pay for Triton.
+            from grader.worker.device_kernels import Kernels
+
+            self._kernels = Kernels(self._file, self._text, self._memory, self._resolve)
+        self._launches += 1
+        for note in self._kernels.launch(header):
+            self._note(note)
+
+
+def _is_some(tensor: Tensor | None) -> bool:
+    return tensor is not None
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and name.isidentifier() and not name.startswith("__")

@@ -1,0 +1,170 @@
+"""Where kernels are launched in the interpreter, led elsewhere: what is told of a launch.
+
+A kernel is named by the line of the file on which it begins, its arguments by what they are, its
+grid by numbers; so are the names that its text may use.
+"""
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from torch import Tensor
+
+from grader.wire.channel import Misfit
+from grader.wire.codec import Packer
+from grader.worker import kernel_names
+
+MOST_ITEMS = 16  # of a tuple that a name stands for
+Special = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel, its grid, and what it is launched with."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    encode: "Encoder"
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Walk through the tensors of the launch, in wrappers and descriptors too."""
+        return _tensors([*self.args, *self.kwargs.values()])
+
+    def plain(self, special: Special) -> dict[str, Any]:
+        """Return all of it as data; raises Misfit for an argument that no kernel takes."""
+        pack = Packer(functools.partial(self.encode.special, special)).pack
+        values = pack([list(self.args), self.kwargs, list(self.grid)])
+        return {"kernel": self.encode.kernel(self.kernel), "values": values}
+
+
+class LaunchSites:
+    """Stands in the interpreter's place: ``launch`` is given each, and says whether it took it."""
+
+    def __init__(self, file: str, launch: Callable[[Any, Launch, Callable[[], Any]], bool]) -> None:
+        interpreter: Any = importlib.import_module("triton.runtime.interpreter")
+        self._function = interpreter.InterpretedFunction
+        self._encoder = Encoder(file)
+        self._launch = launch
+        self._plain: Any = None
+
+    def __enter__(self) -> "LaunchSites":
+        self._plain = plain = self._function.run
+        sites = self
+
+        @functools.wraps(plain)
+        def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            if not warmup and sites.take(kernel, grid, args, kwargs):
+                return None
+            return plain(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+
+        self._function.run = run
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._function.run = self._plain
+
+    def take(self, kernel: Any, grid: Any, args: Any, kwargs: Any) -> bool:
+        """Tell of a launch; False where it is to run here."""
+        known = inspect.getfullargspec(kernel.fn)
+        kwargs = {k: v for k, v in kwargs.items() if k in known.args or k in known.kwonlyargs}
+        for hook in kernel.pre_run_hooks:
+            hook(*args, **kwargs)
+        if callable(grid):
+            grid = grid(inspect.getcallargs(kernel.fn, *args, **kwargs))
+        numbers = tuple(map(int, grid))
+        launch = Launch(kernel, numbers, args, kwargs, self._encoder)
+        return self._launch(kernel, launch, lambda: self._encoder.names(kernel))
+
+
+class Encoder:
+    """Makes data of what kernels are launched with and of what their names stand for."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._tritons: dict[int, tuple[str, str]] = {}
+        self._language: Any = importlib.import_module("triton.language")
+
+    def kernel(self, kernel: Any) -> list[Any]:
+        """Return where a kernel begins in the submission's file, and its name."""
+        code = kernel.fn.__code__
+        if code.co_filename != self._file:
+            raise Misfit(f"the kernel {code.co_name}, whose text is not in the file")
+        return [code.co_firstlineno, code.co_name]
+
+    def special(self, otherwise: Special, value: Any) -> Any:
+        """Return as data what a plain message does not hold."""
+        language = self._language
+        kind = type(value).__name__
+        if isinstance(value, language.constexpr):
+            return {"e": Packer(functools.partial(self.special, otherwise)).pack(value.value)}
+        if isinstance(value, language.dtype):
+            return {"n": str(value)}
+        if kind == "TensorDescriptor":
+            layout = [value.base, list(value.shape), list(value.strides), list(value.block_shape)]
+            rest = [value.padding, getattr(value, "round_f32_to_tf32", False)]
+            return {"b": Packer(functools.partial(self.special, otherwise)).pack([*layout, *rest])}
+        if kind == "TensorWrapper":
+            return {"a": [otherwise(value.base), str(value.dtype)]}
+        if (found := self._function(value)) is not None:
+            return found
+        return otherwise(value)
+
+    def names(self, kernel: Any) -> dict[str, Any]:
+        """Return what names of the file stand for, for this kernel and those that it may call."""
+        self._tritons = self._tritons or kernel_names.known()
+        function = kernel.fn
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        space = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+        told = ((name, self._name(value)) for name, value in space.items())
+        return {name: value for name, value in told if value is not None}
+
+    def _name(self, value: Any) -> Any:
+        """Return what a name stands for as data; None for what is nothing to a kernel."""
+        if isinstance(value, ModuleType):
+            return {"m": value.__name__} if value.__name__ in kernel_names.MODULES else None
+        if id(value) in self._tritons:
+            return {"t": [*self._tritons[id(value)]]}
+        if (found := self._function(value)) is not None:
+            return found
+        small = isinstance(value, (*kernel_names.PLAIN, self._language.constexpr)) or (
+            isinstance(value, self._language.dtype | tuple) and _is_small(value)
+        )
+        try:
+            return Packer(functools.partial(self.special, _refuse)).pack(value) if small else None
+        except Misfit:
+            return None
+
+    def _function(self, value: Any) -> Any:
+        """Return a kernel as data, out of its decorators; None for anything else."""
+        for _ in range(8):
+            if type(value).__name__ not in ("Autotuner", "Heuristics"):
+                break
+            value = value.fn
+        if type(value).__name__ != "InterpretedFunction":
+            return None
+        code = value.fn.__code__
+        return {"k": code.co_firstlineno} if code.co_filename == self._file else None
+
+
+def _is_small(value: Any) -> bool:
+    return not isinstance(value, tuple) or len(value) <= MOST_ITEMS
+
+
+def _refuse(value: Any) -> Any:
+    raise Misfit(f"a {type(value).__name__}")
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, Tensor):
+        yield value
+    elif isinstance(base := getattr(value, "base", None), Tensor):
+        yield base

@@ -1,0 +1,203 @@
+"""Arguments whose numbers are elsewhere: this process has decoys, the device has the truth.
+
+What is hidden lies here as decoys, and as it is in another worker, the *device*. What torch's
+operators and kernels are asked to do with it is told there, by name, and done there on what it is;
+here operators work on decoys, for the forms of what they make, and kernels do not run. Nothing
+comes back but a number where the judge lets one. So whatever else computes has computed on decoys,
+whoever it asks: there is nothing here to find.
+"""
+
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
+)
+
+from grader.wire.channel import Misfit, WireError
+from grader.wire.codec import Packer
+from grader.wire.link import Link
+from grader.worker.counters import Dispatch
+from grader.worker.followed import body_of, fills, name_of
+from grader.worker.launch_sites import LaunchSites
+from grader.worker.places import Places, apart, tensors_in, written_by
+
+MAX_NOTES = 20
+NUMBERS = bool, int, float
+# By which numbers leave torch. A message names them; what is not among them gives decoys, too.
+DOORS = frozenset(
+    (
+        *("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__"),
+        *("__reduce_ex__", "to_dlpack", "_typed_storage", "__deepcopy__", "view_as_numpy"),
+    )
+)
+
+
+class Doors(TorchFunctionMode):
+    """Notes the doors that a submission opens, for the message alone."""
+
+    def __init__(self, leave: Callable[[str, Tensor], None]) -> None:
+        super().__init__()
+        self._leave = leave
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in DOORS and args and isinstance(args[0], Tensor):
+            self._leave(name, args[0])
+        return func(*args, **(kwargs or {}))
+
+
+class Sender(Dispatch):
+    """Tells the device what is done with what is hidden, while it runs."""
+
+    def __init__(self, fd: int, file: str, *, kernels: bool, tells: bool) -> None:
+        """``kernels``: they are led there too; ``tells``: a number may come back."""
+        super().__init__()
+        self._link = Link(socket.socket(fileno=fd))
+        self._places = Places(self._told)
+        self._tells = tells
+        self._notes: dict[str, int] = {}  # what was not followed, and the most elements of it
+        self._sent = 0
+        self._stack = contextlib.ExitStack()
+        self._doors = Doors(self._leave)
+        if kernels:
+            self._stack.enter_context(LaunchSites(file, self._launch))
+
+    def __enter__(self) -> "Sender":
+        super().__enter__()
+        self._doors.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._doors.__exit__(*error)
+        super().__exit__(*error)
+
+    # -- for the judge ---------------------------------------------------------------------
+
+    def hide(self, number: int, seen: Tensor) -> Tensor:
+        """Let ``seen`` stand for what the device has by a number."""
+        self._places.hide(number, seen)
+        return seen
+
+    def true(self, tensor: Tensor) -> Any:
+        """Return a result as the device is asked for it; a tensor that is no secret as it is."""
+        if not self._places.is_secret(tensor):
+            return tensor
+        return {"D": [self._sent, *self._places.of(tensor)]}
+
+    def stop(self) -> dict[str, Any]:
+        """Return what was not followed."""
+        self._stack.close()
+        self._link.close()
+        return {"left": self._notes, "sent": self._sent}
+
+    # -- what is told ----------------------------------------------------------------------
+
+    def _told(self, header: dict[str, Any], buffers: list[Tensor] | None = None) -> None:
+        with contextlib.suppress(WireError):  # the judge hears of it from the device
+            self._link.send(header, buffers)
+        self._sent += 1
+
+    def _note(self, what: str, elements: int) -> None:
+        if what in self._notes or len(self._notes) < MAX_NOTES:
+            self._notes[what] = max(self._notes.get(what, 0), elements)
+
+    def _leave(self, door: str, tensor: Tensor) -> None:
+        with _disable_current_modes(), contextlib.suppress(RuntimeError, NotImplementedError):
+            if self._places.is_secret(tensor):
+                self._note(door, tensor.numel())
+
+    def _plain(self, value: Any) -> Any:
+        """Return arguments as data; raises Misfit for what is none."""
+        return Packer(self._special).pack(value)
+
+    def _special(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return {"T": self._places.of(value)}
+        kind = type(value)
+        if kind.__module__ == "torch" and kind.__name__ in ("layout", "memory_format"):
+            return {"o": str(value).removeprefix("torch.")}
+        raise Misfit(f"a {kind.__name__}")
+
+    # -- operators -------------------------------------------------------------------------
+
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator on decoys, and tell the device what it was."""
+        if (body := body_of(func)) is not None:
+            with self:
+                return body(*args, **kwargs)
+        given = [*tensors_in((args, kwargs))]
+        if fills(name_of(func)) or not any(map(self._places.is_secret, given)):
+            return func(*args, **kwargs)
+        with _disable_current_modes():
+            told = self._operator(func, args, kwargs)
+        out = func(*args, **kwargs)
+        with _disable_current_modes():
+            return self._follow(func, (args, kwargs), given, told, out)
+
+    def _operator(self, func: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
+        """Return an operator as data, before it has written to anything; None if it is none."""
+        space, _, rest = str(func).partition(".")
+        if space != "aten" or torch.Tag.nondeterministic_seeded in func.tags:
+            return None
+        name, _, overload = rest.partition(".")
+        try:
+            values = self._plain([list(args), kwargs])
+        except Misfit:
+            return None
+        return {"op": "run", "name": name, "overload": overload or "default", "values": values}
+
+    def _follow(
+        self, func: Any, values: Any, given: list[Tensor], told: dict[str, Any] | None, out: Any
+    ) -> Any:
+        results = [*tensors_in(out)]
+        written = [*written_by(func, *values)]
+        made = apart(results, given)
+        if results and not made and not written:
+            return out  # a view
+        if told is None:
+            self._note(_shown(func), sum(t.numel() for t in given if self._places.is_secret(t)))
+            return out
+        if type(out) in NUMBERS:
+            return self._number(told, given, out)
+        layouts = [self._places.make(t) if any(t is m for m in made) else None for t in results]
+        self._told({**told, "outs": layouts})
+        for tensor in written:
+            self._places.taint(tensor)
+        return out
+
+    def _number(self, told: dict[str, Any], given: list[Tensor], seen: Any) -> Any:
+        """Return a number that an operator gives: the true one, if one may still be told."""
+        if self._tells:
+            self._told({**told, "op": "number"})
+            try:
+                answer = self._link.receive()[0].get("number")
+            except WireError:
+                answer = None
+            if answer is not None:
+                return type(seen)(answer)
+        door = "numbers, one by one," if self._tells else "item"
+        self._note(door, self._notes.get(door, 0) + 1)
+        return seen
+
+    # -- kernels ---------------------------------------------------------------------------
+
+    def _launch(self, kernel: Any, values: Any, names: Callable[[], Any]) -> bool:
+        """Tell of a launch; False: nothing hidden goes into it, and it runs here."""
+        with _disable_current_modes():
+            tensors = [*values.tensors()]
+            if not any(map(self._places.is_secret, tensors)):
+                return False
+            self._told({"op": "launch", **values.plain(self._special), "names": names()})
+            for tensor in tensors:
+                self._places.taint(tensor)
+            return True
+
+
+def _shown(func: Any) -> str:
+    return str(func).removesuffix(".default")[:60]
