@@ -124,10 +124,6 @@ class Device:
                     self._launch(header)
                 case _:
                     raise WireError("an unknown message")
-        except WireError:
-            raise
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise WireError(f"a malformed message: {error!r}") from None
         except BaseException as error:
             self._error = error
 

@@ -68,9 +68,9 @@ class Kernels:
         match tag:
             case "k":
                 return self._lifted.kernel(body, self._names)
-            case "m":
+            case "M":
                 return kernel_names.module(body)
-            case "t":
+            case "L":
                 module, name = body
                 return kernel_names.find([name], kernel_names.module(module))
             case "n":

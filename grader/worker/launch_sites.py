@@ -127,9 +127,9 @@ class Encoder:
     def _name(self, value: Any) -> Any:
         """Return what a name stands for as data; None for what is nothing to a kernel."""
         if isinstance(value, ModuleType):
-            return {"m": value.__name__} if value.__name__ in kernel_names.MODULES else None
+            return {"M": value.__name__} if value.__name__ in kernel_names.MODULES else None
         if id(value) in self._tritons:
-            return {"t": [*self._tritons[id(value)]]}
+            return {"L": [*self._tritons[id(value)]]}
         if (found := self._function(value)) is not None:
             return found
         small = isinstance(value, (*kernel_names.PLAIN, self._language.constexpr)) or (

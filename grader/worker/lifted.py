@@ -51,7 +51,7 @@ class Lifted:
         self._file = file
         self._decode = decode
         tree = ast.parse(text)
-        self._functions = functions(tree)
+        self._functions = {line: _bare(function) for line, function in functions(tree).items()}
         self._future = [
             node
             for node in tree.body
@@ -100,7 +100,7 @@ class Lifted:
                 return self._decode(told)
 
     def _define(self, function: ast.FunctionDef, told: dict[str, Any]) -> Any:
-        """Define a function as it stands, without its decorators, and put it under ``jit``."""
+        """Define a function as it stands, and put it under ``jit``."""
         modules = {name: v for name, v in told.items() if isinstance(v, ModuleType)}
         check(function, told, modules)
         for path, line in paths(function, modules):
@@ -110,12 +110,17 @@ class Lifted:
                 raise Unliftable(str(error), line) from None
         space = {**told, "__builtins__": SAFE, "__name__": "submission"}
         space["triton_language"] = sys.modules["triton.language"]  # the interpreter asks for it
-        bare = ast.FunctionDef(**dict(ast.iter_fields(function)))
-        bare.decorator_list = []
-        tree = ast.Module([*self._future, ast.copy_location(bare, function)], [])
+        tree = ast.Module([*self._future, function], [])
         exec(compile(tree, self._file, "exec", dont_inherit=True), space)
         jit: Any = sys.modules["triton"].jit
         return jit(space[function.name])
+
+
+def _bare(function: ast.FunctionDef) -> ast.FunctionDef:
+    """Return a function without its decorators."""
+    bare = ast.FunctionDef(**dict(ast.iter_fields(function)))
+    bare.decorator_list = []
+    return ast.copy_location(bare, function)
 
 
 def _names(function: ast.FunctionDef) -> set[str]:

@@ -63,18 +63,15 @@ class Sender(Dispatch):
         self._tells = tells
         self._notes: dict[str, int] = {}  # what was not followed, and the most elements of it
         self._sent = 0
-        self._stack = contextlib.ExitStack()
-        self._doors = Doors(self._leave)
-        if kernels:
-            self._stack.enter_context(LaunchSites(file, self._launch))
+        self._around = LaunchSites(file, self._launch) if kernels else Doors(self._leave)
 
     def __enter__(self) -> "Sender":
         super().__enter__()
-        self._doors.__enter__()
+        self._around.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._doors.__exit__(*error)
+        self._around.__exit__(*error)
         super().__exit__(*error)
 
     # -- for the judge ---------------------------------------------------------------------
@@ -92,7 +89,6 @@ class Sender(Dispatch):
 
     def stop(self) -> dict[str, Any]:
         """Return what was not followed."""
-        self._stack.close()
         self._link.close()
         return {"left": self._notes, "sent": self._sent}
 
@@ -131,11 +127,12 @@ class Sender(Dispatch):
         if (body := body_of(func)) is not None:
             with self:
                 return body(*args, **kwargs)
-        given = [*tensors_in((args, kwargs))]
-        if fills(name_of(func)) or not any(map(self._places.is_secret, given)):
-            return func(*args, **kwargs)
         with _disable_current_modes():
-            told = self._operator(func, args, kwargs)
+            given = [*tensors_in((args, kwargs))]
+            secret = not fills(name_of(func)) and any(map(self._places.is_secret, given))
+            told = self._operator(func, args, kwargs) if secret else None
+        if not secret:
+            return func(*args, **kwargs)
         out = func(*args, **kwargs)
         with _disable_current_modes():
             return self._follow(func, (args, kwargs), given, told, out)
