@@ -14,6 +14,8 @@ from grader.proxy.readings import Apart, Meter, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
 from grader.sandbox.setting import Setting
 
+UNLIFTED = "a kernel is run by its text alone, as a compiler would read it"
+
 
 class KernelInstruments(ABC):
     """The part of the proxy that follows kernels; each is a context manager around their calls."""
@@ -116,9 +118,18 @@ class KernelInstruments(ABC):
                 except (Mismatch, StudentError) as error:
                     failure = error
         if reading:
-            apart.take(reading, self._device.end(Apart.sent(reading)))
+            apart.take(reading, self._done(Apart.sent(reading)))
         if failure is not None:
             raise failure
+
+    def _done(self, sent: int) -> dict[str, Any]:
+        """Return what the device has done; raises Mismatch for a kernel that it cannot run."""
+        try:
+            return self._device.end(sent)
+        except StudentError as error:
+            if error.kind == "Unliftable":
+                raise Mismatch(f"{UNLIFTED}: {error.message}") from None
+            raise
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:

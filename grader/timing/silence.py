@@ -70,7 +70,7 @@ def assert_kernels_alone_compute(
             failure = error
     if failure is not None:
         raise failure
-    check(shadow.launches > 0, "no Triton kernel was launched")
+    check(shadow.launches > 0, "no Triton kernel was launched on what the call was given")
     still = _right(got, want(*true))
     found = [n for n, was, now in zip(names, right, still, strict=False) if n and was and not now]
     used = f" (used outside of them: {', '.join(shadow.notes)})" if shadow.notes else ""

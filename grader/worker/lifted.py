@@ -5,6 +5,8 @@ what kernels are made of (``kernel_syntax``); it is defined under Triton's inter
 names that it uses and nothing else. Nothing else of the file runs.
 """
 
+import __future__
+
 import ast
 import json
 import linecache
@@ -52,11 +54,7 @@ class Lifted:
         self._decode = decode
         tree = ast.parse(text)
         self._functions = {line: _bare(function) for line, function in functions(tree).items()}
-        self._future = [
-            node
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        ]
+        self._flags = __future__.annotations.compiler_flag if _has_future(tree) else 0
         self._made: dict[str, Kernel] = {}
         self._lifting: set[int] = set()  # lines
         # Triton's interpreter looks for the text of what it runs.
@@ -110,10 +108,16 @@ class Lifted:
                 raise Unliftable(str(error), line) from None
         space = {**told, "__builtins__": SAFE, "__name__": "submission"}
         space["triton_language"] = sys.modules["triton.language"]  # the interpreter asks for it
-        tree = ast.Module([*self._future, function], [])
-        exec(compile(tree, self._file, "exec", dont_inherit=True), space)
+        tree = ast.Module([function], [])
+        exec(compile(tree, self._file, "exec", self._flags, dont_inherit=True), space)
         jit: Any = sys.modules["triton"].jit
         return jit(space[function.name])
+
+
+def _has_future(tree: ast.Module) -> bool:
+    """Tell whether a file leaves its annotations unevaluated."""
+    froms = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+    return any(n.module == "__future__" and "annotations" in str(ast.dump(n)) for n in froms)
 
 
 def _bare(function: ast.FunctionDef) -> ast.FunctionDef:
