@@ -12,7 +12,6 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import (
@@ -140,7 +139,7 @@ class Sender(Dispatch):
     def _operator(self, func: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
         """Return an operator as data, before it has written to anything; None if it is none."""
         space, _, rest = str(func).partition(".")
-        if space != "aten" or torch.Tag.nondeterministic_seeded in func.tags:
+        if space != "aten":
             return None
         name, _, overload = rest.partition(".")
         try:
