@@ -115,7 +115,7 @@ house: $(READY) ## print how large the house is: files, lines, the longest, cycl
 load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARGS="--gradings 40"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_load.py $(ARGS)
 
-crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1"]
+crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1", or --beside 6]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_crowd.py $(ARGS)
 
 reading: $(READY) ## tell what it takes to read each odd submission before it runs: [ARGS="'slow_*'"]
