@@ -88,7 +88,7 @@ print("those of this shell are large enough for all labs")
 CAGE = """
 from grader.sandbox.limits import detect, divides
 kind = detect()
-told = kind if divides(kind) else f"{kind}; the processor is divided by niceness"
+told = kind if divides(kind) else f"{kind}, without a share of the processor"
 print("no writable cgroup" if kind == "watch" else told)
 raise SystemExit(kind == "watch")
 """
