@@ -9,6 +9,7 @@ nothing. Standard library only.
 import codecs
 import contextlib
 import ctypes
+import importlib
 import platform
 import re
 import resource
@@ -61,8 +62,7 @@ def confine(content: bytes = b"") -> None:
 
     Where the kernel has no filters, or not for this machine, limits alone remain.
     """
-    import unicodedata  # noqa: F401  # by which names are compared
-
+    importlib.import_module("unicodedata")  # by which names are compared
     named = _CODING.match(content)
     for codec in (*CODECS, named[1].decode("ascii") if named else ""):
         with contextlib.suppress(LookupError, ValueError):

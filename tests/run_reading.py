@@ -22,6 +22,7 @@ from grader.labs.lab import Lab
 from grader.labs.submission import collect
 from grader.reading import pseudocode, rules
 
+DESCRIPTION = "tell what it takes to read each odd submission before any of it runs"
 MOST_SECONDS = 10.0  # of the processor, for any submission
 
 
@@ -40,7 +41,7 @@ class Taken:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read all, print a line for each, the slowest first; 1 if one took too long."""
-    parser = argparse.ArgumentParser(prog="make reading", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="make reading", description=DESCRIPTION)
     parser.add_argument("names", nargs="*", default=["*"], metavar="NAME", help="such as 'slow_*'")
     names = parser.parse_args(arguments).names
     with tempfile.TemporaryDirectory(prefix="reading-") as folder:

@@ -106,7 +106,7 @@ def test_what_the_watcher_sees_running_in_a_crowd_becomes_nice(
     crowd: subprocess.Popen[bytes],
 ) -> None:
     watching = watcher.Watcher(crowd.pid, 8 << 30, 100)
-    ends = time.monotonic() + 60
+    ends, found = time.monotonic() + 60, {0}
     try:
         while time.monotonic() < ends:
             found = {os.getpriority(os.PRIO_PROCESS, p) for p in limits.descendants(crowd.pid)}
