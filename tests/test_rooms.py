@@ -54,7 +54,8 @@ MAY_IMPORT = {
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 READERS = {
     *(f"grader.reading.{n}" for n in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")),
-    "grader.labs.mishaps",
+    *(f"grader.reading.{n}" for n in ("answers", "given", "pasted", "steps")),
+    *("grader.confined", "grader.labs.cells", "grader.labs.mishaps"),
 }
 SERVING = frozenset(
     {"channel", "codec", "storage", "objects", "faults", "landmarks"}
