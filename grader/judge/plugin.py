@@ -26,7 +26,9 @@ from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.gpu_use import GpuUse
 from grader.judge.items import expected_of, needs_of, running_order, takes
+from grader.judge.log import log
 from grader.judge.recorder import Recorder
+from grader.judge.retrial import Judging, Retrial, may_be_the_submissions
 from grader.judge.verdicts import verdict_of
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
@@ -53,8 +55,9 @@ class JudgePlugin:
         emit: Callable[[str, Any], None],
         stopwatch: Stopwatch | None = None,
         ahead: Ahead | None = None,
+        model: Callable[[], Judging] | None = None,
     ) -> None:
-        """``ahead`` compiles kernels before their tests, on a GPU."""
+        """``ahead`` compiles kernels before their tests, on a GPU; ``model`` starts ours."""
         self._run = run
         self._lab = run.lab
         self._student = student
@@ -62,6 +65,7 @@ class JudgePlugin:
         self._ahead = ahead
         self._gpu = GpuUse(student, ahead) if run.device != "cpu" else None
         self._blame = Blame(student, self._gpu)
+        self._retrial = Retrial(run, student, model)
         self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
@@ -267,7 +271,10 @@ class JudgePlugin:
         if self._outcome is not None and self._outcome[0] is not Verdict.PASSED:
             return
         if call.excinfo is not None:
-            self._outcome = self._judge(item, call.excinfo.value)
+            error = call.excinfo.value
+            if call.when == "call" and may_be_the_submissions(error):
+                error = self._again(item, error)
+            self._outcome = self._judge(item, error)
         elif call.when == "call":
             self._outcome = self._inspected(item)
 
@@ -278,6 +285,14 @@ class JudgePlugin:
         except SubmissionFault as fault:
             return self._judge(item, fault)
         return Verdict.PASSED, ""
+
+    def _again(self, item: pytest.Item, error: BaseException) -> BaseException:
+        """Return what an exception of ours comes to: the submission's fault, or what it is."""
+        log(self._lab.root, item.nodeid, error)
+        started = PACE.now()
+        fault = self._retrial.fault(item, error)
+        self._grading_deadline += PACE.now() - started  # what that takes is ours
+        return fault or error
 
     def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
         self._halves |= isinstance(error, Unsound)

@@ -45,12 +45,14 @@ class Calls:
 
     def __init__(self) -> None:
         self._calls: deque[Call] = deque(maxlen=KEPT)
+        self.came = ""  # the last value that came from the submission, in words
         self._kinds: dict[int, str] = {}
         self._found: dict[int, str] = {}  # what was taken from a module or class, by its path
 
     def clear(self) -> None:
         """Begin a test."""
         self._calls.clear()
+        self.came = ""
 
     def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Keep a call that is about to be made."""

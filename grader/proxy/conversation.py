@@ -1,6 +1,6 @@
 """The trusted end of one worker's wire: requests and nested callbacks."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol, cast
 
@@ -8,9 +8,10 @@ from torch import Tensor
 
 from grader.errors import Mismatch, StudentCrashed, StudentError, StudentMemory, SubmissionFault
 from grader.proxy.budget import Budget, too_much
-from grader.proxy.calls import Calls, public_names
+from grader.proxy.calls import Call, Calls, public_names
 from grader.proxy.clock import Clock
 from grader.proxy.failed import Failed, failed
+from grader.proxy.kinds import said
 from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import MEANWHILE, SENTRY, Lookout
@@ -25,6 +26,7 @@ MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 TIMED = {"race", "ring"}  # requests during which nobody looks
 LOADS = {"landmarks", "load"}
+GIVES = {"call", "kept", "each", "get"}  # requests that a value of the submission's is given for
 OURS = {"probe", "held", "kernels", "restore"}  # requests whose time is not the submission's
 AT_WORK = ": a lent object was still at work on what it was given"
 MISFIT = "what a lent object has to answer fits no message, for what it was given"
@@ -85,15 +87,25 @@ class Conversation:
 
     # -- requests ---------------------------------------------------------------------------
 
-    def call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function or object of the submission; tensors must come back where they went."""
+    def call(
+        self,
+        target: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        keep: int | None = None,
+    ) -> Any:
+        """Call a function or object of the submission; tensors must come back where they went.
+
+        What it gives stays there under the number ``keep``, if there is one, until it is taken.
+        """
         items = [*args, *kwargs.values()]
         items += [item.value for item in items if isinstance(item, Watched | Hidden | Far)]
         given = any(isinstance(item, Tensor) for item in items)
         outer, self._watching = self._watching, Watching(self._maps)
-        noted = self._calls.note(target, args, kwargs) if self._calls and not self._depth else None
+        noted = self.note(target, args, kwargs) if keep is None else None
+        what = {"op": "call"} if keep is None else {"op": "keep", "number": keep}
         try:
-            value = self.request({"op": "call", "target": target}, (args, kwargs))
+            value = self.request({**what, "target": target}, (args, kwargs))
             if self._calls and noted and isinstance(value, Proxy):
                 self._calls.returned(noted, value.number_, value.kind_)
         finally:
@@ -106,6 +118,16 @@ class Conversation:
         if given:
             assert_device(value, self._device, str(target[-1]))
         return value
+
+    def take(self, number: int, name: str) -> Any:
+        """Return what a call has left there, of tensors on the device that it was given them on."""
+        value = self.request({"op": "kept", "number": number})
+        assert_device(value, self._device, name)
+        return value
+
+    def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        """Note a call that is about to be made, unless a lent object makes it."""
+        return self._calls.note(target, args, kwargs) if self._calls and not self._depth else None
 
     def _look_again(self, watching: Watching) -> None:
         watching.look()
@@ -133,16 +155,44 @@ class Conversation:
             return self._budget.rest(lambda: self._request(header, value, fds, seconds))
         if self.over:
             return self._request(header, value, fds, seconds)
+        answer = self._outermost(header, value, lambda: self._request(header, value, fds, seconds))
+        return self._calls.found(header, answer) if self._calls else answer
+
+    def series(
+        self, header: dict[str, Any], value: Any, others: Sequence[tuple[dict[str, Any], Any]]
+    ) -> list[Any]:
+        """Make a request and others after it as one; return what came of each of the others.
+
+        One is sent once the one before is answered: as many come back, whatever the worker does.
+        """
+
+        def ask() -> list[Any]:
+            self._request(header, value, (), 0.0)
+            return [self._request(*other, (), 0.0) for other in others]
+
+        return self._outermost(header, value, ask)
+
+    def _outermost(self, header: dict[str, Any], value: Any, ask: Callable[[], Any]) -> Any:
+        """Ask a worker that waits for us; ``ask`` may make several requests."""
         timed = header["op"] in TIMED  # by the stopwatch, which says what it is doing
         share = 0 if timed else 1 if self._probing else MEANWHILE
         kind = nullcontext() if timed else self._spent.on(self._kind(header))
         try:
             with kind, self._lookout.during(share):
-                answer = self._request(header, value, fds, seconds)
-            return self._calls.found(header, answer) if self._calls else answer
-        except SubmissionFault:
+                answer = ask()
+        except SubmissionFault as fault:
             self.failed = failed(header, value, self._clock.seconds(self._least))
+            self._note_came(header, fault)
             raise
+        self._note_came(header, answer)
+        return answer
+
+    def _note_came(self, header: dict[str, Any], came: Any) -> None:
+        """Note what came for tests; what we count beside it only where it is all there is."""
+        if self._calls is None or header["op"] in LOADS:
+            return
+        if header["op"] in GIVES or not self._calls.came:
+            self._calls.came = said(came[-1] if header["op"] == "each" and came else came)
 
     def _kind(self, header: dict[str, Any]) -> str:
         """Say what the seconds of a request are spent on."""
