@@ -10,6 +10,7 @@ has come, the submission has failed, and is shown which.
 """
 
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,7 +73,7 @@ class Retrial:
         try:
             student, stopwatch = self._model = self._model or self._start()
             end = PACE.now() + self._run.lab.limits.test_seconds
-            student.begin_(end, end, 0)
+            student.begin_(end, math.inf, 0)
             given = self._given(item, student, stopwatch)
             test: Callable[..., Any] = getattr(item, "obj")  # noqa: B009  # a function's item alone has it
             with measuring(), differing():

@@ -54,6 +54,11 @@ class Calls:
         self._calls.clear()
         self.came = ""
 
+    def take(self, came: str, *, given: bool) -> None:
+        """Keep what came; what we count beside what is ``given`` only where it is all there is."""
+        if given or not self.came:
+            self.came = came
+
     def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Keep a call that is about to be made."""
         kind = self._kinds.get(target[1], "object") if target[0] == "object" else ""

@@ -26,6 +26,7 @@ MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 TIMED = {"race", "ring"}  # requests during which nobody looks
 LOADS = {"landmarks", "load"}
+UNREAD = "something that could not be read"
 GIVES = {"call", "kept", "each", "get"}  # requests that a value of the submission's is given for
 OURS = {"probe", "held", "kernels", "restore"}  # requests whose time is not the submission's
 AT_WORK = ": a lent object was still at work on what it was given"
@@ -177,22 +178,19 @@ class Conversation:
         timed = header["op"] in TIMED  # by the stopwatch, which says what it is doing
         share = 0 if timed else 1 if self._probing else MEANWHILE
         kind = nullcontext() if timed else self._spent.on(self._kind(header))
+        came = UNREAD
         try:
             with kind, self._lookout.during(share):
                 answer = ask()
+            came = said(answer)
+            return answer
         except SubmissionFault as fault:
             self.failed = failed(header, value, self._clock.seconds(self._least))
-            self._note_came(header, fault)
+            came = said(fault)
             raise
-        self._note_came(header, answer)
-        return answer
-
-    def _note_came(self, header: dict[str, Any], came: Any) -> None:
-        """Note what came for tests; what we count beside it only where it is all there is."""
-        if self._calls is None or header["op"] in LOADS:
-            return
-        if header["op"] in GIVES or not self._calls.came:
-            self._calls.came = said(came[-1] if header["op"] == "each" and came else came)
+        finally:
+            if self._calls and header["op"] not in LOADS:
+                self._calls.take(came, given=header["op"] in GIVES)
 
     def _kind(self, header: dict[str, Any]) -> str:
         """Say what the seconds of a request are spent on."""
