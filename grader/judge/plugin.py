@@ -128,6 +128,11 @@ class JudgePlugin:
         rungs = [Rung(marker.args[0], ladder, tier) for tier in ladder.tiers]
         metafunc.parametrize("tier", rungs, ids=str)
 
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """Keep off standard error what our own hooks meet: a traceback has lines of suites."""
+        log(self._lab.root, "between tests", excinfo.value)
+        return True
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Say on standard error why a suite cannot be read."""
         if report.failed:

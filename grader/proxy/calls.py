@@ -13,6 +13,7 @@ from grader.proxy.arguments import argument
 
 KEPT = 40  # calls; who is told of what led to a failure reads no more
 MOST_LINES = 8
+UNREAD = "something that could not be read"
 MOST_LINE = 400  # characters
 # What else a call of some kinds does.
 MORE = {"overwritten": ", and its result is then written over", "gradients": ", then backward"}
@@ -56,7 +57,7 @@ class Calls:
 
     def take(self, came: str, *, given: bool) -> None:
         """Keep what came; what we count beside what is ``given`` only where it is all there is."""
-        if given or not self.came:
+        if given or self.came in ("", UNREAD):
             self.came = came
 
     def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grader.errors import Mismatch, StudentCrashed, StudentError, StudentMemory, SubmissionFault
 from grader.proxy.budget import Budget, too_much
-from grader.proxy.calls import Call, Calls, public_names
+from grader.proxy.calls import UNREAD, Call, Calls, public_names
 from grader.proxy.clock import Clock
 from grader.proxy.failed import Failed, failed
 from grader.proxy.kinds import said
@@ -26,7 +26,6 @@ MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects
 TIMED = {"race", "ring"}  # requests during which nobody looks
 LOADS = {"landmarks", "load"}
-UNREAD = "something that could not be read"
 GIVES = {"call", "kept", "each", "get"}  # requests that a value of the submission's is given for
 OURS = {"probe", "held", "kernels", "restore"}  # requests whose time is not the submission's
 AT_WORK = ": a lent object was still at work on what it was given"
@@ -178,7 +177,10 @@ class Conversation:
         timed = header["op"] in TIMED  # by the stopwatch, which says what it is doing
         share = 0 if timed else 1 if self._probing else MEANWHILE
         kind = nullcontext() if timed else self._spent.on(self._kind(header))
+        told = self._calls if header["op"] not in LOADS else None
         came = UNREAD
+        if told:  # already now: a test may meet what comes of another rank
+            told.take(came, given=False)
         try:
             with kind, self._lookout.during(share):
                 answer = ask()
@@ -189,8 +191,8 @@ class Conversation:
             came = said(fault)
             raise
         finally:
-            if self._calls and header["op"] not in LOADS:
-                self._calls.take(came, given=header["op"] in GIVES)
+            if told:
+                told.take(came, given=header["op"] in GIVES)
 
     def _kind(self, header: dict[str, Any]) -> str:
         """Say what the seconds of a request are spent on."""
