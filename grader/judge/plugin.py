@@ -28,7 +28,7 @@ from grader.judge.gpu_use import GpuUse
 from grader.judge.items import expected_of, needs_of, running_order, takes
 from grader.judge.log import log
 from grader.judge.recorder import Recorder
-from grader.judge.retrial import Judging, Retrial, may_be_the_submissions
+from grader.judge.retrial import Judging, Retrial
 from grader.judge.verdicts import verdict_of
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
@@ -277,8 +277,10 @@ class JudgePlugin:
             return
         if call.excinfo is not None:
             error = call.excinfo.value
-            if call.when == "call" and may_be_the_submissions(error):
-                error = self._again(item, error)
+            if call.when == "call":
+                started = PACE.now()
+                error = self._retrial.settled(item, error)
+                self._grading_deadline += PACE.now() - started  # what that takes is ours
             self._outcome = self._judge(item, error)
         elif call.when == "call":
             self._outcome = self._inspected(item)
@@ -290,14 +292,6 @@ class JudgePlugin:
         except SubmissionFault as fault:
             return self._judge(item, fault)
         return Verdict.PASSED, ""
-
-    def _again(self, item: pytest.Item, error: BaseException) -> BaseException:
-        """Return what an exception of ours comes to: the submission's fault, or what it is."""
-        log(self._lab.root, item.nodeid, error)
-        started = PACE.now()
-        fault = self._retrial.fault(item, error)
-        self._grading_deadline += PACE.now() - started  # what that takes is ours
-        return fault or error
 
     def _judge(self, item: pytest.Item, error: BaseException) -> tuple[Verdict, str]:
         self._halves |= isinstance(error, Unsound)

@@ -19,6 +19,8 @@ import pytest
 from grader.errors import CannotGrade, Mismatch, NotGraded, SubmissionFault
 from grader.judge.configuration import Run
 from grader.judge.draw import Draw
+from grader.judge.gates import GateFailed
+from grader.judge.log import log
 from grader.judge.recorder import Recorder
 from grader.judge.verdicts import called_a_value
 from grader.proxy.budget import hold_to_its_time
@@ -31,6 +33,7 @@ from grader.timing.stopwatch import Stopwatch
 MOST_SECONDS = 60.0  # of one grading: what is left then is held against the submission untried
 STUMBLED = "the test cannot go on with what the code gave; the last that came is {}"
 A_VALUE = "what should be a method of the object is a plain value"
+SAYS_WHOSE = (SubmissionFault, CannotGrade, NotGraded, GateFailed)
 Judging = tuple[Student, Stopwatch | None]
 
 
@@ -47,13 +50,17 @@ class Retrial:
         self._seconds = 0.0
         self._is_sound = True  # the model answer has passed each test that it was asked for
 
-    def fault(self, item: pytest.Item, error: BaseException) -> Mismatch | None:
-        """Return what an exception of ours comes to for the submission; None: it is ours."""
+    def settled(self, item: pytest.Item, error: BaseException) -> BaseException:
+        """Return what ended a test as it is, or as the submission's fault if that is what it was.
+
+        Left as they are: what says whose it is, and what was met before the submission was asked.
+        """
+        if not isinstance(error, Exception) or isinstance(error, SAYS_WHOSE):
+            return error
+        log(self._run.lab.root, item.nodeid, error)
         came = self._student.calls_().came
-        if not came or not isinstance(error, Exception) or isinstance(error, CannotGrade):
-            return None
-        if self._start is not None and not self._passes(item):
-            return None
+        if not came or (self._start is not None and not self._passes(item)):
+            return error
         return Mismatch(A_VALUE if called_a_value(error, item) else STUMBLED.format(came))
 
     def _passes(self, item: pytest.Item) -> bool:
@@ -99,10 +106,3 @@ class Retrial:
         }
         info = item._fixtureinfo  # pyright: ignore
         return {name: fresh.get(name, used[name]) for name in info.argnames}
-
-
-def may_be_the_submissions(error: BaseException) -> bool:
-    """Tell whether an exception is none that says whose it is."""
-    return isinstance(error, Exception) and not isinstance(
-        error, SubmissionFault | CannotGrade | NotGraded
-    )

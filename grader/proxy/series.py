@@ -35,5 +35,5 @@ def gradients_together(
     for number, (tensors, _) in enumerate(cases):
         talk.call(["forward", name], (tensors,), {}, keep=number)
     for number, (_, upstream) in enumerate(cases):
-        talk.call(["backward", number], (upstream,), {}, keep=number)
+        talk.call(["backward", number, name], (upstream,), {}, keep=number)
     return [talk.take(number, name) for number in range(len(cases))]

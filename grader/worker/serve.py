@@ -275,7 +275,7 @@ class Worker:
                 return public(self.module, name, Path(self.file).name)
             case ["given", module, name]:
                 return getattr(self.given[module], name)
-            case ["backward", int(number)]:
+            case ["backward", int(number), _]:
                 return functools.partial(backward, self.kept.pop(number))
             case [str(way), name] if way in WAYS:
                 function = public(self.module, name, Path(self.file).name)

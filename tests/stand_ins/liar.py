@@ -25,7 +25,7 @@ import torch
 from stand_ins import kinds
 
 from grader.errors import StudentCrashed, SubmissionFault
-from grader.judge import plugin
+from grader.judge import retrial
 from grader.judge.configuration import Run
 from grader.judge.gates import Gates
 from grader.judge.session import run_pytest
@@ -294,7 +294,7 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
         inner = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
         stumbled.append(f"{place} {inner} {type(error).__name__}: {str(error)[:80]}")
 
-    plugin.log = note
+    retrial.log = note
 
     def emit(event: str, data: Any) -> None:
         if event == "test":
