@@ -121,7 +121,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.serve",
             {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}
-            | {"sparse"},
+            | {"sparse", "ways"},
         ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
@@ -149,6 +149,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.interpreter", {"bf16", "grids", "operations"}),
         ("worker.grids", {"findings", "lines"}),
         ("worker.sparse", set()),
+        ("worker.ways", {"storage"}),
         ("worker.operations", set()),
         ("worker.bf16", set()),
         ("wire.ring", set()),
