@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd house submit run python trace notebook notebooks check-time pictures sanitizer field
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd reading house submit run python trace notebook notebooks check-time pictures sanitizer field
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -115,8 +115,11 @@ house: $(READY) ## print how large the house is: files, lines, the longest, cycl
 load: $(READY) ## grade lab 02 two hundred times, right, wrong and hostile: [ARGS="--gradings 40"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_load.py $(ARGS)
 
-crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1"]
+crowd: $(READY) ## grade right answers to all labs on a crowded machine: [ARGS="--spinners 10 --hogs 1", or --beside 6]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_crowd.py $(ARGS)
+
+reading: $(READY) ## tell what it takes to read each odd submission before it runs: [ARGS="'slow_*'"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_reading.py $(ARGS)
 
 bench: $(READY) ## time your kernels on a GPU, or count what they move and compute: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py] [DEVICE=cpu|cuda] [ARGS="--html page.html"] (without LAB: the judge itself)
 	@$(if $(LAB),$(RUN) -m grader bench lab "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(TASK),--task "$$TASK") $(if $(FILE),--file "$$FILE") $(if $(DEVICE),--device "$$DEVICE") $(ARGS) || $(SHOWN),$(RUN) -m grader bench)

@@ -6,13 +6,15 @@ more than its limit is ever held. Whatever is over ends the whole session of the
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import IO
 
 CHUNK = 1 << 16
@@ -63,6 +65,7 @@ class Ended:
     told: bytes  # of standard error, the beginning and the end
     over: Resource | None
     output: bytes = b""
+    processor: float = 0.0  # seconds that the program itself took, without its children
 
 
 class _Told:
@@ -91,7 +94,7 @@ def run(
             chunks.append(next(stream))
         except StopIteration as stop:
             ended: Ended = stop.value
-            return Ended(ended.status, ended.told, ended.over, b"".join(chunks))
+            return replace(ended, output=b"".join(chunks))
 
 
 def open_stream(
@@ -117,7 +120,9 @@ def open_stream(
             raise
         if over is not None:
             _kill(process)
-    return Ended(process.returncode, told.bytes(), over or _cause(process.returncode, told.bytes()))
+        processor = _processor(process)
+    over = over or _cause(process.returncode, told.bytes())
+    return Ended(process.returncode, told.bytes(), over, processor=processor)
 
 
 def _limiter(limits: Limits) -> list[str]:
@@ -165,11 +170,26 @@ def _pump(
                     return Resource.OUTPUT
                 else:
                     yield chunk
+    return None if _has_ended(process, max(0.0, ends - time.monotonic())) else Resource.TIME
+
+
+def _has_ended(process: subprocess.Popen[bytes], seconds: float | None = None) -> bool:
+    """Wait for the end of a program that nobody has heard of yet; its accounts stay for now."""
+    ending = os.pidfd_open(process.pid)
     try:
-        process.wait(max(0.0, ends - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return Resource.TIME
-    return None
+        return bool(select.select([ending], [], [], seconds)[0])
+    finally:
+        os.close(ending)
+
+
+def _processor(process: subprocess.Popen[bytes]) -> float:
+    """Return the processor seconds of a program that has ended or is being killed."""
+    _has_ended(process)
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # What comes after its name, which may hold anything.
+        fields = Path(f"/proc/{process.pid}/stat").read_text("latin-1").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def _feed(file: IO[bytes], given: memoryview) -> memoryview:

@@ -68,13 +68,11 @@ def attend_packed(
 
 def combine(
     parts: list[tuple[Tensor, Tensor]],  # o [..., T, D] and lse [..., T] of each
-    *,
-    rounding: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """Join results over disjoint keys, in float64; with ``rounding`` the weights are off so far."""
+    """Join results over disjoint keys, in float64."""
     o, lse = (torch.stack([part[i].double() for part in parts]) for i in (0, 1))
     whole = torch.logsumexp(lse, 0)
-    safe = whole.masked_fill(whole == -math.inf, 0.0) * (1 + rounding)
+    safe = whole.masked_fill(whole == -math.inf, 0.0)
     weights = torch.exp(lse - safe)
     return (weights[..., None] * o).sum(0), whole
 

@@ -7,6 +7,7 @@ follows it. Where that is small the limits of the table hold alone, and low prec
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -37,8 +38,8 @@ def attention_off(
     """Return how far attention may be off with scores, softmax and sums in float32.
 
     Key j moves o by its weight, its score's error and v_j - o, each of its own sign; a score is
-    off by a rounding of the sizes that it is the sum of. A rounding of the log-sum-exp moves all
-    of o by as much of itself.
+    off by roundings of the sizes that it is the sum of, its own and those of one accumulator of D
+    products. A rounding of the log-sum-exp moves all of o by as much of itself.
     """
     repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
     factor = q.shape[-1] ** -0.5 if scale is None else scale
@@ -50,11 +51,23 @@ def attention_off(
     sizes = queries.abs() @ keys.abs().mT * abs(factor)
     weights = torch.softmax(scores, -1).nan_to_num(0.0)
     o = weights @ values
-    moved = (weights * sizes * UNIT).square()
+    moved = (weights * sizes * UNIT * (1 + math.sqrt(q.shape[-1]) / 4)).square()
     apart = moved @ values.square() - 2 * o * (moved @ values)
     apart = apart + o.square() * moved.sum(-1, keepdim=True)
     lse = _finite(scores.logsumexp(-1)).abs() * UNIT
     return apart.clamp_min(0.0).sqrt() + o.abs() * lse[..., None], moved.sum(-1).sqrt() + lse
+
+
+def merge_off(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:  # o [..., T, D], lse [..., T]
+    """Return how far a merge of results may be off, one after the other: [..., T, D], float64.
+
+    A weight follows its difference to the log-sum-exp of all, and that one's roundings.
+    """
+    o, lse = (torch.stack([part[i].double() for part in parts]) for i in (0, 1))
+    whole = _finite(lse.logsumexp(0))
+    apart = _finite(lse - whole).abs() + (len(parts) - 1) * whole.abs()
+    moved = (torch.exp(lse - whole) * apart).nan_to_num(0.0)
+    return (moved[..., None] * o.abs()).sum(0) * UNIT
 
 
 def rms_norm_off(x: Tensor, weight: Tensor, eps: float) -> Tensor:  # [..., E], [E] -> same
@@ -63,6 +76,53 @@ def rms_norm_off(x: Tensor, weight: Tensor, eps: float) -> Tensor:  # [..., E], 
     square = wide.square().mean(-1, keepdim=True) + eps
     roundings = torch.where(square > 0, square.log().abs() / 2, 0.0) + math.sqrt(x.shape[-1]) / 8
     return (wide * square.rsqrt() * weight.double()).abs().nan_to_num(0.0) * roundings * UNIT
+
+
+def layer_norm_off(
+    x: Tensor,  # [..., N]
+    weight: Tensor,  # [N]
+    bias: Tensor,  # [N]
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # of y [..., N], mean [M] and rstd [M], all float64
+    """Return how far a layer norm may be off: by a rounding of x, and by three of a mean's terms.
+
+    These are its sum's, that of 1/N, and that of the product. A mean that one accumulator adds up
+    is off by as many more as N roundings come to, and where bias takes away what weight brings, y
+    is by those of both.
+    """
+    wide, width = x.double(), x.shape[-1]
+    center, typical = wide.mean(-1, keepdim=True), wide.abs().mean(-1, keepdim=True)
+    rstd = ((wide - center).square().mean(-1, keepdim=True) + eps).rsqrt()
+    scaled = weight.double().abs() * rstd
+    y = scaled * (wide.abs() + 3 * typical + (wide - center).abs()) + bias.double().abs()
+    mean = typical * (1 + math.sqrt(width) / 4)
+    return y * UNIT, mean.reshape(-1) * UNIT, rstd.reshape(-1) * UNIT
+
+
+def layer_norm_gradients_off(
+    dy: Tensor,  # [..., N]
+    x: Tensor,  # [..., N]
+    weight: Tensor,  # [N]
+    mean: Tensor,  # [M]
+    rstd: Tensor,  # [M]
+) -> tuple[Tensor, Tensor, Tensor]:  # of dx [..., N], dweight [N] and dbias [N], all float64
+    """Return how far gradients of a layer norm may be off: by roundings of the terms of their sums.
+
+    In a row of one or two elements dx is what is left of equal numbers: 0 but for these.
+    """
+    width, rows = x.shape[-1], mean.numel()
+    upstream, given = (part.double().reshape(-1, width) for part in (dy, x))
+    spread = rstd.double()[:, None]
+    normal = ((given - mean.double()[:, None]) * spread).abs()
+    inner = (upstream * weight.double()).abs()
+    level, slope = inner.mean(-1, keepdim=True), (inner * normal).mean(-1, keepdim=True)
+    dx = spread * (inner + level + normal * slope)
+    along, down = ((3 + math.sqrt(number) / 4) * UNIT for number in (width, rows))
+    return (
+        dx.reshape(x.shape) * along,
+        (upstream.abs() * normal).sum(0) * down,
+        upstream.abs().sum(0) * down,
+    )
 
 
 def frequencies_off(frequencies: Tensor) -> Tensor:

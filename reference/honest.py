@@ -3,8 +3,7 @@
 A limit that one implementation sets is as loose or as tight as that one's luck. So suites take the
 worst of several: sums in lanes, in tiles and backwards, one or two passes, scores scaled before or
 after their product. What depends on luck even so, since the input magnifies each rounding, is told
-from the input's condition: the last of the results is the truth, off by what a rounding of each
-score or of each mean makes of it.
+from the input's condition, value by value: ``conditions``.
 """
 
 import itertools
@@ -15,8 +14,7 @@ import torch
 from torch import Tensor
 
 from reference import attention as exact
-from reference import layernorm, llama
-from reference.conditions import UNIT, attention_off
+from reference import llama
 
 BLOCKS = (16, 256, 2048)
 MOST_STEPS = 128  # of a loop over blocks: a test should not wait for its limit
@@ -79,7 +77,6 @@ def layer_norms(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> list[Res
     for mean, variance in moments:
         rstd = (variance + eps).rsqrt()
         found.append(((wide - mean[..., None]) * rstd[..., None] * w + b, mean, rstd))
-    found.append(_one_rounding(x, weight, bias, eps))
     return [(y, mean.reshape(-1), rstd.reshape(-1)) for y, mean, rstd in found]
 
 
@@ -98,27 +95,6 @@ def _welford(x: Tensor, block: int) -> tuple[Tensor, Tensor]:
         squares = squares + apart.square() * (count * part.shape[-1] / both)
         mean, count = mean + apart * (part.shape[-1] / both), both
     return mean, squares / count
-
-
-def _one_rounding(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Results:
-    """Return the truth, off by a rounding of x itself, and by three of what a mean is made of.
-
-    These are its sum's, that of 1/N, and that of the product.
-    """
-    y, mean, rstd = layernorm.layer_norm_forward(x, weight, bias, eps)
-    size = x.double().abs()
-    typical = mean_size(x)
-    spread = rstd.reshape(typical.shape)[..., None] * weight.double().abs()
-    return (
-        y + UNIT * (size + 3 * typical[..., None]) * spread,
-        mean + UNIT * typical.reshape(-1),
-        rstd * (1 + UNIT),
-    )
-
-
-def mean_size(x: Tensor) -> Tensor:  # [..., N] -> [...]
-    """Return how large the terms are that a row's mean is made of, in float64."""
-    return x.double().abs().mean(-1)
 
 
 def layer_norm_gradients(
@@ -146,18 +122,6 @@ def layer_norm_gradients(
     statistics = mean.reshape(shape), rstd.reshape(shape)
     found.append(operator(dy.float(), x.float(), (width,), *statistics, w, w, [True, True, True]))
     return found
-
-
-def gradient_sizes(dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor) -> Results:
-    """Return how large the terms are whose sums dx, dweight and dbias are, in float64."""
-    width = x.shape[-1]
-    upstream, given = (part.double().reshape(-1, width) for part in (dy, x))
-    spread = rstd.double()[:, None]
-    normal = ((given - mean.double()[:, None]) * spread).abs()
-    inner = (upstream * weight.double()).abs()
-    level, slope = inner.mean(-1, keepdim=True), (inner * normal).mean(-1, keepdim=True)
-    dx = spread * (inner + level + normal * slope)
-    return dx.reshape(x.shape), (upstream.abs() * normal).sum(0), upstream.abs().sum(0)
 
 
 # --- rms norm --------------------------------------------------------------------------------
@@ -209,7 +173,6 @@ def attentions(
         return [
             exact.attend_in_kind(q, k, v, causal, scale),
             *(_in_tiles(q * factor, k, v, causal, size, 1.0) for size in tiles[-1:]),
-            _scores_rounded(q, k, v, causal, factor),
         ]
     return [
         exact.attend_in_kind(q, k, v, causal, scale),
@@ -219,7 +182,6 @@ def attentions(
         *(_in_tiles(q * factor, k, v, causal, size, 1.0) for size in tiles),
         *(_in_tiles(q, k, v, causal, size, factor) for size in (*tiles[:1], 1 << 30)),
         *(_by_merges(q, k, v, causal, size, factor) for size in tiles[:1]),
-        _scores_rounded(q, k, v, causal, factor),
     ]
 
 
@@ -261,14 +223,3 @@ def _by_merges(
         here = torch.softmax(scores, -1).nan_to_num() @ values
         o, lse = o * before + here * (1 - before), whole
     return o, lse
-
-
-def _scores_rounded(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool, factor: float
-) -> tuple[Tensor, Tensor]:
-    """Return the truth, off by what roundings of single scores and of their sum come to."""
-    o, lse = exact.attend(q, k, v, causal, factor)
-    rows, columns = q.shape[2], k.shape[2]
-    seen = torch.ones(rows, columns, dtype=torch.bool)
-    of_o, of_lse = attention_off(q, k, v, seen.tril(columns - rows) if causal else seen, factor)
-    return o + of_o, lse + of_lse

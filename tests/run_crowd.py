@@ -4,6 +4,9 @@ Each core is given processes that only compute (``--spinners``) and there may be
 fills memory over and over, one starts processes, one writes files. No right answer may lose a
 point. One that takes longer than a machine may take from a grading is ``infra``, not lost: it is
 counted, and graded once more when nothing else runs.
+
+With ``--beside N`` others are graded all the while: first N right answers to lab 02 at a time, then
+N that start spinners in each worker, which must not take more from their neighbours.
 """
 
 import argparse
@@ -12,6 +15,8 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +45,18 @@ HOGS = {
         "    while True: file.seek(0); file.write(bytes(1 << 26)); file.flush()"
     ),
 }
+
+
+NEIGHBOURS = "02_batching"
+MOST_SLOWER = 1.5
+# In front of a right answer: each with a session, and so a share, of its own where one has that.
+GREEDY = """import os
+for _ in range(8):
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            pass
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +103,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--answers", type=int, default=5, metavar="N", help="of each lab")
     parser.add_argument("--spinners", type=int, default=10, metavar="N", help="for each core")
     parser.add_argument("--hogs", type=int, default=0, metavar="N", help="of each kind, in all")
+    parser.add_argument("--beside", type=int, default=0, metavar="N", help="gradings, right or not")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="gradings at a time")
     options = parser.parse_args(arguments)
     if problem := probe():
         print(f"crowd: not run: {problem}", file=sys.stderr)
         return 3 if is_required() else 0
     cases = list(right_answers(options.labs, options.answers))
+    if options.beside:
+        return compare(cases, options.beside, options.jobs)
     started = time.monotonic()
     with crowd(options.spinners, options.hogs):
         results = run(cases, options.jobs)
@@ -103,6 +123,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"lost points: {sum(each.lost for each in lost):g}, in {len(lost)} gradings")
     print(f"infra, to be graded again: {len(again)}")
     return 1 if lost or any(each.lost or each.is_infra for each in again) else 0
+
+
+def compare(cases: Sequence[tuple[Lab, Path]], count: int, jobs: int) -> int:
+    """Grade answers beside right and then beside greedy ones; return 0 if it is the same."""
+    lab = expectation.find(NEIGHBOURS)
+    right = solution(lab)
+    took: list[float] = []
+    lost = 0.0
+    with tempfile.TemporaryDirectory(prefix="crowd-") as folder:
+        greedy = Path(folder) / right.name
+        greedy.write_text(GREEDY + right.read_text())
+        for neighbour in (right, greedy):
+            with neighbours(lab, neighbour, count):
+                results = run(cases, jobs)
+            took.append(sum(each.seconds for each in results))
+            lost += sum(each.lost + each.is_infra for each in results)
+    slower = took[1] / took[0]
+    print(
+        f"{len(cases)} gradings of right answers, {jobs} at a time, {count} gradings beside them:"
+    )
+    print(
+        f"beside right ones {took[0]:.0f} s, beside greedy ones {took[1]:.0f} s: {slower:.2f} times"
+    )
+    print(f"lost, or to be graded again: {lost:g}")
+    return int(bool(lost) or slower > MOST_SLOWER)
+
+
+@contextlib.contextmanager
+def neighbours(lab: Lab, source: Path, count: int) -> Generator[None]:
+    """Grade an answer over and over, so many times at once, as long as this lasts."""
+    server, over = ForkServer(), threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            with contextlib.suppress(InferlabError):
+                grade(Request(lab, source, device="cpu", sandbox="required"), start=server)
+
+    with ThreadPoolExecutor(count) as pool:
+        running = [pool.submit(go_on) for _ in range(count)]
+        try:
+            yield
+        finally:
+            over.set()
+            for each in running:
+                each.result()
+            server.close()
 
 
 def right_answers(numbers: Sequence[int], count: int) -> Iterator[tuple[Lab, Path]]:

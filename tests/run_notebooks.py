@@ -32,6 +32,7 @@ from grader.labs.lab import Lab, all_labs, find_lab
 from grader.labs.submission import PSEUDOCODE_NAME, files_of_notebook, fingerprint
 from grader.notebook.files import notebook_file
 from grader.notebook.handout import prompts
+from grader.readers import Budget
 
 CELL_SECONDS = 1200
 
@@ -150,7 +151,9 @@ def _compared(lab: Lab) -> tuple[list[str], str]:
     """Hold what the notebook stands for against what the kernel's ``%grade`` graded."""
     file = lab.root / ".inferlab" / "last" / f"{lab.name}.json"
     report = _loaded(file.read_text("utf-8") if file.is_file() else "")
-    files, notes = files_of_notebook(lab, notebook_file(lab).read_bytes(), None, "the notebook")
+    files, notes = files_of_notebook(
+        lab, notebook_file(lab).read_bytes(), None, "the notebook", Budget()
+    )
     found = [f"it says: {note}" for note in notes]
     graded_files = {file.name: file.read_bytes() for file in (lab.stub, lab.pseudocode)}
     if fingerprint(graded_files) != report["provenance"].get("submission_sha256"):

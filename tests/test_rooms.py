@@ -54,7 +54,8 @@ MAY_IMPORT = {
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 READERS = {
     *(f"grader.reading.{n}" for n in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")),
-    "grader.labs.mishaps",
+    *(f"grader.reading.{n}" for n in ("answers", "given", "pasted", "steps")),
+    *("grader.confined", "grader.labs.cells", "grader.labs.mishaps"),
 }
 SERVING = frozenset(
     {"channel", "codec", "storage", "objects", "faults", "landmarks"}
@@ -120,7 +121,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.serve",
             {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}
-            | {"sparse"},
+            | {"sparse", "ways"},
         ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
@@ -148,6 +149,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.interpreter", {"bf16", "grids", "operations"}),
         ("worker.grids", {"findings", "lines"}),
         ("worker.sparse", set()),
+        ("worker.ways", {"storage"}),
         ("worker.operations", set()),
         ("worker.bf16", set()),
         ("wire.ring", set()),

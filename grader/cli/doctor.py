@@ -86,9 +86,10 @@ except CannotGrade as error:
 print("those of this shell are large enough for all labs")
 """
 CAGE = """
-from grader.sandbox.limits import detect
+from grader.sandbox.limits import detect, divides
 kind = detect()
-print("no writable cgroup" if kind == "watch" else kind)
+told = kind if divides(kind) else f"{kind}, without a share of the processor"
+print("no writable cgroup" if kind == "watch" else told)
 raise SystemExit(kind == "watch")
 """
 GPU = """

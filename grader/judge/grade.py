@@ -19,6 +19,7 @@ from grader.judge.start import Starter, start_anew
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
 from grader.labs.submission import Submission, collect
+from grader.readers import Budget
 from grader.reading import pseudocode, rules
 from grader.reading.reader import Reader, read_code
 from grader.sandbox import allowance, gpu, users
@@ -51,7 +52,8 @@ def grade(
     if level == "bwrap" and (os.geteuid() == 0 or are_divided(level, device)):
         allowance.assert_readable(checkpoints)
     with _turn(lab, device, level), staged(lab, checkpoints, level) as stage:
-        submission = freeze(lab, request.source, stage / "submission")
+        budget = Budget()  # of all that reads the submission
+        submission = freeze(lab, request.source, stage / "submission", budget)
         # Drawn after the submission is frozen: it cannot depend on it.
         seed = secrets.randbits(31) if request.seed is None else request.seed
         setting = worker_setting(lab, stage, checkpoints, device, level)
@@ -60,7 +62,7 @@ def grade(
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
         # The session starts while files are judged.
         with started(start, stage) as session:
-            closed = _judge_files(lab, submission, hear, read)
+            closed = _judge_files(lab, submission, hear, read, budget)
             code = submission.code.decode("utf-8", errors="replace")
             run = Run.of(request, device, seed, closed)
             configuration = Configuration(run, setting, code)
@@ -112,7 +114,7 @@ def find_checkpoints(lab: Lab) -> dict[str, Path]:
     return folders
 
 
-def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission:
+def freeze(lab: Lab, source: Path | Submission | None, into: Path, budget: Budget) -> Submission:
     """Copy the submission onto the stage, readable by every uid."""
     if isinstance(source, Submission):
         into.mkdir()
@@ -120,18 +122,20 @@ def freeze(lab: Lab, source: Path | Submission | None, into: Path) -> Submission
             (into / name).write_bytes(data)
         submission = replace(source, folder=into)
     else:
-        submission = collect(lab, source, into)
+        submission = collect(lab, source, into, budget)
     into.chmod(0o755)
     for file in into.iterdir():
         file.chmod(0o644)
     return submission
 
 
-def _judge_files(lab: Lab, submission: Submission, hear: Listener, read: Reader) -> dict[str, str]:
+def _judge_files(
+    lab: Lab, submission: Submission, hear: Listener, read: Reader, budget: Budget
+) -> dict[str, str]:
     """Judge what needs no running: rules and pseudocode. Return the tasks that a rule closes."""
     progress = hear.progress
-    static = rules.static_check(lab, submission, read)
-    notes = pseudocode.grade_pseudocode(lab, submission)
+    static = rules.static_check(lab, submission, read, budget)
+    notes = pseudocode.grade_pseudocode(lab, submission, budget)
     progress.expected += [*rules.rule_tests(lab), *pseudocode.pseudocode_tests(lab)]
     progress.extras |= {
         "pseudocode": notes.extras,

@@ -26,7 +26,9 @@ from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.gpu_use import GpuUse
 from grader.judge.items import expected_of, needs_of, running_order, takes
+from grader.judge.log import log
 from grader.judge.recorder import Recorder
+from grader.judge.retrial import Judging, Retrial
 from grader.judge.verdicts import verdict_of
 from grader.labs.results import Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
@@ -53,8 +55,9 @@ class JudgePlugin:
         emit: Callable[[str, Any], None],
         stopwatch: Stopwatch | None = None,
         ahead: Ahead | None = None,
+        model: Callable[[], Judging] | None = None,
     ) -> None:
-        """``ahead`` compiles kernels before their tests, on a GPU."""
+        """``ahead`` compiles kernels before their tests, on a GPU; ``model`` starts ours."""
         self._run = run
         self._lab = run.lab
         self._student = student
@@ -62,6 +65,7 @@ class JudgePlugin:
         self._ahead = ahead
         self._gpu = GpuUse(student, ahead) if run.device != "cpu" else None
         self._blame = Blame(student, self._gpu)
+        self._retrial = Retrial(run, student, model)
         self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
@@ -123,6 +127,11 @@ class JudgePlugin:
         ladder = self._lab.task(marker.args[0]).ladder(name)
         rungs = [Rung(marker.args[0], ladder, tier) for tier in ladder.tiers]
         metafunc.parametrize("tier", rungs, ids=str)
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """Keep off standard error what our own hooks meet: a traceback has lines of suites."""
+        log(self._lab.root, "between tests", excinfo.value)
+        return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Say on standard error why a suite cannot be read."""
@@ -267,7 +276,12 @@ class JudgePlugin:
         if self._outcome is not None and self._outcome[0] is not Verdict.PASSED:
             return
         if call.excinfo is not None:
-            self._outcome = self._judge(item, call.excinfo.value)
+            error = call.excinfo.value
+            if call.when == "call":
+                started = PACE.now()
+                error = self._retrial.settled(item, error)
+                self._grading_deadline += PACE.now() - started  # what that takes is ours
+            self._outcome = self._judge(item, error)
         elif call.when == "call":
             self._outcome = self._inspected(item)
 

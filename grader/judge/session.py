@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.judge.configuration import Configuration, Run
@@ -23,9 +24,11 @@ from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
+from grader.sandbox.stage import answer_stage
 
 if TYPE_CHECKING:
     from grader.judge.ahead import Ahead, Course
+    from grader.judge.retrial import Judging
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
@@ -105,6 +108,7 @@ def run(
     with contextlib.ExitStack() as ending:
         ending.callback(pool.close)
         student, stopwatch = _judging(configuration, pool, emit, ending)
+        model = _model(configuration, start, ending)
         ending.callback(nursery.close)  # before these: what was forked is gone with it
         ahead = None
         if on_gpu and pays(configuration.setting):
@@ -117,7 +121,7 @@ def run(
             torch.set_num_threads(1 + count // 2)
         if on_gpu:
             pool.expect(len(configuration.run.open_tasks))
-        return _run_suites(configuration.run, student, stopwatch, emit, ahead)
+        return _run_suites(configuration.run, student, stopwatch, emit, ahead, model)
 
 
 def _pool(
@@ -157,6 +161,31 @@ def _judging(
     return student, stopwatch
 
 
+def _model(
+    configuration: Configuration,
+    start: Callable[[Setting], WorkerProcess] | None,
+    ending: contextlib.ExitStack,
+) -> "Callable[[], Judging] | None":
+    """Return what starts the lab's model answer as a submission is; None where there is none."""
+    lab, setting = configuration.run.lab, configuration.setting
+    answer = lab.solutions / lab.code_name
+    if not answer.is_file():
+        return None
+
+    def begin() -> "Judging":
+        own = replace(setting, stage=answer_stage(lab, setting.stage, answer))
+        nursery = Nursery()
+        pool = _pool(own, nursery, start, most=1)
+        ending.callback(pool.close)
+        source = answer.read_text(encoding="utf-8")
+        ours = replace(configuration, setting=own, source=source)
+        judging = _judging(ours, pool, _tell_nobody, ending, races=False)
+        ending.callback(nursery.close)
+        return judging
+
+    return begin
+
+
 def _forerun(configuration: Configuration, nursery: Nursery, run: Run, course: "Course") -> None:
     """Run the tests of a course in workers of its own; nobody hears what comes of them."""
     import torch
@@ -180,6 +209,7 @@ def _run_suites(
     stopwatch: "Stopwatch | None",
     emit: Emit,
     ahead: "Ahead | None",
+    model: "Callable[[], Judging] | None",
 ) -> int:
     """Run pytest, then tell what was noted beside the tests; return pytest's exit code."""
     from grader.judge.kernels import compile_all
@@ -195,7 +225,7 @@ def _run_suites(
         if event == "test":  # at once: what is interrupted has an account too
             emit("spent", student.spent_.new())
 
-    code = run_pytest(run, student, tell, stopwatch, others, ahead)
+    code = run_pytest(run, student, tell, stopwatch, others, ahead, model)
     emit("spent", student.spent_.new())
     if run.meters:
         tell_metered(recording.launches if recording else [], emit)
@@ -213,16 +243,17 @@ def run_pytest(
     stopwatch: Any = None,
     others: Sequence[object] = (),
     ahead: "Ahead | None" = None,
+    model: "Callable[[], Judging] | None" = None,
 ) -> int:
     """Run a lab's suites with a student and return pytest's exit code; only our settings count.
 
-    ``others`` are pytest plugins beside the judge's.
+    ``others`` are pytest plugins beside the judge's; ``model`` starts the lab's own answer.
     """
     import pytest
 
     from grader.judge.plugin import JudgePlugin
 
-    plugin = JudgePlugin(run, student, emit, stopwatch, ahead)
+    plugin = JudgePlugin(run, student, emit, stopwatch, ahead, model)
     return int(pytest.main(arguments(run.lab, run.suite), plugins=[plugin, *others]))
 
 
@@ -233,6 +264,7 @@ def arguments(lab: Lab, suite: str) -> list[str]:
     return [
         *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),
         *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:logging"),
+        *("-p", "no:faulthandler"),  # which writes a traceback to standard error
         *("--assert=plain", "--import-mode=importlib"),
         *map(str, suite_files(lab, suite)),
     ]

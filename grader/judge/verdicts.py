@@ -3,7 +3,6 @@
 Whatever is not about the submission is ``infra``.
 """
 
-import sys
 import traceback
 from collections.abc import Sequence
 
@@ -18,6 +17,7 @@ from grader.errors import (
     StudentMemory,
     StudentTimeout,
 )
+from grader.judge.log import NAME
 from grader.labs.results import Verdict
 
 VERDICTS: tuple[tuple[type[Exception], Verdict], ...] = (
@@ -38,13 +38,9 @@ def verdict_of(
     for kind, verdict in VERDICTS:
         if isinstance(error, kind):
             return verdict, "\n".join([_contract(item), *_called(calls), _explained(error)]).strip()
-    if called_a_value(error, item):
-        text = "what should be a method of the object is a plain value"
-        return Verdict.FAILED, "\n".join([_contract(item), *_called(calls), text]).strip()
     if isinstance(error, CannotGrade):
         return Verdict.INFRA, error.message
-    traceback.print_exception(error, file=sys.stderr)
-    return Verdict.INFRA, f"the judge failed with {type(error).__name__}; see its log"
+    return Verdict.INFRA, f"the judge failed with {type(error).__name__}; {NAME} says where"
 
 
 def called_a_value(error: BaseException, item: pytest.Item) -> bool:

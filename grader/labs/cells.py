@@ -8,18 +8,15 @@ wrong with one cell costs the task that it is for; only what is no notebook at a
 import ast
 import json
 import re
-import resource
 import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from grader.confined import MOST_CELLS, MOST_CODE, MOST_SOURCE, confine
 from grader.labs.mishaps import conflict_mishap, encoding_mishap
 
-MEMORY = 1 << 30
-CPU_SECONDS = 20
-MOST_SOURCE = 1 << 18  # characters of one cell; an honest one has a fiftieth of it
 MOST_NOTES = 20
 MOST_SHOWN = 60  # characters of a line that a message quotes
 TAG, ANSWER_TAG = "task:", "pseudocode:"
@@ -57,13 +54,12 @@ class Found:
 
 
 def main() -> None:
-    """Read the bytes of a notebook from standard input; arguments: cells that are not parsed."""
-    limits = ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS))
-    for kind, most in (*limits, (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
-    skipped = {int(number) for number in sys.argv[1:]}
+    """Read the bytes of a notebook from standard input; argument: how many cells were checked.
+
+    A line tells what was found, then one for each cell of code what is wrong with it: if a cell
+    ends this process, it is known which did, and the next goes on behind it.
+    """
+    confine()
     try:
         found = read(sys.stdin.buffer.read())
     except NotANotebook as error:
@@ -72,12 +68,15 @@ def main() -> None:
     except (RecursionError, MemoryError):
         _say({"refused": "is nested too deeply, or needs too much memory to be read"})
         return
-    code = [_checked(cell, skipped) for cell in found.code]
-    rows = [[[c.number, c.task, c.source, c.problem] for c in g] for g in (code, found.answers)]
+    rows = [
+        [[c.number, c.task, c.source, c.problem] for c in g] for g in (found.code, found.answers)
+    ]
     _say({"code": rows[0], "answers": rows[1], "notes": found.notes})
+    for cell in found.code[int(sys.argv[1]) :]:
+        _say(cell.problem or problem_of(cell.source, cell.task))
 
 
-def _say(data: dict[str, Any]) -> None:
+def _say(data: Any) -> None:
     # ASCII: a lone surrogate goes through as an escape.
     print(json.dumps(data), flush=True)
 
@@ -90,7 +89,18 @@ def read(content: bytes) -> Found:
             _take(number, cast(dict[str, Any], entry), found)
         else:
             found.note(f"cell {number} is no object, and was left out")
+    _assert_small(found)
     return found
+
+
+def _assert_small(found: Found) -> None:
+    """Refuse what the compiler would have to read for minutes."""
+    for kind, cells in (("code", found.code), ("pseudocode", found.answers)):
+        if len(cells) > MOST_CELLS:
+            raise NotANotebook(f"has more than {MOST_CELLS} cells for tasks: keep one for each")
+        if sum(len(cell.source) for cell in cells) > MOST_CODE:
+            told = f"has more than {MOST_CODE >> 10} KiB of {kind} in its cells for tasks"
+            raise NotANotebook(f"{told}: keep one for each")
 
 
 def _loaded(content: bytes) -> dict[str, Any]:
@@ -218,18 +228,6 @@ def _take_answer(number: int, source: str, tag: str, found: Found) -> None:
         return
     lines = source.strip("\n").split("\n")
     found.answers.append(Cell(number, task, "\n".join(lines[1:] if match else lines)))
-
-
-def _checked(cell: Cell, skipped: set[int]) -> Cell:
-    """Say what is wrong with the code of a cell, if anything is."""
-    if cell.problem:
-        return cell
-    if cell.number in skipped:
-        problem = "its code is nested too deeply to be read"
-    else:
-        _say({"at": cell.number})  # if this ends the process, it is known which cell did
-        problem = problem_of(cell.source, cell.task)
-    return Cell(cell.number, cell.task, "" if problem else cell.source, problem)
 
 
 def problem_of(source: str, task: str) -> str:

@@ -6,31 +6,30 @@ stub's would raise that they are not written. Sections without a cell are the st
 
 import json
 import re
-import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from grader import ROOT
-from grader.environment import To, crossing
+from grader.confined import MOST_TRIES, TOO_SLOW
 from grader.errors import JudgeError, UsageError
 from grader.labs.cells import Cell, each
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.sections import IMPORTS, bodies, put, sections
-from grader.limited import Ended, Limits, Resource, run
+from grader.limited import Ended, Resource
+from grader.readers import Budget
 from grader.text import visible_line
 
 SUFFIX = ".ipynb"
 MAX_BYTES = 64 << 20  # outputs and all: without them an honest one has a thousandth of it
 PROMPT_HEADING = "### Pseudocode: "  # the first line of a Markdown cell that answers a prompt
-WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
-MAX_REPLY = 64 << 20
-_PYTHON = sys.executable  # as it was at first: in a kernel a student may change it
-_BOOT = f"import sys; sys.path.append({str(ROOT)!r}); from grader.labs.cells import main; main()"
+READER = "grader.labs.cells"
 _UNWRITTEN = re.compile(r"raise NotImplementedError\([^()\n]*\)")
+_CLEAR = "clear all outputs and save the notebook"
 _HINT = "save the notebook again, or hand in the Python file"
 _MOST_REFUSED = 600  # characters
 _TOO_MUCH = "is too large or too deeply nested to be read"
+_TOO_DEEP = "its code is nested too deeply to be read"
+_SMALLER = "make the code of this cell shorter and plainer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,9 @@ def is_notebook(name: str) -> bool:
     return name.lower().endswith(SUFFIX)
 
 
-def convert(lab: Lab, content: bytes, label: str) -> Converted:
+def convert(lab: Lab, content: bytes, label: str, budget: Budget) -> Converted:
     """Turn a notebook into the lab's files; raises ``UsageError`` if it is none of this lab."""
-    cells = read_cells(content, label)
+    cells = read_cells(content, label, budget)
     stub = lab.stub.read_text(encoding="utf-8")
     known = {section.task for section in sections(lab, stub)}
     notes = [*cells.notes, *_unknown(lab, cells, known)]
@@ -85,47 +84,54 @@ def convert(lab: Lab, content: bytes, label: str) -> Converted:
     return Converted(code, _pseudocode(lab, cells.answers), tuple(map(visible_line, notes)))
 
 
-def read_cells(content: bytes, label: str) -> Cells:
-    """Find the cells for tasks, in a limited process; raises ``UsageError`` if there is no way."""
-    skipped: list[int] = []
-    while True:
-        ended = _run(content, skipped)
-        lines = ended.output.splitlines()
-        if ended.status == 0:
+def read_cells(content: bytes, label: str, budget: Budget) -> Cells:
+    """Find the cells for tasks, by a reader; raises ``UsageError`` if there is no way.
+
+    A cell that ends the reader costs its task, and what comes behind it is read by another, until
+    there were ``MOST_TRIES``; what takes all the time of the submission leaves none for more.
+    """
+    problems: list[str] = []
+    tried, found = 0, None
+    while found is None or len(problems) < len(found.code):
+        tried += 1
+        ended = budget.run(READER, content, str(len(problems)))
+        found, more = _heard(ended, label)
+        problems += more
+        if len(problems) >= len(found.code):
             break
-        last = _at(lines)
-        if last is None or last in skipped:
-            raise UsageError(f"{label} {_TOO_MUCH}", "clear all outputs and save the notebook")
-        skipped.append(last)
+        at = found.code[len(problems)]
+        late = ended.over is Resource.CPU
+        problems.append(f"its code {TOO_SLOW}: {_SMALLER}" if late else _TOO_DEEP)
+        if late or tried == MOST_TRIES:
+            left = len(found.code) - len(problems)
+            problems += [f"it was not read, since cell {at.number} ended the reading"] * left
+    # Of what is wrong the text is of no use.
+    code = (
+        replace(cell, source="", problem=problem) if problem else cell
+        for cell, problem in zip(found.code, problems, strict=True)
+    )
+    return replace(found, code=tuple(code))
+
+
+def _heard(ended: Ended, label: str) -> tuple[Cells, list[str]]:
+    """Return what a reader found, and what is wrong with each cell that it got to."""
+    lines = ended.output.split(b"\n")[:-1]  # without one that was cut
+    if not lines:
+        if ended.over is Resource.CPU:
+            raise UsageError(f"{label} {TOO_SLOW}", _CLEAR)
+        if ended.status < 0 or ended.over is not None:
+            raise UsageError(f"{label} {_TOO_MUCH}", _CLEAR)
     try:
-        reply = cast(dict[str, Any], json.loads(lines[-1]))
+        if not lines:
+            raise ValueError(ended.told[-400:].decode("utf-8", "replace"))
+        reply = cast(dict[str, Any], json.loads(lines[0]))
         if "refused" in reply:
             raise UsageError(f"{label} {visible_line(str(reply['refused']), _MOST_REFUSED)}", _HINT)
         notes = tuple(str(note) for note in cast(list[Any], reply["notes"]))
-        return Cells(tuple(each(reply["code"])), tuple(each(reply["answers"])), notes)
+        found = Cells(tuple(each(reply["code"])), tuple(each(reply["answers"])), notes)
+        return found, [str(json.loads(line)) for line in lines[1:]]
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise JudgeError(f"the reader of notebooks failed: {error}") from None
-
-
-def _run(content: bytes, skipped: Iterable[int]) -> Ended:
-    line = [_PYTHON, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT, *map(str, skipped)]
-    env = crossing(To.READER)
-    try:
-        done = run(line, Limits(seconds=WALL_SECONDS, output=MAX_REPLY), stdin=content, env=env)
-    except OSError as error:
-        raise JudgeError(f"the reader of notebooks cannot start: {error}") from None
-    if done.over is Resource.TIME:
-        raise JudgeError("reading the notebook took too long on this machine")
-    return done
-
-
-def _at(lines: Sequence[bytes]) -> int | None:
-    """Return the cell that was being read when the reader ended; None if there was none."""
-    try:
-        reply = json.loads(lines[-1])
-        return int(reply["at"])
-    except (ValueError, TypeError, KeyError, IndexError):
-        return None
 
 
 def _unknown(lab: Lab, cells: Cells, known: set[str]) -> list[str]:

@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.confined import MOST_CODE
 from grader.errors import UsageError
 from grader.labs import notebook
 from grader.labs.lab import Lab
+from grader.readers import Budget
 
 PSEUDOCODE_NAME = "PSEUDOCODE.md"
-MAX_BYTES = 1 << 20  # per file but a notebook; an honest answer has a hundredth of it
+MAX_BYTES = MOST_CODE  # per file but a notebook; an honest answer has a hundredth of it
 MOST_LISTED = 10_000  # entries of a folder that are looked at for a notebook
 _NOT_PYTHON = frozenset({".7z", ".gz", ".md", ".pdf", ".pyc", ".tar", ".tgz", ".zip"})
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -60,8 +62,8 @@ class Submission:
         return PSEUDOCODE_NAME in self.files
 
 
-def collect(lab: Lab, source: Path | None, into: Path) -> Submission:
-    """Copy a submission to ``into``, which must be empty or absent.
+def collect(lab: Lab, source: Path | None, into: Path, budget: Budget | None = None) -> Submission:
+    """Copy a submission to ``into``, which must be empty or absent; ``budget``: to read it.
 
     ``source`` is a lab folder, a tree that holds ``NN_topic/`` (also under ``labs/``), or one
     Python file or notebook of any name, with the PSEUDOCODE.md that lies beside it, if one does;
@@ -73,8 +75,11 @@ def collect(lab: Lab, source: Path | None, into: Path) -> Submission:
         mode = source.stat().st_mode
     except (OSError, ValueError):
         raise UsageError(f"{shown(source)} does not exist", _wanted(lab)) from None
-    is_file = not stat.S_ISDIR(mode)
-    taken, found = (source, _read_single(lab, source)) if is_file else _read_tree(lab, source)
+    is_file, budget = not stat.S_ISDIR(mode), budget or Budget()
+    if is_file:
+        taken, found = source, _read_single(lab, source, budget)
+    else:
+        taken, found = _read_tree(lab, source, budget)
     files, notes = found.files, found.notes
     single = PSEUDOCODE_NAME not in files and (is_file or found.is_notebook)
     _write(into, files)
@@ -98,13 +103,13 @@ def shown(path: Path | str) -> str:
 
 
 def files_of_notebook(
-    lab: Lab, content: bytes, text: bytes | None, label: str
+    lab: Lab, content: bytes, text: bytes | None, label: str, budget: Budget
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the files that a notebook stands for, and remarks; ``text`` lay beside it.
 
     Raises ``UsageError``.
     """
-    found = notebook.convert(lab, content, label)
+    found = notebook.convert(lab, content, label, budget)
     if len(found.code) > MAX_BYTES:
         raise UsageError(f"{label} has more than {MAX_BYTES >> 10} KiB of code")
     text = text if found.pseudocode is None else found.pseudocode
@@ -129,7 +134,7 @@ def _named(lab: Lab, code: bytes, text: bytes | None) -> dict[str, bytes]:
     return {lab.code_name: code} | ({} if text is None else {PSEUDOCODE_NAME: text})
 
 
-def _read_single(lab: Lab, source: Path) -> _Read:
+def _read_single(lab: Lab, source: Path, budget: Budget) -> _Read:
     if source.suffix.lower() in _NOT_PYTHON:
         raise UsageError(f"{shown(source)} is not a Python file", _wanted(lab))
     is_notebook = notebook.is_notebook(source.name)
@@ -140,11 +145,12 @@ def _read_single(lab: Lab, source: Path) -> _Read:
     beside = source.parent / PSEUDOCODE_NAME
     text = _read(None, os.fspath(beside), shown(beside))
     if is_notebook:
-        return _Read(*files_of_notebook(lab, content, text, shown(source)), is_notebook=True)
+        found = files_of_notebook(lab, content, text, shown(source), budget)
+        return _Read(*found, is_notebook=True)
     return _Read(_named(lab, content, text))
 
 
-def _read_tree(lab: Lab, source: Path) -> tuple[Path, _Read]:
+def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
     # NN_topic/ comes before topic.py: labs/ itself holds a llama.py that is no answer to lab 01.
     for parts in ((lab.name,), ("labs", lab.name)):
         if os.path.lexists(source / parts[0]) and os.path.lexists(source.joinpath(*parts)):
@@ -157,7 +163,7 @@ def _read_tree(lab: Lab, source: Path) -> tuple[Path, _Read]:
         text = _read(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
         # The lab's own folder has the stub and, while it is worked on, a notebook that writes it.
         if code is None or (taken != lab.folder and is_untouched(lab, code)):
-            found = _read_notebook(lab, handle, taken, text, code is None)
+            found = _read_notebook(lab, handle, taken, text, code is None, budget)
             if found is not None:
                 return taken, found
         if code is None:
@@ -174,7 +180,7 @@ def is_untouched(lab: Lab, code: bytes) -> bool:
 
 
 def _read_notebook(
-    lab: Lab, folder: int, at: Path, text: bytes | None, needed: bool
+    lab: Lab, folder: int, at: Path, text: bytes | None, needed: bool, budget: Budget
 ) -> _Read | None:
     """Read the lab's notebook, or the only one in a folder; None without, or if it is of no use."""
     with os.scandir(folder) as entries:
@@ -190,7 +196,7 @@ def _read_notebook(
     label = shown(at / names[0])
     try:
         content = _read(folder, names[0], label, notebook.MAX_BYTES)
-        found = files_of_notebook(lab, content or b"", text, label)
+        found = files_of_notebook(lab, content or b"", text, label, budget)
     except UsageError:
         if needed:
             raise

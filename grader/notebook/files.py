@@ -15,6 +15,7 @@ from grader.labs.submission import shown
 from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import answer_source, build, code_source, written
 from grader.notebook.work import ANSWER, Work
+from grader.readers import Budget
 
 # Asked where both sides have changed: the part; "c" takes the cell, "f" the file, "" neither.
 Ask = Callable[[str], str]
@@ -54,7 +55,7 @@ def cells_by_part(lab: Lab) -> dict[str, Cell]:
         content = file.read_bytes()
     except OSError:
         return {}
-    found = read_cells(content, shown(file))
+    found = read_cells(content, shown(file), Budget())
     parts = [(cell.task, cell) for cell in found.code]
     parts += [(f"{ANSWER}{cell.task}", cell) for cell in found.answers]
     return dict(reversed(parts))

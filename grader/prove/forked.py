@@ -25,6 +25,7 @@ from grader.judge.grade import grade, worker_setting
 from grader.judge.start import ForkServer, die_with_parent, serve_forks
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report
+from grader.readers import Budget
 from grader.reading import syntax
 from grader.reading.reader import Facts, facts_of
 from grader.sandbox.allowance import raise_limits
@@ -95,7 +96,7 @@ class Quick:
     def __init__(self, labs: Sequence[Lab]) -> None:
         for lab in labs:
             raise_limits(lab, "cpu")  # which what forks hands down
-        self._read = functools.cache(_Reader())
+        self._read = _Reader()
         self._nurseries: dict[Lab, Nursery] = {}
         prepared: dict[Any, Nursery] = {}
         for lab in labs:
@@ -124,8 +125,12 @@ class _Reader:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._facts = functools.cache(self._read)
 
-    def __call__(self, code: bytes) -> Facts:
+    def __call__(self, code: bytes, budget: Budget) -> Facts:
+        return self._facts(code)
+
+    def _read(self, code: bytes) -> Facts:
         with self._lock:
             facts = syntax.read(code)
         return facts_of(json.loads(json.dumps(facts)))

@@ -13,6 +13,7 @@ from grader.proxy.arguments import argument
 
 KEPT = 40  # calls; who is told of what led to a failure reads no more
 MOST_LINES = 8
+UNREAD = "something that could not be read"
 MOST_LINE = 400  # characters
 # What else a call of some kinds does.
 MORE = {"overwritten": ", and its result is then written over", "gradients": ", then backward"}
@@ -45,12 +46,19 @@ class Calls:
 
     def __init__(self) -> None:
         self._calls: deque[Call] = deque(maxlen=KEPT)
+        self.came = ""  # the last value that came from the submission, in words
         self._kinds: dict[int, str] = {}
         self._found: dict[int, str] = {}  # what was taken from a module or class, by its path
 
     def clear(self) -> None:
         """Begin a test."""
         self._calls.clear()
+        self.came = ""
+
+    def take(self, came: str, *, given: bool) -> None:
+        """Keep what came; what we count beside what is ``given`` only where it is all there is."""
+        if given or self.came in ("", UNREAD):
+            self.came = came
 
     def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Keep a call that is about to be made."""

@@ -6,9 +6,10 @@ from typing import Any, get_args, get_origin
 
 from torch import Tensor
 
-from grader.errors import Mismatch
-from grader.proxy.shown import short
+from grader.errors import Mismatch, SubmissionFault
+from grader.proxy.shown import MOST_TEXT, plain, short
 from grader.proxy.values import Proxy
+from grader.text import clip
 from grader.wire.codec import Record
 
 
@@ -78,6 +79,14 @@ def describe(value: Any) -> str:
     if isinstance(value, Record):
         return _with_article(value.name)
     return _with_article(type(value).__name__)
+
+
+def said(value: Any) -> str:
+    """Return what came in words: its kind, and plain content as it is."""
+    if isinstance(value, SubmissionFault):
+        return clip(f"an exception, {value}".partition("\n")[0], MOST_TEXT)
+    shown = value is not None and isinstance(value, bool | int | float | str | list | tuple)
+    return f"{describe(value)}, {plain(value, depth=1)}" if shown else describe(value)
 
 
 def _with_article(name: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.proxy import series
 from grader.proxy.conversation import Conversation
 from grader.proxy.graphs import Backend
 from grader.proxy.instruments import raises
@@ -84,23 +85,28 @@ class Requests(Offers, ABC):
         target = ["gradients", name]
         return self._conversation().call(target, (tensors, upstream), options)
 
-    def together(self, name: str, *cases: tuple[Any, ...]) -> Any:  # a list of results
+    def each(self, name: str, args: tuple[Any, ...], *lasts: Any) -> list[Any]:
+        """Call a function on ``args`` and each of ``lasts`` in turn; a result for each."""
+        return series.each(self._conversation(), name, args, lasts)
+
+    def together(self, name: str, *cases: tuple[Any, ...]) -> list[Any]:
         """Call a function on each case in turn; no result leaves the worker before the last call.
 
         A result that shares memory with a later one holds the later one's values.
         """
-        return self._conversation().call(["together", name], cases, {})
+        return series.together(self._conversation(), ["function", name], cases)
 
-    def gradients_together(self, name: str, *cases: tuple[tuple[Any, ...], Any]) -> Any:
+    def gradients_together(self, name: str, *cases: tuple[tuple[Any, ...], Any]) -> list[Any]:
         """Do what ``gradients`` does for several (tensors, upstream), as for layers of one model.
 
         All go forward before the first goes back. Returns a list of what ``gradients`` returns.
         """
-        return self._conversation().call(["gradients_together", name], cases, {})
+        return series.gradients_together(self._conversation(), name, cases)
 
-    def together_of(self, owner: Proxy, method: str, *cases: tuple[Any, ...]) -> Any:
+    def together_of(self, owner: Proxy, method: str, *cases: tuple[Any, ...]) -> list[Any]:
         """Do what ``together`` does for a method of an object."""
-        return self._conversation().call(["together", owner.number_, method], cases, {})
+        target = ["object", owner.number_, method]
+        return series.together(self._conversation(), target, cases)
 
     def backend(self) -> Backend:
         """Return a new backend for ``torch.compile`` that counts, and can tell its graphs.

@@ -155,6 +155,8 @@ class Values:
     def _proxy(self, number: Any, kind: Any, methods: Any) -> Proxy:
         if not isinstance(methods, list) or type(number) is not int or not isinstance(kind, str):
             raise WireError("a malformed object")
+        if number < 1:  # ``Kept`` begins there
+            raise WireError("an object of no number")
         named = cast(list[Any], methods)
         if len(named) > MAX_METHODS:  # a test may keep many objects
             raise WireError("an object of too many methods")

@@ -27,7 +27,9 @@ _PYTHON = re.compile(
 _TEXT = re.compile(r"\w+|[^\w\s]")
 _DOCSTRING = re.compile(r"""'{3}.*?(?:'{3}|\Z)|"{3}.*?(?:"{3}|\Z)""", re.DOTALL)
 _MAY_BE_CODE = re.compile(r"[(\[=@.]|\A(?:async|class|def|del|from|import|lambda|return|with)\b")
-_REMARK = re.compile(r"\s{2,}#\s.*\Z")  # it would swallow the body that is put behind a header
+# It would swallow the body that is put behind a header. It begins where blanks do: else a line of
+# blanks takes quadratic time.
+_REMARK = re.compile(r"(?<!\s)\s{2,}#\s.*\Z")
 _CALL = re.compile(r"\w\(")  # "rows (all of them)" is no call
 _LABEL = re.compile(r"[^:=(\[]{1,40}:\s+|\w+,?\s+")  # what stands before a statement: "then "
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")

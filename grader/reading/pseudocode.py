@@ -6,50 +6,31 @@ Whether the steps are true is for a person to say. The text may be anything at a
 """
 
 import hashlib
+import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.confined import TOO_SLOW
+from grader.errors import JudgeError
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.mishaps import conflict_mishap, wide_mishap
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
 from grader.labs.task import Task
-from grader.reading.given import stub_text
-from grader.reading.pasted import (
-    PROMPT_GRAM,
-    bare,
-    grams,
-    nameless_grams,
-    python_share,
-    python_tokens,
-    quotable,
-    quoted,
-    shared,
-    shared_nameless,
-)
-from grader.reading.steps import (
-    WORDS,
-    asks_invariant,
-    mentions,
-    out_of_order,
-    states_invariant,
-    steps,
-    telling,
-    vocabulary,
-)
+from grader.limited import Resource
+from grader.readers import Budget
 
 SUITE = "pseudocode"
 GATE = "pseudocode[file]"
 SINGLE = "one Python file was given, without PSEUDOCODE.md"
 NO_CELL = "no cell of the notebook answers a prompt, and no PSEUDOCODE.md lies beside it"
-MOST_SHARED = 0.5  # share of a section's tokens or words that may be pasted from one place
-MOST_ASKED = 0.85  # share of a section's vocabulary that may be the prompt's
+READER = "grader.reading.answers"
 MISSING = "PSEUDOCODE.md is missing: copy it from the lab's folder and answer its prompts"
 MOST_TEXT = 100_000  # characters; an honest file has a twentieth of it
 KEPT_TEXT = 20_000  # characters of the text in the report
+MOST_TOLD = 1_000  # characters of what is wrong with a section
 
 _HEADING = re.compile(r"#{1,6}[ \t]+`?([A-Za-z_]\w*)`?")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -69,7 +50,9 @@ def pseudocode_tests(lab: Lab) -> tuple[Expected, ...]:
     return gate, *(Expected(_id(task), PSEUDOCODE, SUITE) for task in _tasks(lab))
 
 
-def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
+def grade_pseudocode(
+    lab: Lab, submission: Submission, budget: Budget | None = None
+) -> PseudocodeGrade:
     """Grade the sections; one file of code without PSEUDOCODE.md has none and is not graded."""
     if submission.single_file:
         why = NO_CELL if submission.is_notebook else SINGLE
@@ -87,13 +70,8 @@ def grade_pseudocode(lab: Lab, submission: Submission) -> PseudocodeGrade:
         # Lines are looked for in prompts, runs in code: a million characters would take a minute.
         much = f"PSEUDOCODE.md has more than {MOST_TEXT:,} characters: a step is one short line"
         return PseudocodeGrade(_all_failed(lab, much), _kept(submission.pseudocode, text))
-    prompts = sections(lab, _read(lab.pseudocode))
     own = sections(lab, text)
-    sources = _sources(lab, submission, prompts)
-    problems = {
-        task.id: _problem(task, own[task.id], prompts[task.id].prompt, sources)
-        for task in _tasks(lab)
-    }
+    problems = _problems(lab, submission, own, budget or Budget())
     return PseudocodeGrade(_results(lab, own, problems), _kept(submission.pseudocode, text))
 
 
@@ -140,82 +118,33 @@ def sections(lab: Lab, text: str) -> dict[str, Section]:
     return {id_: Section("\n".join(prompts[id_]), tuple(lines[id_])) for id_ in ids}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """Runs of what may have been pasted in, as ``grams`` gives them."""
-
-    code: frozenset[tuple[str, ...]]
-    nameless: frozenset[tuple[str, ...]]
-    given: frozenset[tuple[str, ...]]  # the handout, the stub's docstrings, the prompts
-
-
-def _sources(lab: Lab, submission: Submission, prompts: dict[str, Section]) -> _Sources:
+def _problems(
+    lab: Lab, submission: Submission, own: dict[str, Section], budget: Budget
+) -> dict[str, str]:
+    """Say what is wrong with each section, "" where nothing is, as a reader finds it."""
+    prompts = sections(lab, _read(lab.pseudocode))
+    asked = [
+        [
+            *(task.id, task.names, task.order, task.steps),
+            *(prompts[task.id].prompt, own[task.id].prompt, own[task.id].lines),
+        ]
+        for task in _tasks(lab)
+    ]
     code = submission.code.decode("utf-8", errors="replace")
-    given = (_read(lab.handout), stub_text(_read(lab.stub)), *(p.prompt for p in prompts.values()))
-    return _Sources(
-        grams(python_tokens(code)),
-        nameless_grams(code),
-        frozenset[tuple[str, ...]]().union(*map(quotable, given)),
-    )
-
-
-def _problem(task: Task, section: Section, prompt: str, sources: _Sources) -> str:
-    """Say what is wrong with a section, "" if nothing is."""
-    prompts = f"{prompt} \n {section.prompt}"
-    found = steps(section.lines, prompts)
-    if not found:
-        return f"the section `## {task.id}` is empty: answer below the prompt, one step a line"
-    return (
-        _pasted(task, section.lines, prompts, sources)
-        or _too_little(task, found)
-        or _unsaid(task, found, prompt)
-    )
-
-
-def _pasted(task: Task, lines: Sequence[str], prompts: str, sources: _Sources) -> str:
-    """Say what a section was pasted from, "" if from nothing."""
-    if shared(lines, sources.code) > MOST_SHARED:
-        return "this is mostly the Python of your submission: say in words what happens"
-    if shared_nameless(lines, sources.nameless) > MOST_SHARED:
-        return "this is your submission's Python with other names: say in words what happens"
-    if python_share(lines) > MOST_SHARED:
-        return "this is mostly Python: say in words what happens"
-    text = "\n".join(map(bare, lines))
-    own = quotable(prompts, PROMPT_GRAM)
-    if (
-        quoted(text, own, PROMPT_GRAM) > MOST_SHARED
-        or _asked(text, prompts, task.names) > MOST_ASKED
-    ):
-        return "this is mostly the text of the prompt: answer it in your own words"
-    if quoted(text, sources.given) > MOST_SHARED:
-        return "this is mostly the text of the handout: say it in your own words"
-    return ""
-
-
-def _asked(text: str, prompts: str, names: Sequence[str]) -> float:
-    """Give the share, 0 to 1, of a text's vocabulary that the prompts have too."""
-    own = vocabulary([text], names)
-    return len(own & vocabulary([prompts], names)) / len(own) if own else 0.0
-
-
-def _too_little(task: Task, found: list[str]) -> str:
-    count = len(telling(found, task.names))
-    if count < task.steps:
-        more = "" if count == len(found) else "; a list of names is no step: say what happens"
-        said = "1 step" if count == 1 else f"{count} steps"
-        return f"{said}, at least {task.steps} are asked for, one a line{more}"
-    if len(vocabulary(found, task.names)) < WORDS * task.steps:
-        return "the steps say little beside the names asked for: say what happens to each"
-    return ""
-
-
-def _unsaid(task: Task, found: list[str], prompt: str) -> str:
-    missing = [name for name in task.names if not any(mentions(line, name) for line in found)]
-    if missing:
-        return f"does not mention {', '.join(missing)}"
-    if asks_invariant(prompt) and not states_invariant(found):
-        return "states no invariant: the prompt asks for one"
-    return out_of_order(found, task.order)
+    given = [_read(lab.handout), *(section.prompt for section in prompts.values())]
+    request = {"code": code, "given": given, "stub": _read(lab.stub), "asked": asked}
+    ended = budget.run(READER, json.dumps(request).encode())
+    if ended.over is Resource.CPU:
+        return dict.fromkeys(own, f"PSEUDOCODE.md {TOO_SLOW}: a step is one short line")
+    if ended.status < 0 or (ended.status and b"MemoryError" in ended.told[-200:]):
+        return dict.fromkeys(own, "PSEUDOCODE.md is too large or too deeply nested to be read")
+    try:
+        if ended.status:
+            raise ValueError(ended.told[-400:].decode("utf-8", "replace"))
+        reply = json.loads(ended.output)
+        return {task: str(reply[task])[:MOST_TOLD] for task in own}
+    except (ValueError, TypeError, KeyError) as error:
+        raise JudgeError(f"the reader of pseudocode failed: {error}") from None
 
 
 def _results(lab: Lab, own: dict[str, Section], problems: dict[str, str]) -> tuple[TestResult, ...]:

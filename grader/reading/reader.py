@@ -5,21 +5,16 @@ or runs out of memory or time is the student's verdict; one that cannot start is
 """
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from grader import ROOT
-from grader.environment import To, crossing
+from grader.confined import TOO_SLOW
 from grader.errors import JudgeError
-from grader.limited import Limits, Resource, run
+from grader.limited import Resource
+from grader.readers import Budget
 
-WALL_SECONDS = 90.0  # the reader limits its own processor time far below this
-MAX_REPLY = 64 << 20
-_BOOT = (
-    f"import sys; sys.path.append({str(ROOT)!r}); from grader.reading.syntax import main; main()"
-)
+READER = "grader.reading.syntax"
 _NO_CODE = 1  # exit status of a reader that failed by an exception
 
 T = TypeVar("T")
@@ -62,19 +57,14 @@ class Facts:
     annotated: int = 0
 
 
-Reader = Callable[[bytes], Facts]
+Reader = Callable[[bytes, Budget], Facts]
 
 
-def read_code(code: bytes) -> Facts:
+def read_code(code: bytes, budget: Budget) -> Facts:
     """Read code in a limited process; raises ``JudgeError`` if that process cannot work."""
-    line = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT]
-    env = crossing(To.READER)
-    try:
-        done = run(line, Limits(seconds=WALL_SECONDS, output=MAX_REPLY), stdin=code, env=env)
-    except OSError as error:
-        raise JudgeError(f"the reader of submissions cannot start: {error}") from None
-    if done.over is Resource.TIME:
-        raise JudgeError("reading the submission took too long on this machine")
+    done = budget.run(READER, code)
+    if done.over is Resource.CPU:
+        return Facts(Fault(0, f"the code {TOO_SLOW}: make it shorter and plainer"))
     if done.status < 0 or done.over is Resource.OUTPUT:
         return Facts(Fault(0, "the code is too deeply nested or too large to be read"))
     if done.status == _NO_CODE and b"MemoryError" in done.told[-200:]:

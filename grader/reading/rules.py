@@ -18,6 +18,7 @@ from grader.labs.lab import PSEUDOCODE, Lab, Rule
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.submission import Submission
 from grader.labs.task import Task
+from grader.readers import Budget
 from grader.reading.cursor import MODULE
 from grader.reading.reader import Facts, Fault, Reader, Reference, read_code
 
@@ -67,9 +68,11 @@ class StaticReport:
     builds_on: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
-def static_check(lab: Lab, submission: Submission, read: Reader = read_code) -> StaticReport:
+def static_check(
+    lab: Lab, submission: Submission, read: Reader = read_code, budget: Budget | None = None
+) -> StaticReport:
     """Read the code, in a limited process, and hold it against the lab's rules."""
-    facts = read(submission.code)
+    facts = read(submission.code, budget or Budget())
     if facts.fault is not None:
         return StaticReport(facts.fault)
     share = facts.annotated / facts.arguments if facts.arguments else None

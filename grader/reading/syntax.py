@@ -7,33 +7,27 @@ on the other side.
 
 import ast
 import json
-import resource
 import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from grader.confined import MOST_IMPORTS, confine
 from grader.labs.mishaps import mishap, notebook_mishap, shown_line
 from grader.reading.cursor import MODULE, UNKNOWN
 from grader.reading.scopes import Resolver
 from grader.reading.targets import arguments
 from grader.reading.uses import Function, Walk
 
-MEMORY = 1 << 30
-MOST_FACTS = 32 << 20  # characters; the judge holds them all
-CPU_SECONDS = 8  # a file of 1000 lines takes a tenth of one
+MOST_FACTS = 8 << 20  # characters; the judge holds them all
 _DEPTH = 20_000  # of the walk: four frames for each level that the parser lets through
 _KINDS = ("staticmethod", "classmethod", "property", "cached_property")
 
 
 def main() -> None:
     """Read code from standard input, write facts to standard output."""
-    limits = ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS))
-    for kind, most in (*limits, (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
     source = sys.stdin.buffer.read()
+    confine(source)
     try:
         facts = read(source)
     except (RecursionError, MemoryError):
@@ -62,7 +56,10 @@ def read(source: bytes) -> dict[str, Any]:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_DEPTH)
     try:
-        return {"fault": None} | _uses(tree) | _measures(tree)
+        uses = _uses(tree)
+        if len(uses["imports"]) > MOST_IMPORTS:
+            return _fault(0, f"the code has more than {MOST_IMPORTS:,} imports")
+        return {"fault": None} | uses | _measures(tree)
     finally:
         sys.setrecursionlimit(before)
 

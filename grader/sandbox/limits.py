@@ -1,24 +1,27 @@
-"""Limits that cover a whole worker, its children included: memory and processes.
+"""Limits that cover a whole worker, its children included: memory, processes, processor.
 
-A cgroup (v2 or v1) where one is writable, else a thread that watches. The kernel's own per-process
-limits (open files, file size) are set by the worker itself before it loads anything.
+A cgroup (v2 or v1) where one is writable, else a thread that watches. A worker weighs what one
+process does, however many it starts, and one of ranks as much as these: who wants more slows itself
+alone. The kernel's own per-process limits (open files, file size) are set by the worker itself
+before it loads anything.
 
 The session stands in a group of its own too. Groups of workers are made beside that, never inside,
 and what it starts leaves it before it runs: what they take is not charged to the judge.
 """
 
 import contextlib
+import functools
 import os
 import re
 import secrets
-import signal
-import threading
 import time
 from pathlib import Path
 from typing import Protocol
 
+from grader.sandbox.watcher import Watcher, descendants
+
 ROOT = Path("/sys/fs/cgroup")
-POLL_SECONDS = 0.02
+SHARE = {"cgroup2": ("cpu.weight", 100), "cgroup1": ("cpu.shares", 1024)}  # of one process
 PREFIX = "inferlab-"  # of a group's name; the process id of its judge follows
 NAME = re.compile(rf"{PREFIX}\d+-[0-9a-f]{{8}}")
 # The first argument names the file that moves whoever writes its number; the rest is a command.
@@ -45,22 +48,14 @@ class Cage(Protocol):
         ...
 
 
-def descendants(pid: int) -> list[int]:
-    """Return the process and all below it; those that end meanwhile are left out."""
-    found = [pid]
-    for parent in found:
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{parent}/task"):
-                children = Path(f"/proc/{parent}/task/{thread}/children").read_text()
-                found.extend(int(child) for child in children.split())
-    return found
+def cage(pid: int, memory: int, processes: int, *, kind: str, shares: int = 1) -> Cage:
+    """Put a process and all below it under limits; ``memory`` in bytes, ``kind`` from detect.
 
-
-def cage(pid: int, memory: int, processes: int, *, kind: str) -> Cage:
-    """Put a process and all below it under limits; ``memory`` in bytes, ``kind`` from detect."""
+    ``shares`` of the processor are what so many busy processes get.
+    """
     if kind == "watch":
-        return Watcher(pid, memory, processes)
-    return Cgroup(kind, pid, memory, processes)
+        return Watcher(pid, memory, processes, shares)
+    return Cgroup(kind, pid, memory, processes, shares)
 
 
 def judge_group(kind: str, memory: int) -> "Cgroup | None":
@@ -86,6 +81,17 @@ def outside() -> list[str]:
     return []
 
 
+def divides(kind: str) -> bool:
+    """Tell whether control groups give a worker its share of the processor, or niceness does."""
+    if kind == "watch":
+        return False
+    with contextlib.suppress(OSError, StopIteration):
+        if kind == "cgroup1":
+            return os.access(controller("cpu"), os.W_OK)
+        return "cpu" in (_unified() / "cgroup.subtree_control").read_text().split()
+    return False
+
+
 def detect() -> str:
     """Return the best kind that works here: "cgroup2", "cgroup1" or "watch"."""
     for kind in ("cgroup2", "cgroup1"):
@@ -98,7 +104,9 @@ def detect() -> str:
 class Cgroup:
     """One control group for each worker; creating it raises OSError where we may not."""
 
-    def __init__(self, kind: str, pid: int | None, memory: int, processes: int | None) -> None:
+    def __init__(
+        self, kind: str, pid: int | None, memory: int, processes: int | None, shares: int = 1
+    ) -> None:
         name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._kind = kind
         self._memory = memory
@@ -117,12 +125,25 @@ class Cgroup:
                 folder.mkdir()
             for file, value in files.items():
                 self._write(file, value)
+            if processes is not None:
+                self._divide(kind, name, shares)
             for member in descendants(pid) if pid else ():
                 for folder in self._folders:
                     (folder / "cgroup.procs").write_text(str(member))
         except OSError:
             self.close()
             raise
+
+    def _divide(self, kind: str, name: str, shares: int) -> None:
+        """Let it weigh so many processes; where that cannot be said, it has no share of its own."""
+        file, share = SHARE[kind]
+        with contextlib.suppress(OSError):
+            folder = self._folders[0] if kind == "cgroup2" else controller("cpu") / name
+            if kind == "cgroup1":
+                folder.mkdir()
+                self._folders.append(folder)
+            if (folder / file).exists():
+                (folder / file).write_text(str(share * shares))
 
     def _write(self, file: str, value: int) -> None:
         for folder in self._folders:
@@ -176,7 +197,8 @@ class Cgroup:
 
 def sweep() -> None:
     """Remove the groups of judges that were killed."""
-    for find in (_unified, lambda: controller("memory"), lambda: controller("pids")):
+    kinds = ("memory", "pids", "cpu")
+    for find in (_unified, *(functools.partial(controller, kind) for kind in kinds)):
         with contextlib.suppress(OSError, StopIteration):
             for folder in find().glob(f"{PREFIX}*-*"):
                 if not Path("/proc", folder.name.split("-")[1]).exists():
@@ -194,6 +216,9 @@ def _unified() -> Path:
         with contextlib.suppress(OSError):
             if not {"memory", "pids"} <= set(control.read_text().split()):
                 control.write_text("+memory +pids")
+            with contextlib.suppress(OSError):  # not everywhere is it handed on
+                if "cpu" not in control.read_text().split():
+                    control.write_text("+cpu")
             return parent
     raise FileNotFoundError("no delegated control group")
 
@@ -219,62 +244,3 @@ def _around(path: str) -> str:
 
 def _own_groups() -> list[str]:
     return Path("/proc/self/cgroup").read_text().splitlines()
-
-
-class Watcher:
-    """Polls the processes and kills them all once they are over a limit."""
-
-    def __init__(self, pid: int, memory: int, processes: int) -> None:
-        self._pid = pid
-        # What is there before the submission is loaded is ours.
-        self._memory = memory + self._proportional()
-        self._processes = processes
-        self._reason = ""
-        self._stop = threading.Event()
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _resident(self) -> int:
-        pages = 0
-        for pid in descendants(self._pid):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
-    def _proportional(self) -> int:
-        """Return bytes in use, with pages that processes share counted once."""
-        total = 0
-        for pid in descendants(self._pid):
-            with contextlib.suppress(OSError, ValueError, StopIteration):
-                lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-                total += int(next(line for line in lines if line.startswith("Pss:")).split()[1])
-        return total << 10 or self._resident()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(POLL_SECONDS):
-            members = descendants(self._pid)
-            # Adding up is quick and counts shared pages again; only when it alarms we look closer.
-            if self._resident() > self._memory and self._proportional() > self._memory:
-                self._reason = "memory"
-            elif len(members) > self._processes:
-                self._reason = "processes"
-            if self._reason:
-                for pid in reversed(members):
-                    with contextlib.suppress(OSError):
-                        os.kill(pid, signal.SIGKILL)
-                return
-
-    def why_killed(self) -> str:
-        """Return what the watcher killed for."""
-        return self._reason
-
-    def used(self) -> int:
-        """Return bytes in use, with pages that processes share counted once."""
-        return self._proportional()
-
-    def allow(self, more: int) -> None:
-        """Raise the limit of memory by so many bytes."""
-        self._memory += more
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._stop.set()

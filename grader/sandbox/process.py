@@ -6,7 +6,8 @@ Covered, at level ``bwrap``:
 - writing anything but a sized ``/tmp`` and ``/dev/shm``, which vanish with the worker;
 - the network, other processes, their memory, shared memory and signals; new namespaces; the system
   calls that ``seccomp`` names; capabilities; the environment and command line of the judge;
-- memory and number of processes (``limits``), open files, size of files, output, time;
+- memory, number of processes and share of the processor (``limits``), open files, size of files,
+  output, time;
 - what the kernel counts by user, where workers are ``divided``: each is one of its own (``users``);
 - surviving: the namespace dies with the judge, and is killed after each task.
 
@@ -95,7 +96,9 @@ class WorkerProcess:
             raise SandboxError(f"a worker did not start: {text or error}") from None
         setting = self._setting
         self._cage = limits.cage(
-            self._process.pid, setting.memory, setting.processes, kind=setting.cage
+            *(self._process.pid, setting.memory, setting.processes),
+            kind=setting.cage,
+            shares=setting.ranks,
         )
         self._printed.forget()
         PACE.watch(self._process.pid)

@@ -79,6 +79,20 @@ def baseline_stage(lab: Lab, stage: Path) -> Path:
     return inner
 
 
+def answer_stage(lab: Lab, stage: Path, answer: Path) -> Path:
+    """Return a stage inside ``stage`` whose submission is an answer of ours.
+
+    The submission sees none of it: of its own stage it has the parts, never the whole.
+    """
+    inner = stage / "answer"
+    (inner / "submission").mkdir(parents=True)
+    shutil.copy(answer, inner / "submission" / lab.code_name)
+    _open_to_all(inner)
+    for part in ("judge", "given"):
+        (inner / part).symlink_to(stage / part)
+    return inner
+
+
 def sweep() -> None:
     """Remove what judges that were killed have left: launchers, control groups and stages."""
     end_orphans(BOOT)

@@ -651,6 +651,19 @@ def test_only_token_that_is_left_is_drawn(student, draw):
     assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
 
 
+@task("sampler", contract=17)
+@pytest.mark.parametrize("vocab", [1, 2])
+def test_vocabularies_of_one_and_two(student, draw, vocab):
+    """Of a vocabulary of one token, or two of which one is left, that one comes in every row."""
+    sampler, greedy = make(student), make(student, greedy=True)
+
+    for rows in (1, 2):
+        logits = only_best(draw.normal(rows, vocab))
+        for each in (sampler, greedy):
+            got = drawn(each, logits, seeded(secret(draw)))
+            assert_equal(got, logits.argmax(-1).tolist(), "the list of the tokens")
+
+
 def some_views(logits: Tensor) -> dict[str, Tensor]:
     """The same logits [B, V] in other places of memory, with others between and around them."""
     rows, vocab = logits.shape

@@ -22,7 +22,7 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import honest
+from reference import conditions, honest
 from reference import layernorm as oracle
 
 FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
@@ -99,7 +99,7 @@ def assert_forward(
     want = oracle.layer_norm_forward(x, weight, bias, eps)
     # What honest float32 loses is no mistake; statistics are float32 for every dtype.
     trusted = honest.layer_norms(x, weight, bias, eps)
-    sizes = None, honest.mean_size(x).reshape(-1), None  # a mean near 0 is not a small sum
+    off = conditions.layer_norm_off(x, weight, bias, eps)
     for index, what in enumerate(("y", "mean", "rstd")):
         dtype = FP32 if index else x.dtype
         assert_close(
@@ -109,7 +109,7 @@ def assert_forward(
             dtype=dtype,
             inner=width,
             trusted=[way[index] for way in trusted] if dtype == FP32 else (),
-            scale=sizes[index],
+            off=off[index],
             what=f"{what}{near}",
         )
 
@@ -130,7 +130,8 @@ def assert_y(got: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float = EPS
     """Compare y, in float32, with the oracle."""
     want = oracle.layer_norm_forward(x, weight, bias, eps)[0]
     trusted = [y for y, _, _ in honest.layer_norms(x, weight, bias, eps)]
-    note = {"inner": x.shape[-1], "trusted": trusted, "what": "y"}
+    off, _, _ = conditions.layer_norm_off(x, weight, bias, eps)
+    note = {"inner": x.shape[-1], "trusted": trusted, "off": off, "what": "y"}
     assert_close(got, want, "elementwise", like=x, **note)
 
 
@@ -141,9 +142,10 @@ def test_mean_and_rstd_are_returned(student, draw):
 
     _, mean, rstd = normalised(student, x, weight, bias)
 
-    want, size = oracle.layer_norm_forward(x, weight, bias, EPS), honest.mean_size(x)
-    assert_close(mean, want[1], "elementwise", dtype=FP32, inner=64, scale=size, what="mean")
-    assert_close(rstd, want[2], "elementwise", dtype=FP32, inner=64, what="rstd")
+    want = oracle.layer_norm_forward(x, weight, bias, EPS)
+    off = conditions.layer_norm_off(x, weight, bias, EPS)
+    assert_close(mean, want[1], "elementwise", dtype=FP32, inner=64, off=off[1], what="mean")
+    assert_close(rstd, want[2], "elementwise", dtype=FP32, inner=64, off=off[2], what="rstd")
 
 
 @task("forward", contract=4)
@@ -157,12 +159,18 @@ def test_any_width(student, draw, width):
     assert_forward(got, x, weight, bias)
 
 
+# One more than blocks of any power of two hold, up to 8192; then blocks that are not full.
+LONG_ROWS = pytest.mark.parametrize(("width", "dtype"), [(40_961, FP32), (100_003, BF16)], ids=str)
+LARGE = 2.0**17  # beyond what a half holds
+
+
 @task("forward", contract=5)
-@pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
+@LONG_ROWS
 def test_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
     rows = 67 if device == "cuda" else 2
     x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
+    x = x * LARGE
 
     got = normalised(student, x, weight, bias)
 
@@ -262,6 +270,17 @@ def test_rows_of_x_beyond_two_gigabytes(student, draw, columns):
 
     with student.sound_kernels():
         got = normalised(student, far(student, x), weight, bias)
+
+    assert_forward(got, x, weight, bias)
+
+
+@task("forward", contract=15)
+def test_long_rows_beyond_two_gigabytes(student, draw):
+    """Rows that no block holds may have such offsets too."""
+    x, (weight, bias) = rows_of(draw, 5, 40_961, BF16), affine(draw, 40_961, BF16)
+
+    with student.sound_kernels():
+        got = normalised(student, far_rows(student, x), weight, bias)
 
     assert_forward(got, x, weight, bias)
 
@@ -395,12 +414,12 @@ def test_nan_stays_in_its_row(student, draw):
     got = normalised(student, x, weight, bias)
 
     kept = [row for row in range(6) if row not in (2, 4)]
-    sizes = None, honest.mean_size(x[kept]), None
+    offs = conditions.layer_norm_off(x[kept], weight, bias, EPS)
     wants = oracle.layer_norm_forward(x, weight, bias, EPS)
-    for name, result, want, scale in zip(("y", "mean", "rstd"), got, wants, sizes, strict=True):
+    for name, result, want, off in zip(("y", "mean", "rstd"), got, wants, offs, strict=True):
         form = f"{name} has shape {list(result.shape)}, expected {list(want.shape)}"
         check(result.shape == want.shape, form)
-        note = {"inner": 50, "scale": scale, "what": f"{name} of a row without NaN"}
+        note = {"inner": 50, "off": off, "what": f"{name} of a row without NaN"}
         assert_close(result[kept], want[kept], "elementwise", **note)
     # Not rstd: a floor under the variance may have taken the NaN away.
     for name, result in zip(("y", "mean"), got[:2], strict=True):
@@ -687,15 +706,14 @@ def assert_backward(
     """Compare dx, dweight and dbias with the oracle."""
     want = oracle.layer_norm_backward(dy, x, weight, mean, rstd)
     trusted = honest.layer_norm_gradients(dy, x, weight, mean, rstd)
-    # In a row of one or two elements dx is what is left of equal numbers: 0 but for rounding.
-    sizes = honest.gradient_sizes(dy, x, weight, mean, rstd)
+    off = conditions.layer_norm_gradients_off(dy, x, weight, mean, rstd)
     inner = (x.shape[-1], mean.numel(), mean.numel())
     for index, what in enumerate(("dx", "dweight", "dbias")):
         dtype = weight.dtype if index else x.dtype
         note: dict[str, Any] = {"dtype": dtype, "inner": max(inner[index], 1), "what": what}
         if dtype == FP32:
-            note |= {"trusted": [way[index] for way in trusted], "scale": sizes[index]}
-        assert_close(got[index], want[index], "backward", **note)
+            note["trusted"] = [way[index] for way in trusted]
+        assert_close(got[index], want[index], "backward", **note, off=off[index])
 
 
 def backward_case(
@@ -735,10 +753,11 @@ def test_gradients_of_any_width(student, draw, width):
 
 
 @task("backward", contract=19)
-@pytest.mark.parametrize(("width", "dtype"), [(40_000, FP32), (100_003, BF16)], ids=str)
+@LONG_ROWS
 def test_gradients_of_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
-    case = backward_case(draw, 67 if device == "cuda" else 2, width, dtype)
+    dy, x, weight, *_ = backward_case(draw, 67 if device == "cuda" else 2, width, dtype)
+    case = dy * LARGE, x * LARGE, weight * LARGE, *statistics(x * LARGE)
 
     got = differentiated(student, *case)
 
@@ -976,6 +995,17 @@ def test_rows_of_gradients_beyond_two_gigabytes(student, draw, columns):
 
 
 @task("backward", contract=31)
+def test_long_rows_of_gradients_beyond_two_gigabytes(student, draw):
+    """Rows that no block holds may have such offsets too."""
+    dy, x, *rest = backward_case(draw, 5, 40_961, BF16)
+
+    with student.sound_kernels():
+        got = differentiated(student, far_rows(student, dy), far_rows(student, x), *rest)
+
+    assert_backward(got, dy, x, *rest)
+
+
+@task("backward", contract=31)
 def test_grid_of_the_backward_for_many_rows(student, draw, device):
     """A GPU has 65,535 programs on axes 1 and 2 of a grid, and M may be more."""
     dy, x, weight, mean, rstd = backward_case(draw, 1, 3)
@@ -1066,12 +1096,13 @@ def assert_gradients(
     found = expect(got, tuple[Tensor, Tensor, Tensor], "the gradients of x, weight and bias")
     want = oracle.gradients(x, weight, bias, dy, eps)
     case = dy, x, weight, *statistics(x, eps)
-    trusted, sizes = honest.layer_norm_gradients(*case), honest.gradient_sizes(*case)
+    trusted = honest.layer_norm_gradients(*case)
+    off = conditions.layer_norm_gradients_off(*case)
     of = (x, weight, bias)
     for index, what in enumerate(("x", "weight", "bias")):
-        note: dict[str, Any] = {"like": of[index], "inner": x.shape[-1]}
+        note: dict[str, Any] = {"like": of[index], "inner": x.shape[-1], "off": off[index]}
         if of[index].dtype == FP32:
-            note |= {"trusted": [way[index] for way in trusted], "scale": sizes[index]}
+            note["trusted"] = [way[index] for way in trusted]
         assert_close(found[index], want[index], "backward", **note, what=f"the gradient of {what}")
 
 

@@ -219,9 +219,9 @@ class Case:
         return self.checked(student.accept_sample(self.draft, q, p, generator))
 
     def emit_often(self, student: Any, seed: int, times: int) -> list[list[int]]:
-        """Call the submission with generators of that many seeds, in one message."""
-        cases = [(self.draft, self.q, self.p, seeded(each)) for each in many_seeds(seed, times)]
-        got = expect(student.together("accept_sample", *cases), list, "the results")
+        """Call the submission with generators of that many seeds, one after the other."""
+        given, seeds = (self.draft, self.q, self.p), many_seeds(seed, times)
+        got = student.each("accept_sample", given, *(seeded(each) for each in seeds))
         return [self.checked(each) for each in got]
 
     def checked(self, result: Any) -> list[int]:

@@ -31,12 +31,11 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import honest
+from reference import conditions, honest
 from reference import paged as oracle
 from reference.attention import attend, attend_in_kind
 
 LOW = [torch.float16, torch.bfloat16]
-ULPS = 2.0**-21  # by how much of itself a score may be off: a few roundings to float32
 BOTH = pytest.mark.parametrize("share", [False, True], ids=["alone", "sharing"])
 
 
@@ -693,14 +692,11 @@ class Case:
             self.q, self.k_pool, self.v_pool, self.tables.tolist(), lengths, attention
         )
 
-    def trusted(self, rounding: float) -> list[Tensor]:
+    def trusted(self) -> list[Tensor]:
         """The same as honest implementations in the dtype of q have it."""
         if self.q.dtype != torch.float32:
             return [self.want(attend_in_kind)]
-        ways = [self.want(functools.partial(attend, rounding=rounding))]
-        for way in range(3):
-            ways.append(self.want(functools.partial(_way, way)))
-        return ways
+        return [self.want(functools.partial(_way, way)) for way in range(3)]
 
 
 def _way(number: int, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -745,9 +741,8 @@ def make(
 def assert_paged(
     function: Callable[..., Any],
     case: Case,
-    rounding: float = ULPS,
-    got: Any = None,
     *,
+    got: Any = None,
     excused: bool = True,
 ) -> None:
     """Call a paged attention, unless its result is at hand, and compare it with the oracle's.
@@ -755,8 +750,8 @@ def assert_paged(
     ``excused`` is what all steps in the dtype of q lose.
     """
     got = function(*case.arguments) if got is None else got
-    trusted = case.trusted(rounding) if excused else ()
-    how = dict(inner=1024, like=case.q, trusted=trusted, what="the result")
+    trusted, off = case.trusted() if excused else (), case.want(conditions.attention_off)
+    how = dict(inner=1024, like=case.q, trusted=trusted, off=off, what="the result")
     assert_close(got, case.want(), "attention", **how)
 
 

@@ -22,9 +22,10 @@ import torch
 from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES, Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
-from grader.wire.storage import content, held_bytes, odd_tensor, place, trim, whole_storage
+from grader.wire.storage import content, held_bytes, odd_tensor, place, trim
 from grader.worker import control, kernels, landmarks, probes, sparse
 from grader.worker.faults import describe
+from grader.worker.ways import WAYS, backward
 
 MODULE = "submission"  # the name under which the student's file is registered
 MAX_NAMES = 200  # public ones that the judge is told
@@ -39,7 +40,7 @@ class Worker:
 
     __slots__ = (
         *("channel", "device", "module", "file", "given", "objects", "watched", "probes"),
-        *("harness", "compiler", "twin", "_told", "_thread"),
+        *("harness", "compiler", "kept", "twin", "_again", "_told", "_thread"),
     )
 
     def __init__(self, channel: Channel, device: str) -> None:
@@ -54,6 +55,8 @@ class Worker:
         self.harness: Any = None
         self.compiler: Any = None
         self.twin: Any = None  # ``Device``, where this worker is one
+        self.kept: dict[int, Any] = {}  # what calls gave that the judge takes once all are made
+        self._again: Any = None  # a call that is made again and again
         self._told: dict[int, dict[str, int]] = {}  # attributes of lent objects, by their numbers
         self._thread = threading.get_ident()
 
@@ -169,6 +172,15 @@ class Worker:
                 target = self._target(header["target"])
                 del buffers
                 return target(*args, **kwargs)
+            case "keep":
+                number = header["number"]
+                self.kept[number] = self.perform({**header, "op": "call"}, buffers)
+            case "kept":
+                return self.kept.pop(header["number"])
+            case "each":
+                self._again = header["target"], header["value"], buffers
+            case "next":
+                return self._made_again(header["value"], buffers)
             case "get":
                 return getattr(self.objects[header["object"]], header["name"])
             case "handle":
@@ -254,6 +266,15 @@ class Worker:
         mapped = self._mapped(header.get("mapped", 0))
         return self.unpack(header["value"], buffers, mapped=mapped)
 
+    def _made_again(self, last: Any, buffers: list[torch.Tensor]) -> Any:
+        """Make the call of a series once more, on copies of its arguments and a last one."""
+        with self.probes.unobserved():
+            target, tree, storages = self._again
+            args = self.unpack(tree, [storage.clone() for storage in storages])
+            args = *args, self.unpack(last, buffers)
+        del buffers
+        return self._target(target)(*args)
+
     def _mapped(self, size: int) -> mmap.mmap | None:
         """Map the memory whose descriptor came with the message, if one did."""
         if not size:
@@ -285,8 +306,8 @@ class Worker:
                 return public(self.module, name, Path(self.file).name)
             case ["given", module, name]:
                 return getattr(self.given[module], name)
-            case [str(way), int(number), method] if way in WAYS:
-                return functools.partial(WAYS[way], getattr(self.objects[number], method))
+            case ["backward", int(number), _]:
+                return functools.partial(backward, self.kept.pop(number))
             case [str(way), name] if way in WAYS:
                 function = public(self.module, name, Path(self.file).name)
                 return functools.partial(WAYS[way], function)
@@ -370,49 +391,6 @@ def placed(memory: Any, place: int, size: int, dtype: str, *view: Any) -> torch.
 def places(tensors: Any) -> list[int]:
     """Return where the memory of each tensor begins."""
     return [tensor.untyped_storage().data_ptr() for tensor in tensors]
-
-
-def gradients(function: Any, tensors: Any, upstream: torch.Tensor, **options: Any) -> Any:
-    """Return the gradients of ``sum(function(*tensors) * upstream)``; None where there is none."""
-    leaves = [tensor.detach().requires_grad_() for tensor in tensors]
-    result = function(*leaves, **options)
-    return torch.autograd.grad(result, leaves, upstream, allow_unused=True)
-
-
-def together(function: Any, *cases: Any) -> Any:
-    """Return what the function gives for each case, all of it alive to the end."""
-    return [function(*case) for case in cases]
-
-
-def gradients_together(function: Any, *cases: Any) -> Any:
-    """Return the gradients of each (tensors, upstream); all go forward before one goes back."""
-    leaves = [[tensor.detach().requires_grad_() for tensor in tensors] for tensors, _ in cases]
-    results = together(function, *leaves)
-    return [
-        torch.autograd.grad(result, inputs, upstream, allow_unused=True)
-        for result, inputs, (_, upstream) in zip(results, leaves, cases, strict=True)
-    ]
-
-
-def overwritten(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return a copy of what the function gives, and turn every bit of what it gave."""
-    result = function(*args, **kwargs)
-    items = result if isinstance(result, tuple | list) else (result,)
-    tensors = [item for item in items if isinstance(item, torch.Tensor)]
-    copies = {id(tensor): tensor.detach().clone() for tensor in tensors}
-    with torch.autograd.grad_mode.inference_mode():  # what was made in it takes no writing outside
-        for tensor in tensors:
-            whole_storage(tensor).bitwise_not_()
-    kept = [copies.get(id(item), item) for item in items]
-    return type(result)(kept) if isinstance(result, tuple | list) else kept[0]
-
-
-WAYS = {
-    "gradients": gradients,
-    "gradients_together": gradients_together,
-    "overwritten": overwritten,
-    "together": together,
-}
 
 
 def public(module: ModuleType | None, name: str, file: str) -> Any:

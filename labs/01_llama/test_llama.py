@@ -145,7 +145,7 @@ def test_rows_turn_by_their_own_positions(student, draw):
         torch.tensor([[0, 1, 2, 3], [7, 5, 5, 90], [3, 2, 1, 0]]),
     )
 
-    got = expect(student.apply_rope(x, positions, 10_000.0), Tensor)
+    got = expect(student.apply_rope(x, positions, 10_000.0), Tensor, shape=x.shape)
 
     for row in range(3):
         alone = student.apply_rope(x[row : row + 1], positions[row : row + 1], 10_000.0)

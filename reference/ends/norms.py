@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from reference import honest, layernorm, llama
-from reference.conditions import rms_norm_off
+from reference.conditions import layer_norm_off, rms_norm_off
 from reference.ends.operator import Draw, Limit, Operator
 
 Moments = tuple[Tensor, Tensor]  # mean and rstd
@@ -117,7 +117,8 @@ def limit(x: Tensor) -> Limit:
     weight, bias = torch.ones(x.shape[-1]), torch.zeros(x.shape[-1])
     trusted = [y for y, _, _ in honest.layer_norms(x, weight, bias, EPSILON)]
     want, _, _ = layernorm.layer_norm_forward(x, weight, bias, EPSILON)
-    return Limit(want, "elementwise", {"inner": x.shape[-1], "trusted": trusted})
+    off, _, _ = layer_norm_off(x, weight, bias, EPSILON)
+    return Limit(want, "elementwise", {"inner": x.shape[-1], "trusted": trusted, "off": off})
 
 
 def two_passes(x: Tensor) -> Moments:

@@ -14,7 +14,7 @@ from torch import Tensor
 from grader.errors import Mismatch
 from grader.proxy.compare import assert_close, measuring
 from reference import attention as exact
-from reference import honest, layernorm
+from reference import conditions, honest, layernorm
 from reference.ends import attention, norms
 
 SEEDS = range(40)
@@ -88,8 +88,8 @@ def norm_shares(kind: str, *ways: Callable[[Tensor], Moments]) -> list[tuple[flo
         want = layernorm.layer_norm_forward(x, weight, bias, EPS)
         trusted = honest.layer_norms(x, weight, bias, EPS)
         limits = [
-            {"inner": width, "scale": scale, "trusted": [way[i] for way in trusted]}
-            for i, scale in enumerate((None, honest.mean_size(x), None))
+            {"inner": width, "off": off, "trusted": [way[i] for way in trusted]}
+            for i, off in enumerate(conditions.layer_norm_off(x, weight, bias, EPS))
         ]
         for way in ways:
             mean, rstd = way(x)
@@ -122,13 +122,12 @@ def test_honest_gradients_are_gradients(rows: int, width: int) -> None:
     weight = torch.randn(width, generator=generator)
     _, mean, rstd = layernorm.layer_norm_forward(x, weight, weight, EPS)
     case = dy, x, weight, mean.float(), rstd.float()
-    want, sizes = layernorm.layer_norm_backward(*case), honest.gradient_sizes(*case)
+    want = layernorm.layer_norm_backward(*case)
+    off = conditions.layer_norm_gradients_off(*case)
 
     ways = honest.layer_norm_gradients(*case)
 
     for way in ways:
         for i, got in enumerate(way):
-            trusted = [other[i] for other in ways]
-            assert share(got, want[i], "backward", scale=sizes[i], trusted=trusted) < NEAR
-            wrong = got + sizes[i].float() / 100
-            assert share(wrong, want[i], "backward", scale=sizes[i]) > FAR
+            assert share(got, want[i], "backward", off=off[i]) < NEAR
+            assert share(got + 1e4 * off[i].float(), want[i], "backward", off=off[i]) > FAR

@@ -18,6 +18,7 @@ from grader.errors import LabError, UsageError
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Verdict
 from grader.labs.submission import MAX_BYTES, PSEUDOCODE_NAME, Submission, collect, fingerprint
+from grader.readers import Budget
 from grader.reading import pseudocode, reader, rules, syntax
 from grader.reading.pseudocode import GATE, grade_pseudocode
 
@@ -258,7 +259,7 @@ def submission(lab: Lab, code: bytes, text: bytes | None = None) -> Submission:
 def judge_code(code: bytes) -> reader.Facts:
     """Read code as the judge does, and hold it against the rules of a lab."""
     started = time.monotonic()
-    facts = reader.read_code(code)
+    facts = reader.read_code(code, Budget())
     rules.find_violations(LAB, facts)
     assert time.monotonic() - started < SECONDS
     assert facts.fault is None or str(facts.fault)
@@ -344,7 +345,7 @@ def test_code_made_to_break_the_reader(name: str) -> None:
 
 
 def test_default_that_cannot_be_written_is_shown_as_dots() -> None:
-    facts = reader.read_code(HUGE["number as a default"])
+    facts = reader.read_code(HUGE["number as a default"], Budget())
 
     assert facts.signatures == {"f": "x=..., *, y=..."}
 

@@ -17,12 +17,15 @@ from stand_ins.notebooks import (
     right,
 )
 
+from grader import readers
+from grader.confined import MOST_TRIES, TOO_SLOW
 from grader.errors import UsageError
 from grader.labs import notebook
 from grader.labs.lab import Lab
-from grader.labs.notebook import Converted, convert
+from grader.labs.notebook import Converted, convert, read_cells
 from grader.labs.sections import IMPORTS, bodies, names, other_heading, put
 from grader.labs.submission import PSEUDOCODE_NAME, Submission, collect
+from grader.readers import BOOT, Budget
 
 DEMO = expectation.find(expectation.DEMO)
 REAL = expectation.find("03_sampling")
@@ -32,7 +35,9 @@ SCALE = "def scale(x, factor):\n    return x\n"
 
 
 def taken(data: Any) -> Converted:
-    return convert(DEMO, data if isinstance(data, bytes) else as_bytes(data), "hand.ipynb")
+    return convert(
+        DEMO, data if isinstance(data, bytes) else as_bytes(data), "hand.ipynb", Budget()
+    )
 
 
 def problems(found: Converted) -> dict[str, str]:
@@ -305,19 +310,54 @@ def test_notes_are_few_and_on_one_line() -> None:
     assert len(taken(notebook_of(cells)).notes) == 20
 
 
-def test_code_that_ends_the_reader_costs_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    boot = notebook._BOOT.replace(
-        "from grader.labs.cells import main",
-        "from grader.labs import cells; main = cells.main; own = cells.problem_of; "
-        "cells.problem_of = lambda s, t: 1/0 if 'def scale' in s else own(s, t)",
-    )
-    monkeypatch.setattr(notebook, "_BOOT", boot)
+READER = """
+import os
+from grader.labs import cells
 
-    found = taken(notebook_of(cells_of(DEMO, STUB)))
+own = cells.problem_of
+cells.problem_of = lambda source, task: os.abort() if "abort" in source else own(source, task)
+main = cells.main
+"""
 
-    assert problems(found) == {
+
+@pytest.fixture
+def abortive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a reader end where it reads "abort"."""
+    (tmp_path / "abortive.py").write_text(READER)
+    monkeypatch.setattr(notebook, "READER", "abortive")
+    monkeypatch.setattr(readers, "BOOT", f"import sys; sys.path.append({str(tmp_path)!r}); {BOOT}")
+
+
+@pytest.mark.usefixtures("abortive")
+def test_code_that_ends_the_reader_costs_its_task() -> None:
+    cells = cells_of(DEMO, STUB)
+    cells[1]["source"] += "\n# abort"
+
+    assert problems(taken(notebook_of(cells))) == {
         "scale": "cell 2 of the notebook: its code is nested too deeply to be read"
     }
+
+
+@pytest.mark.usefixtures("abortive")
+def test_a_notebook_that_ends_its_reader_over_and_over_is_read_no_further() -> None:
+    ending = [code_cell("%%task scale\n# abort") for _ in range(MOST_TRIES)]
+
+    found = taken(notebook_of([*ending, *cells_of(DEMO, STUB)]))
+
+    told = f"it was not read, since cell {MOST_TRIES} ended the reading"
+    assert problems(found)["store"].endswith(told)
+
+
+def test_cells_share_what_reading_a_submission_may_take() -> None:
+    budget = Budget(1)
+    slow = code_cell('%%task scale\nx = f"' + "{a}" * 80_000 + '"')
+
+    cells = read_cells(as_bytes(notebook_of([slow, *cells_of(DEMO, STUB)])), "", budget)
+
+    first, *others = [cell.problem for cell in cells.code]
+    assert first.startswith(f"its code {TOO_SLOW}: make ")
+    assert {*others} == {"it was not read, since cell 1 ended the reading"}
+    assert budget.left < 0.5
 
 
 # As a submission

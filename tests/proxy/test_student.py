@@ -255,6 +255,44 @@ def test_results_asked_for_together_show_what_shares_memory(student: Student) ->
     assert [x.tolist() for x in apart] == [[1.0, 2.0], [3.0, 4.0]]
 
 
+@pytest.mark.parametrize("way", ["each", "together", "gradients_together"])
+def test_no_frame_holds_another_case_or_what_came_of_it(student: Student, way: str) -> None:
+    begin(student)
+    student._clock.call_seconds = 60.0  # the first backward of a process imports for a while
+    numbers = [771_001.0, 771_002.0, 771_003.0]
+    cases = [torch.tensor([number]) for number in numbers]
+    one = torch.ones(1)
+
+    match way:
+        case "each":
+            got = student.each("seen", (), *cases)
+        case "together":
+            got = student.together("seen", *((case,) for case in cases))
+        case _:
+            got = student.gradients_together("seen", *(((case,), one) for case in cases))
+
+    assert len(got) == 3
+    assert student.told() == [[number] for number in numbers]
+
+
+def test_each_of_many_calls_has_arguments_of_its_own(student: Student) -> None:
+    begin(student)
+
+    got = student.each("add_in_place", (torch.zeros(2), [1]), 5.0, 6.0)
+
+    assert [(x.tolist(), n) for x, n in got] == [([5.0, 5.0], [1, 1]), ([6.0, 6.0], [1, 1])]
+    assert student.each("add_in_place", (torch.zeros(2), [1])) == []
+
+
+def test_a_case_that_fails_ends_the_series(student: Student) -> None:
+    begin(student)
+
+    with pytest.raises(StudentError, match="value must not be None"):
+        student.each("set_box", (), 1, None, 2)
+
+    assert student.each("same", (), 3, 4) == [3, 4]
+
+
 def test_what_is_written_over_shows_what_shares_memory(student: Student) -> None:
     begin(student)
     for name, shares in (("same", True), ("double", False)):

@@ -1,8 +1,9 @@
 """Run a lab's suites against its solution, whose replies are changed at random on their way.
 
 ``python tests/stand_ins/liar.py LAB SEED RATE`` prints one JSON line: how many replies it changed,
-how often each verdict came, and the tests that were ``infra``. The worker is ours, in a thread; as
-in a hostile one, nothing that it sends can be relied on.
+how often each verdict came, the tests that were ``infra``, and the exceptions of ours for which a
+test ran again. The worker is ours, in a thread; as in a hostile one, nothing that it sends can be
+relied on. The model answer that takes tests again has one that does not lie.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import socket
 import sys
 import tempfile
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -20,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from stand_ins import kinds
 
 from grader.errors import StudentCrashed, SubmissionFault
+from grader.judge import retrial
 from grader.judge.configuration import Run
 from grader.judge.gates import Gates
 from grader.judge.session import run_pytest
@@ -53,7 +57,7 @@ class Lies:
         """Return a message in place of another, mostly the same."""
         if self.random.random() >= self.rate:
             return header, buffers
-        what = self.random.choice(["value"] * 12 + ["error", "field", "swap"])
+        what = self.random.choice(["kind"] * 12 + ["value"] * 8 + ["error", "field", "swap"])
         self.told[what] += 1
         buffers = [*buffers]
         match what:
@@ -65,6 +69,9 @@ class Lies:
             case "swap":
                 self.random.shuffle(buffers)
                 return header, buffers
+            case "kind":
+                tree = json.loads(json.dumps(header.get("value")))
+                return {**header, "value": kinds.changed(self.random, tree, buffers)}, buffers
             case _:
                 tree = json.loads(json.dumps(header.get("value")))
                 return {**header, "value": self.tree(tree, buffers)}, buffers
@@ -277,6 +284,17 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
     Gates.check = lambda *_: None  # type: ignore  # every test is to be tried
     counts: Counter[str] = Counter()
     infra: list[str] = []
+    stumbled: list[str] = []
+
+    def note(root: Path, test: str, error: BaseException) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        suites = (f for f in reversed(frames) if Path(f.filename).name.startswith("test_"))
+        suite = next(suites, None)
+        place = f"{Path(suite.filename).name}:{suite.lineno}" if suite else "?"
+        inner = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+        stumbled.append(f"{place} {inner} {type(error).__name__}: {str(error)[:80]}")
+
+    retrial.log = note
 
     def emit(event: str, data: Any) -> None:
         if event == "test":
@@ -295,10 +313,16 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
         setting = Setting(
             stage, folders, lab.given, "cpu", "none", 1 << 30, 64, {}, 1 << 16, cage="watch"
         )
-        student = Student(lab, setting, Pool(make, stage), lab.stub.read_text())  # type: ignore
-        run_pytest(Run(lab, seed, tasks=tasks), student, emit)
+        source = lab.stub.read_text()
+        student = Student(lab, setting, Pool(make, stage), source)  # type: ignore
+
+        def model() -> Any:
+            honest = Pool(lambda channel: Worker(channel, "cpu"), stage)
+            return Student(lab, setting, honest, source), None  # type: ignore
+
+        run_pytest(Run(lab, seed, tasks=tasks), student, emit, model=model)
         student.close_()
-    return {"verdicts": counts, "infra": infra}
+    return {"verdicts": counts, "infra": infra, "stumbled": stumbled}
 
 
 def main(what: Callable[[Lab, int, float], dict[str, Any]]) -> None:

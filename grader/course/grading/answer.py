@@ -19,6 +19,7 @@ from grader.labs.submission import (
     is_untouched,
     shown,
 )
+from grader.readers import Budget
 
 LFS = b"version https://git-lfs.github.com/spec/"
 Entries = Mapping[str, tuple[str, str]]  # mode and object, by path
@@ -34,7 +35,7 @@ def places(lab: Lab) -> tuple[str, ...]:
     return (lab.name, f"labs/{lab.name}", *_names(lab), notebook_name(lab))
 
 
-def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str]:
+def take(repository: Path, commit: str, lab: Lab, budget: Budget) -> tuple[dict[str, bytes], str]:
     """Return the lab's files in a commit by name, and a remark; raises Broken without the code.
 
     A notebook stands for them where there is no code, or only the stub that nobody has touched.
@@ -47,7 +48,7 @@ def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str
     remarks: list[str] = []
     if folder + notebook_name(lab) in entries and (code is None or is_untouched(lab, code)):
         try:
-            return _from_notebook(repository, folder, entries, lab)
+            return _from_notebook(repository, folder, entries, lab, budget)
         except Broken as broken:
             if folder + lab.code_name not in entries:
                 raise
@@ -64,7 +65,7 @@ def take(repository: Path, commit: str, lab: Lab) -> tuple[dict[str, bytes], str
 
 
 def _from_notebook(
-    repository: Path, folder: str, entries: Entries, lab: Lab
+    repository: Path, folder: str, entries: Entries, lab: Lab, budget: Budget
 ) -> tuple[dict[str, bytes], str]:
     """Return the files that a notebook stands for, and remarks; raises Broken."""
     path = folder + notebook_name(lab)
@@ -73,7 +74,7 @@ def _from_notebook(
         raise Broken(f"{told}: its outputs can be cleared" if "larger" in told else told)
     text, _ = _file(repository, folder + PSEUDOCODE_NAME, entries)
     try:
-        files, notes = files_of_notebook(lab, content, text, shown(path))
+        files, notes = files_of_notebook(lab, content, text, shown(path), budget)
     except InferlabError as error:
         raise Broken(error.message) from None
     return files, "; ".join((f"taken from {shown(path)}", *notes))

@@ -24,6 +24,7 @@ from grader.course.grading.fetch import Broken
 from grader.course.grading.ledger import Collection, Ledger, Outcome, Taken, asked
 from grader.errors import GitError, GitLimit, UsageError
 from grader.limited import Resource
+from grader.readers import Budget
 from grader.text import moment_text
 
 
@@ -154,10 +155,11 @@ def _freeze(
     remote = _location(order.course, student)
     found: list[Taken] = []
     problems: list[str] = []
+    budget = Budget()  # of all that the student has handed in
     with fetch.fetched(remote, student.branch, order.bounds) as repository:
         for until in _open_moments(order, student, before):
             try:
-                found.append(_take(order, student, repository, until))
+                found.append(_take(order, student, repository, until, budget))
             except Broken as error:
                 problems.append(str(error))
         commits = [commit for work in found for commit in (work.newest, work.change)]
@@ -192,13 +194,19 @@ def _work_elsewhere(
     return [f"newer work on {order.lab.code_name} lies on {', '.join(names)}"] if names else []
 
 
-def _take(order: Collection, student: Student, repository: Path, until: datetime | None) -> Taken:
+def _take(
+    order: Collection,
+    student: Student,
+    repository: Path,
+    until: datetime | None,
+    budget: Budget,
+) -> Taken:
     # The tip itself before the deadline; a clock that goes wrong must not hide it.
     open_still = until is None or order.now < until
     commit = newest(repository, None if open_still else until)
     if commit is None:
         raise Broken(_too_late(repository, student, until))
-    files, remark = take(repository, commit.hash, order.lab)
+    files, remark = take(repository, commit.hash, order.lab, budget)
     return Taken(until, commit, last_change(repository, commit, order.lab), files, remark)
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from stand_ins import expectation
-from stand_ins.notebooks import as_bytes, markdown_cell, notebook_of, right
+from stand_ins.notebooks import as_bytes, code_cell, markdown_cell, notebook_of, right
 from stand_ins.remotes import Remote
 
 from grader.course.grading.answer import state_of, take
 from grader.course.grading.branch import Commit, last_change
 from grader.course.grading.fetch import Broken
+from grader.readers import Budget
 
 LAB = expectation.find(expectation.DEMO)
 STUB = LAB.stub.read_text("utf-8")
@@ -38,7 +39,7 @@ def test_notebook_stands_for_code_that_nobody_wrote(
     named = {"echo.ipynb": as_bytes(notebook_of(cells)).decode(), **beside}
     commit = committed(remote, {place + name: text for name, text in named.items()})
 
-    files, remark = take(remote.folder, commit, LAB)
+    files, remark = take(remote.folder, commit, LAB, Budget())
 
     text = b"# Pseudocode for lab 90\n\n## scale\n\nmultiply\n"
     assert files == {"echo.py": ANSWER, "PSEUDOCODE.md": text}
@@ -48,7 +49,7 @@ def test_notebook_stands_for_code_that_nobody_wrote(
 def test_code_of_ones_own_comes_before_a_notebook(remote: Remote) -> None:
     commit = committed(remote, {"echo.py": "mine", "echo.ipynb": NOTEBOOK})
 
-    assert take(remote.folder, commit, LAB) == ({"echo.py": b"mine"}, "")
+    assert take(remote.folder, commit, LAB, Budget()) == ({"echo.py": b"mine"}, "")
     assert state_of(remote.folder, commit, LAB).keys() == {"echo.py"}
 
 
@@ -64,8 +65,8 @@ def test_notebook_of_no_use_is_told(remote: Remote, text: str, why: str) -> None
     beside = committed(remote, {"echo.ipynb": text, "echo.py": STUB}, day=1)
 
     with pytest.raises(Broken, match=why.replace("(", r"\(").replace(")", r"\)")):
-        take(remote.folder, alone, LAB)
-    files, remark = take(remote.folder, beside, LAB)
+        take(remote.folder, alone, LAB, Budget())
+    files, remark = take(remote.folder, beside, LAB, Budget())
     assert files == {"echo.py": STUB.encode()}
     assert remark == f"the stub is taken, since {why}"
 
@@ -82,3 +83,17 @@ def test_notebook_dates_the_work_only_where_it_counts(remote: Remote) -> None:
     ]
 
     assert changed == [second, third]
+
+
+def test_all_that_a_student_has_handed_in_has_one_budget(remote: Remote) -> None:
+    slow = code_cell('%%task scale\nx = f"' + "{a}" * 80_000 + '"')
+    text = as_bytes(notebook_of([slow, *right(LAB)["cells"]])).decode()
+    commit, budget = committed(remote, {"echo.ipynb": text}), Budget(2)
+
+    first, _ = take(remote.folder, commit, LAB, budget)
+    again, _ = take(remote.folder, commit, LAB, budget)
+
+    told = "cell 1 of the notebook: its code needs more than the 6 s of processor time"
+    assert told in first["echo.py"].decode()
+    assert told in again["echo.py"].decode()
+    assert -2.5 < budget.left < 0.5
