@@ -5,6 +5,7 @@ judge lets one. Whoever reads trusts nothing: sizes have caps, and what breaks a
 ``WireError``.
 """
 
+import contextlib
 import json
 import socket
 import struct
@@ -76,8 +77,6 @@ class Link:
 
     def close(self) -> None:
         """Close this end, whoever waits for it."""
-        try:
+        with contextlib.suppress(OSError):  # it is closed
             self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._sock.close()

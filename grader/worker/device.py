@@ -83,7 +83,7 @@ class Device:
         """Return what was done, once as many messages have been; raises what has failed."""
         with self._turn:
             self._turn.wait_for(lambda: self._done >= after or self._over)
-            self._link.close()
+            self.close()
             if self._error is not None:
                 raise self._error
             return {"launches": self._launches, "notes": [*self._notes]}
@@ -110,8 +110,6 @@ class Device:
                 self._turn.notify_all()
 
     def _do(self, header: dict[str, Any], buffers: list[Tensor]) -> None:
-        if self._error is not None:
-            return
         try:
             match header:
                 case {"op": "plain", "number": int(number)}:
@@ -126,6 +124,7 @@ class Device:
                     raise WireError("an unknown message")
         except BaseException as error:
             self._error = error
+            self._link.close()  # whoever waits for a number waits no more
 
     def _note(self, what: str) -> None:
         if len(self._notes) < MAX_NOTES:

@@ -243,7 +243,7 @@ def asks_on(x):
     for row in range(x.shape[0]):
         row_of = probe()._places.of(x[row])
         told = {"op": "number", "name": "_local_scalar_dense", "overload": "default"}
-        link.send({**told, "values": [[{"T": row_of}], {}]})
+        link.send({**told, "values": [[{"T": row_of}], {"d": []}]})
         probe()._sent += 1
         numbers.append(link.receive()[0]["number"])
     return [number for number in numbers if number is not None]
@@ -255,7 +255,11 @@ def sends(x, header):
 """
 
 
-ONES = {"name": "ones", "overload": "default", "values": [[[1]], {}]}
+def operator(name: str, overload: str) -> dict[str, Any]:
+    return {"name": name, "overload": overload, "values": [[], {"d": []}], "outs": []}
+
+
+ONES = {"name": "ones", "overload": "default", "values": [[[1]], {"d": []}]}
 NOTHING = {"op": "run", **ONES, "outs": [None]}
 
 
@@ -279,9 +283,21 @@ def test_no_more_numbers_are_told_than_may_be(liar: Student) -> None:
     "header",
     [
         {"op": "read"},
-        {"op": "run", "name": "from_file", "overload": "default", "values": [[], {}], "outs": []},
-        {"op": "run", "name": "__class__", "overload": "default", "values": [[], {}], "outs": []},
-        {"op": "run", "name": "mul", "overload": "op", "values": [[], {}], "outs": []},
+        {
+            "op": "run",
+            "name": "from_file",
+            "overload": "default",
+            "values": [[], {"d": []}],
+            "outs": [],
+        },
+        {
+            "op": "run",
+            "name": "__class__",
+            "overload": "default",
+            "values": [[], {"d": []}],
+            "outs": [],
+        },
+        {"op": "run", **operator("mul", "op")},
         {"op": "launch", "kernel": [1, "x"], "values": [], "names": {}},
         {"op": "plain", "number": -1},
         {"op": ["run"]},
