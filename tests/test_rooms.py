@@ -121,7 +121,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.serve",
             {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}
-            | {"sparse", "ways"},
+            | {"sparse", "ways", "device"},
         ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.collectives", {"counters", "channel"}),
@@ -130,13 +130,25 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.probes",
             {"box", "counters", "decoys", "delegation", "grids", "guard", "sanitizer"}
-            | {"meter", "recorder", "torch_alone"},
+            | {"meter", "recorder", "sender"},
         ),
-        ("worker.decoys", {"box", "counters", "digging", "followed", "loads", "shadow", "swaps"}),
-        ("worker.loads", {"bf16", "box", "digging", "interpreter", "operations", "shadow"}),
-        ("worker.swaps", {"loads"}),
-        ("worker.torch_alone", {"counters", "digging", "followed", "vault"}),
-        ("worker.vault", {"box", "digging", "shadow"}),
+        ("worker.decoys", {"box", "counters", "digging", "followed", "places", "shadow", "swaps"}),
+        ("worker.swaps", {"box", "places"}),
+        (
+            "worker.sender",
+            {"channel", "codec", "link", "counters", "followed", "launch_sites", "places"},
+        ),
+        ("worker.launch_sites", {"channel", "codec", "kernel_names"}),
+        ("worker.places", {"channel", "codec", "storage"}),
+        (
+            "worker.device",
+            {"channel", "codec", "link", "device_kernels", "device_memory", "followed", "places"},
+        ),
+        ("worker.device_memory", {"channel", "codec", "storage"}),
+        ("worker.device_kernels", {"channel", "codec", "device_memory", "kernel_names", "lifted"}),
+        ("worker.lifted", {"kernel_names", "kernel_syntax"}),
+        ("worker.kernel_names", set()),
+        ("worker.kernel_syntax", set()),
         ("worker.box", {"digging"}),
         ("worker.digging", set()),
         ("worker.races", {"findings", "order", "passed"}),
@@ -152,6 +164,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.ways", {"storage"}),
         ("worker.operations", set()),
         ("worker.bf16", set()),
+        ("wire.link", {"channel"}),
         ("wire.ring", set()),
         ("wire.memory", set()),
         ("wire.channel", set()),

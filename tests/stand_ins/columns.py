@@ -5,9 +5,7 @@ import ctypes
 import gc
 import io
 import math
-import sys
 import threading
-import traceback
 from typing import Any
 
 import numpy as np
@@ -284,10 +282,6 @@ def asks_the_probe(x: Tensor) -> Tensor:
     return by(_of_torch().true(x).numpy(), x)
 
 
-def asks_for_the_inside(x: Tensor) -> Tensor:
-    return by(_of_torch()._vault.ask("_twins", x).numpy(), x)
-
-
 def ends_the_probe(x: Tensor) -> Tensor:
     probe, copy = _of_torch(), x * 1
     with contextlib.suppress(Exception):
@@ -295,49 +289,18 @@ def ends_the_probe(x: Tensor) -> Tensor:
     return by(copy.numpy(), x)
 
 
-def sends_code(x: Tensor) -> Tensor:
-    vault = _of_torch()._vault
-    stolen: list[Any] = []
-
-    class Spy:
-        _schema = torch.ops.aten.clone.default._schema
-
-        def __str__(self) -> str:
-            return "aten.clone.default"
-
-        def __call__(self, x: Tensor) -> Tensor:
-            stolen.append(x.clone())
-            return x
-
-    with contextlib.suppress(Exception):
-        vault.ask("follow", Spy(), (x,), {}, x.clone())
-    return by((stolen or [x])[0].numpy(), x)
+def reads_the_link(x: Tensor) -> Tensor:
+    """Wait for what nobody sends."""
+    link = _of_torch()._link
+    link._sock.settimeout(0.2)
+    return by(link.receive()[1][0].numpy(), x)
 
 
 def collector(x: Tensor) -> Tensor:
-    held = [item for item in gc.get_objects() if type(item).__name__ == "Region"]
-    doubles = [item.double for item in held] or [x.numpy().view(np.uint8)]
-    return by(doubles[0].reshape(-1)[: 4 * x.numel()].view(np.float32), x)
-
-
-def frames(x: Tensor) -> Tensor:
-    held = [frame.f_locals.get("keeper") for frame in sys._current_frames().values()]
-    keeper = next((item for item in held if item is not None), None)
-    return by((keeper.true(x) if keeper else x).numpy(), x)
-
-
-class Finds:
-    def __del__(self) -> None:
-        FOUND.extend(frame for frame, _ in traceback.walk_stack(None))
-
-
-def finalizer(x: Tensor) -> Tensor:
-    FOUND.clear()
-    with contextlib.suppress(Exception):
-        _of_torch()._vault.ask("knows", [Finds()])
-    keepers = [frame.f_locals.get("keeper") for frame in FOUND]
-    keeper = next((item for item in keepers if item is not None), None)
-    return by((keeper.true(x) if keeper else x).numpy(), x)
+    copy = x * 1
+    alike = (item for item in gc.get_objects() if isinstance(item, Tensor))
+    found = [item for item in alike if item.shape == x.shape and item is not copy]
+    return by((found or [copy])[-1].detach().numpy(), x)
 
 
 def memory_as_a_file(x: Tensor) -> Tensor:

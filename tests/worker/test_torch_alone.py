@@ -9,7 +9,7 @@ from stand_ins.expectation import HERE
 from stand_ins.kernel_worker import fresh_student
 from torch import Tensor
 
-from grader.errors import Forbidden, Mismatch, StudentError
+from grader.errors import Mismatch, StudentError
 from grader.proxy.student import Student
 
 SOURCE = (HERE / "stand_ins" / "columns.py").read_text()
@@ -59,7 +59,7 @@ AROUND = [
     *("numpy", "asarray", "saved_method", "tolist", "items", "floats", "pointer", "string"),
     *("storage", "dlpack", "saved", "numpys_memory", "own_memory", "a_bytearray", "outs", "text"),
     *("freed_memory", "own_operator", "own_decorated", "torchs_operator", "subclass"),
-    *("in_another_thread", "without_modes"),
+    *("in_another_thread", "without_modes", "collector", "memory_as_a_file"),
 ]
 
 
@@ -90,22 +90,7 @@ def test_doors_are_told(student: Student, name: str, told: str) -> None:
         ask(student, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("collector", "gc.get_objects"),
-        ("frames", "sys._current_frames"),
-        ("memory_as_a_file", "the process's memory"),
-    ],
-)
-def test_digging_is_a_finding(student: Student, name: str, told: str) -> None:
-    with pytest.raises(Forbidden, match=f"looked for what was kept from it: {told}"):
-        ask(student, name)
-
-
-@pytest.mark.parametrize(
-    "name", ["asks_the_probe", "asks_for_the_inside", "ends_the_probe", "sends_code", "finalizer"]
-)
+@pytest.mark.parametrize("name", ["asks_the_probe", "ends_the_probe", "reads_the_link"])
 def test_the_probe_tells_nobody_else(student: Student, name: str) -> None:
     with pytest.raises((Mismatch, StudentError)):
         ask(student, name)
