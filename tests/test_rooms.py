@@ -142,7 +142,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.places", {"channel", "codec", "storage"}),
         (
             "worker.device",
-            {"channel", "codec", "link", "device_kernels", "device_memory", "followed", "places"},
+            {"channel", "codec", "link", "counters", "device_kernels", "device_memory", "followed"}
+            | {"places"},
         ),
         ("worker.device_memory", {"channel", "codec", "storage"}),
         ("worker.device_kernels", {"channel", "codec", "device_memory", "kernel_names", "lifted"}),

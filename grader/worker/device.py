@@ -15,11 +15,13 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
+from grader.worker.counters import most_elements
 from grader.worker.device_memory import Memory, Region
 from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
 from grader.worker.places import tensors_in, written_by
 
 MAX_NOTES = 20
+Operator = type(torch.ops.aten.clone.default)
 
 
 class Unknown(Exception):
@@ -148,7 +150,7 @@ class Device:
         for own, result in zip(made, results, strict=True):
             if own is not None:
                 own.copy_(result)
-        for region in self._memory.regions([*filter(_is_some, made), *written]):
+        for region in self._memory.regions([*tensors_in(made), *written]):
             region.secret |= bool(secrets)
             region.given |= has_given
 
@@ -163,8 +165,9 @@ class Device:
     ) -> list[Tensor]:
         """Return what an operator gives, of the forms that it has elsewhere."""
         name = name.strip("_")
-        sizes = [t.numel() for t in (*tensors_in((args, kwargs)), *filter(_is_some, made))]
-        if secrets and not self._policy.may(name, secrets, max(sizes, default=0)):
+        if secrets and not self._policy.may(
+            name, secrets, most_elements((args, list(kwargs.values()), made))
+        ):
             self._note(f"torch's {name}"[:60])
             raise Unknown
         try:
@@ -194,7 +197,7 @@ class Device:
         name, overload = header["name"], header["overload"]
         packet = getattr(torch.ops.aten, name) if _is_name(name) else None
         operator = getattr(packet, overload) if _is_name(overload) else None
-        if name.strip("_") in REFUSED or not isinstance(operator, torch._ops.OpOverload):
+        if name.strip("_") in REFUSED or not isinstance(operator, Operator):
             raise WireError("an operator that is not run here")
         args, kwargs = Unpacker([], self._resolve).unpack(header["values"])
         return operator, args, kwargs
@@ -221,10 +224,6 @@ class Device:
         self._launches += 1
         for note in self._kernels.launch(header):
             self._note(note)
-
-
-def _is_some(tensor: Tensor | None) -> bool:
-    return tensor is not None
 
 
 def _is_name(name: Any) -> bool:

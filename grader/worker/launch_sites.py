@@ -76,7 +76,9 @@ class LaunchSites:
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
         if callable(grid):
-            grid = grid(inspect.getcallargs(kernel.fn, *args, **kwargs))
+            bound = inspect.signature(kernel.fn).bind(*args, **kwargs)
+            bound.apply_defaults()
+            grid = grid(bound.arguments)
         numbers = tuple(map(int, grid))
         launch = Launch(kernel, numbers, args, kwargs, self._encoder)
         return self._launch(kernel, launch, lambda: self._encoder.names(kernel))

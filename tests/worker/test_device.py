@@ -44,7 +44,7 @@ def begin(student: Student) -> None:
 
 
 def pid(student: Student) -> int:
-    return student._conversation().worker.channel.sender
+    return student._conversation().worker.channel.sender  # pyright: ignore[reportPrivateUsage]
 
 
 def planted(*shape: int) -> tuple[Tensor, Tensor, bytes]:
