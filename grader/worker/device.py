@@ -5,6 +5,7 @@ text to run on what. What it is told is data; what it may do is kept here. It te
 but as many numbers as the judge lets it, and answers the judge alone.
 """
 
+import math
 import socket
 import threading
 from typing import Any
@@ -191,7 +192,7 @@ class Device:
         if type(number) not in (bool, int, float) or self._policy.numbers <= 0:
             return None
         self._policy.numbers -= 1
-        return number if number == number and abs(number) != float("inf") else None
+        return number if math.isfinite(number) else str(number)
 
     def _operator(self, header: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
         name, overload = header["name"], header["overload"]

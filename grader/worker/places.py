@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from grader.wire.channel import Misfit
-from grader.wire.codec import dtype_name
+from grader.wire.codec import DTYPES, dtype_name
 from grader.wire.storage import odd_tensor
 
 Tell = Callable[[dict[str, Any], list[Tensor] | None], None]
@@ -68,7 +68,11 @@ class Places:
         return self._layout(place, tensor)
 
     def make(self, tensor: Tensor) -> Layout:
-        """Let the device alone have what an operator has just made, and return where it lies."""
+        """Let the device alone have what an operator has just made, and return where it lies.
+
+        Raises Misfit for a tensor that is no plain memory.
+        """
+        _assert_plain(tensor)
         place = self._know(tensor, None)
         place.secret = True
         return [*self._layout(place, tensor), place.size]
@@ -114,7 +118,8 @@ class Places:
 
 
 def _assert_plain(tensor: Tensor) -> None:
-    if odd_tensor(tensor) or tensor.is_conj() or tensor.is_neg() or tensor.device.type != "cpu":
+    odd = odd_tensor(tensor) or tensor.is_conj() or tensor.is_neg() or tensor.device.type != "cpu"
+    if odd or dtype_name(tensor) not in DTYPES:
         raise Misfit("a tensor that is no plain memory")
 
 

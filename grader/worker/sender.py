@@ -157,14 +157,21 @@ class Sender(Dispatch):
         if results and not made and not written:
             return out  # a view
         if told is None:
-            self._note(_shown(func), sum(t.numel() for t in given if self._places.is_secret(t)))
-            return out
+            return self._unfollowed(func, given, out)
         if type(out) in NUMBERS:
             return self._number(told, given, out)
-        layouts = [self._places.make(t) if any(t is m for m in made) else None for t in results]
-        self._told({**told, "outs": layouts})
+        try:
+            outs = [self._places.make(t) if any(t is m for m in made) else None for t in results]
+        except Misfit:
+            return self._unfollowed(func, given, out)
+        self._told({**told, "outs": outs})
         for tensor in written:
             self._places.taint(tensor)
+        return out
+
+    def _unfollowed(self, func: Any, given: list[Tensor], out: Any) -> Any:
+        """Return what an operator has made of decoys, as it is."""
+        self._note(_shown(func), sum(t.numel() for t in given if self._places.is_secret(t)))
         return out
 
     def _number(self, told: dict[str, Any], given: list[Tensor], seen: Any) -> Any:
