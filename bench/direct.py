@@ -4,6 +4,7 @@ Only ``bench`` uses it, on our own solutions. It offers tests what ``Student`` d
 """
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import importlib
@@ -30,7 +31,8 @@ from grader.wire.codec import Record
 from grader.wire.objects import methods_of
 from grader.wire.storage import content
 from grader.worker.probes import Probes
-from grader.worker.serve import MODULE, gradients, gradients_together, overwritten, together
+from grader.worker.serve import MODULE
+from grader.worker.ways import backward, forward, gradients, overwritten
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 
@@ -147,14 +149,26 @@ class DirectStudent(Offers):
         function = functools.partial(gradients, getattr(self._module, name))
         return self.run(function, (tensors, upstream), options)
 
+    def each(self, name: str, args: tuple[Any, ...], *lasts: Any) -> list[Any]:
+        """Call a function of the submission on ``args`` and each of ``lasts`` in turn."""
+        function = getattr(self._module, name)
+        return [self.run(function, (*copy.deepcopy(args), last), {}) for last in lasts]
+
     def together(self, name: str, *cases: tuple[Any, ...]) -> Any:
         """Call a function of the submission on each case in turn."""
-        return self.run(functools.partial(together, getattr(self._module, name)), cases, {})
+        function = getattr(self._module, name)
+        return self.run(lambda *cases: [function(*case) for case in cases], cases, {})
 
     def gradients_together(self, name: str, *cases: tuple[tuple[Any, ...], Any]) -> Any:
         """Let autograd go back through several results of a function of the submission."""
-        function = functools.partial(gradients_together, getattr(self._module, name))
-        return self.run(function, cases, {})
+        function = getattr(self._module, name)
+
+        def all_of(*cases: tuple[tuple[Any, ...], Any]) -> list[Any]:
+            gone = [forward(function, tensors) for tensors, _ in cases]
+            pairs = zip(gone, cases, strict=True)
+            return [backward(each, upstream) for each, (_, upstream) in pairs]
+
+        return self.run(all_of, cases, {})
 
     def overwritten(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a function of the submission, and write over what it returned."""
