@@ -25,6 +25,7 @@ from grader.judge import ahead, session
 from grader.judge.configuration import Configuration, Run
 from grader.judge.grade import freeze, worker_setting
 from grader.labs.lab import load_lab
+from grader.readers import Budget
 from grader.sandbox.stage import staged
 
 os.sched_getaffinity = lambda pid: range(int(sys.argv[3]) + ahead.SPARED)
@@ -36,7 +37,7 @@ def emit(event, data):
 
 lab = load_lab(Path(sys.argv[1]))
 with staged(lab, {{}}, "bwrap") as stage:
-    submission = freeze(lab, Path(sys.argv[2]), stage / "submission")
+    submission = freeze(lab, Path(sys.argv[2]), stage / "submission", Budget())
     setting = worker_setting(lab, stage, {{}}, "cpu", "bwrap")
     setting = dataclasses.replace(setting, triton=bool(int(sys.argv[4])))
     code = submission.code.decode()

@@ -24,6 +24,7 @@ from grader.judge.start import ForkServer, Session, start_anew
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TestResult, Verdict
 from grader.labs.submission import Submission, fingerprint
+from grader.readers import Budget
 from grader.report.forms import Form, render
 from grader.sandbox import limits
 from grader.sandbox.stage import sweep
@@ -763,7 +764,7 @@ def test_submission_in_memory_is_written_for_every_user(tmp_path: Path) -> None:
     files = {"echo.py": b"pass\n"}
     made = Submission(files, fingerprint(files), tmp_path, "echo.py", tmp_path, True)
 
-    frozen = freeze(LAB, made, tmp_path / "into")
+    frozen = freeze(LAB, made, tmp_path / "into", Budget())
 
     assert frozen.folder == tmp_path / "into"
     assert frozen.code_path.read_bytes() == b"pass\n"

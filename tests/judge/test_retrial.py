@@ -62,7 +62,7 @@ def scale(x, factor):
 
 
 def course(folder: Path) -> Lab:
-    root = shutil.copytree(COURSE, folder / "course")
+    root = shutil.copytree(COURSE, folder / "course", ignore=shutil.ignore_patterns(".inferlab"))
     (root / "grader" / "suites" / "test_90_echo.py").write_text(SUITE)
     (root / "labs" / "90_echo" / "test_echo.py").unlink()
     (folder / "answer.py").write_text(ANSWER)

@@ -19,6 +19,7 @@ from grader.notebook.build import build
 from grader.notebook.files import notebook_file, write_notebook
 from grader.notebook.handout import prompts, put_answer
 from grader.notebook.work import Work
+from grader.readers import Budget
 
 
 @pytest.fixture
@@ -57,7 +58,8 @@ def test_notebook_holds_what_the_lab_has(lab: Lab) -> None:
     assert "](pictures/" not in text
     assert sum(source.startswith("picture(") for source in sources) >= 2
     assert sources.count("%grade") == sources.count("%submit") == 1
-    assert convert(lab, json.dumps(notebook).encode(), "it").code == lab.stub.read_bytes()
+    made = convert(lab, json.dumps(notebook).encode(), "it", Budget())
+    assert made.code == lab.stub.read_bytes()
 
 
 def test_lab_without_headings_or_pictures_has_a_notebook_too() -> None:

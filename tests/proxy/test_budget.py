@@ -151,7 +151,7 @@ def test_copies_that_an_object_keeps_add_up_over_the_calls_of_a_test() -> None:
         with pytest.raises(StudentMemory):
             use_often(40)
 
-    assert 6 <= len(kept) <= 10  # of 32 MiB; what was free before is not counted
+    assert 6 <= len(kept) <= 14  # of 32 MiB; what was free before is not counted
 
 
 def test_diary_of_an_object_counts_wherever_the_heap_grew() -> None:
