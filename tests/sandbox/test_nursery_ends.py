@@ -106,7 +106,8 @@ from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
 from grader.sandbox.nursery import Nursery
 from grader.sandbox.setting import Setting
-worker = Nursery().start(Setting.from_json(json.loads(sys.argv[1])))
+home = Nursery()  # whose end is its workers'
+worker = home.start(Setting.from_json(json.loads(sys.argv[1])))
 worker.wait_ready()
 talk = Conversation(worker, "cpu", Clock(600.0), "")
 talk.request({{"op": "load", "file": "/submission/echo.py"}})
