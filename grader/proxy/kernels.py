@@ -117,7 +117,7 @@ class KernelInstruments(ABC):
                     yield apart
                 except (Mismatch, StudentError) as error:
                     failure = error
-        if reading:
+        if reading and not isinstance(failure, Forbidden):
             apart.take(reading, self._done(Apart.sent(reading)))
         if failure is not None:
             raise failure
