@@ -37,7 +37,6 @@ class Device:
         self._worker: WorkerProcess | None = None
         self._talk: Conversation | None = None
         self._next = 0
-        self._watches = False
 
     def begin(self, **policy: Any) -> socket.socket:
         """Begin a watch, and return the end of the socket that the submission's worker gets."""
@@ -49,7 +48,7 @@ class Device:
         with ours:
             header = {"op": "device", "action": "begin", "config": config}
             self._talk.request(header, fds=(ours.fileno(),))
-        self._next, self._watches = 0, True
+        self._next = 0
         return theirs
 
     def hide(self, value: Tensor, decoy: Tensor) -> int:
@@ -68,7 +67,6 @@ class Device:
 
     def end(self, after: int) -> dict[str, Any]:
         """End the watch, and return what was done in it; raises what a kernel has raised."""
-        self._watches = False
         return cast(dict[str, Any], self._ask("end", None, after=after))
 
     def _ask(self, action: str, value: Any, **more: Any) -> Any:

@@ -17,6 +17,7 @@ from torch import Tensor
 from grader.wire.channel import Misfit
 from grader.wire.codec import Packer
 from grader.worker import kernel_names
+from grader.worker.places import arguments
 
 MOST_ITEMS = 16  # of a tuple that a name stands for
 Special = Callable[[Any], Any]
@@ -34,19 +35,20 @@ class Launch:
 
     def tensors(self) -> Iterator[Tensor]:
         """Walk through the tensors of the launch, in wrappers and descriptors too."""
-        return _tensors([*self.args, *self.kwargs.values()])
+        return arguments((self.args, self.kwargs))
 
     def plain(self, special: Special) -> dict[str, Any]:
         """Return all of it as data; raises Misfit for an argument that no kernel takes."""
         pack = Packer(functools.partial(self.encode.special, special)).pack
         values = pack([list(self.args), self.kwargs, list(self.grid)])
-        return {"kernel": self.encode.kernel(self.kernel), "values": values}
+        kernel, names = self.encode.kernel(self.kernel), self.encode.names(self.kernel)
+        return {"kernel": kernel, "values": values, "names": names}
 
 
 class LaunchSites:
     """Stands in the interpreter's place: ``launch`` is given each, and says whether it took it."""
 
-    def __init__(self, file: str, launch: Callable[[Any, Launch, Callable[[], Any]], bool]) -> None:
+    def __init__(self, file: str, launch: Callable[[Launch], bool]) -> None:
         interpreter: Any = importlib.import_module("triton.runtime.interpreter")
         self._function = interpreter.InterpretedFunction
         self._encoder = Encoder(file)
@@ -80,8 +82,7 @@ class LaunchSites:
             bound.apply_defaults()
             grid = grid(bound.arguments)
         numbers = tuple(map(int, grid))
-        launch = Launch(kernel, numbers, args, kwargs, self._encoder)
-        return self._launch(kernel, launch, lambda: self._encoder.names(kernel))
+        return self._launch(Launch(kernel, numbers, args, kwargs, self._encoder))
 
 
 class Encoder:
@@ -160,13 +161,3 @@ def _is_small(value: Any) -> bool:
 
 def _refuse(value: Any) -> Any:
     raise Misfit(f"a {type(value).__name__}")
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, tuple | list):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, Tensor):
-        yield value
-    elif isinstance(base := getattr(value, "base", None), Tensor):
-        yield base

@@ -8,6 +8,7 @@ names that it uses and nothing else. Nothing else of the file runs.
 import __future__
 
 import ast
+import builtins
 import json
 import linecache
 import sys
@@ -17,25 +18,15 @@ from types import ModuleType
 from typing import Any
 
 from grader.worker import kernel_names
-from grader.worker.kernel_syntax import Unliftable, check, functions, paths
+from grader.worker.kernel_syntax import BUILTINS, Unliftable, check, functions, paths
 
 
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
     return None
 
 
-SAFE: dict[str, Any] = {
-    "range": range,
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "len": len,
-    "float": float,
-    "int": int,
-    "bool": bool,
-    "isinstance": isinstance,
-    "print": _nothing,  # a text would hold numbers
-}
+SAFE: dict[str, Any] = {name: getattr(builtins, name) for name in BUILTINS}
+SAFE["print"] = _nothing  # a text would hold numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

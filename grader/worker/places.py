@@ -147,3 +147,16 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(item)
     elif isinstance(value, dict):
         yield from tensors_in([*value.values()])
+
+
+def arguments(value: Any) -> Iterator[Tensor]:
+    """Walk through the tensors of a launch, in wrappers and descriptors too."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from arguments(item)
+    elif isinstance(value, dict):
+        yield from arguments([*value.values()])
+    elif isinstance(value, Tensor):
+        yield from tensors_in(value)
+    elif isinstance(base := getattr(value, "base", None), Tensor):
+        yield from tensors_in(base)

@@ -23,7 +23,7 @@ from grader.wire.codec import Packer
 from grader.wire.link import Link
 from grader.worker.counters import Dispatch
 from grader.worker.followed import body_of, fills, name_of
-from grader.worker.launch_sites import LaunchSites
+from grader.worker.launch_sites import Launch, LaunchSites
 from grader.worker.places import Places, apart, tensors_in, written_by
 
 MAX_NOTES = 20
@@ -159,7 +159,7 @@ class Sender(Dispatch):
         if told is None:
             return self._unfollowed(func, given, out)
         if type(out) in NUMBERS:
-            return self._number(told, given, out)
+            return self._number(told, out)
         try:
             outs = [self._places.make(t) if any(t is m for m in made) else None for t in results]
         except Misfit:
@@ -174,7 +174,7 @@ class Sender(Dispatch):
         self._note(_shown(func), sum(t.numel() for t in given if self._places.is_secret(t)))
         return out
 
-    def _number(self, told: dict[str, Any], given: list[Tensor], seen: Any) -> Any:
+    def _number(self, told: dict[str, Any], seen: Any) -> Any:
         """Return a number that an operator gives: the true one, if one may still be told."""
         if self._tells:
             self._told({**told, "op": "number"})
@@ -190,13 +190,13 @@ class Sender(Dispatch):
 
     # -- kernels ---------------------------------------------------------------------------
 
-    def _launch(self, kernel: Any, values: Any, names: Callable[[], Any]) -> bool:
+    def _launch(self, launch: Launch) -> bool:
         """Tell of a launch; False: nothing hidden goes into it, and it runs here."""
         with _disable_current_modes():
-            tensors = [*values.tensors()]
+            tensors = [*launch.tensors()]
             if not any(map(self._places.is_secret, tensors)):
                 return False
-            self._told({"op": "launch", **values.plain(self._special), "names": names()})
+            self._told({"op": "launch", **launch.plain(self._special)})
             for tensor in tensors:
                 self._places.taint(tensor)
             return True

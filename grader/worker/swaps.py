@@ -9,17 +9,16 @@ hooks of a launch are called outside.
 import contextlib
 import functools
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from torch import Tensor
 from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
 from grader.worker.box import Box
-from grader.worker.places import tensors_in
+from grader.worker.places import arguments
 
 HOOKS = slice(2, 4)  # of what a launcher is given behind the grid, the stream and the function
 
@@ -92,16 +91,3 @@ class Swaps:
                     return plain(*given)
             finally:
                 shadow.ask("cover")
-
-
-def arguments(value: Any) -> Iterator[Tensor]:
-    """Walk through the tensors of a launch, in wrappers and descriptors too."""
-    if isinstance(value, tuple | list):
-        for item in value:
-            yield from arguments(item)
-    elif isinstance(value, dict):
-        yield from arguments([*value.values()])
-    elif isinstance(value, Tensor):
-        yield from tensors_in(value)
-    elif isinstance(base := getattr(value, "base", None), Tensor):
-        yield from tensors_in(base)
