@@ -1236,9 +1236,9 @@ def test_kernel_scores_of_any_level(student, draw, level):
 
 
 @task("triton", contract=16)
-@pytest.mark.parametrize("step", [3.0, -3.0], ids=["rising", "falling"])
+@pytest.mark.parametrize("step", [3.0, -3.0, 12.0, -12.0], ids=["up", "down", "far up", "far down"])
 def test_kernel_maximum_may_change_in_every_tile(student, draw, step):
-    """A larger maximum in a later tile shrinks sum and result so far."""
+    """A larger maximum in a later tile shrinks sum and result so far, to nothing if it is far."""
     case = make(draw, [150, 70], 8, 16)
     case.q[..., 0] = 4.0
     for row, length in enumerate(case.lengths.tolist()):
@@ -1266,9 +1266,23 @@ def test_kernel_leaves_arguments_and_results_alone(student, draw):
 def test_kernel_programs_do_not_need_each_other(student, draw, order):
     """Nothing that a program writes is read or written by another, or lies outside of a tensor."""
     cases = [make(draw, [9, 0, 41], 4, 20, 4, 2), make(draw, [3, 70], 7, 16, 3, 1)]
-    for case in (*cases, make(draw, [150, 0, 30], 16, 16)):
+    for case in (*cases, make(draw, [150, 0, 30], 16, 20)):
         with student.sound_kernels(order):
             assert_paged(student.paged_attention, case)
+
+
+@task("triton", contract=17)
+@pytest.mark.parametrize(
+    ("dtype", "gpu", "lengths"),
+    [(torch.bfloat16, "sm_80", [300, 0]), (torch.float32, "sm_90", [9, 4])],
+    ids=["two bytes", "four bytes"],
+)
+def test_kernels_compile(student, draw, dtype, gpu, lengths):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    case = make(draw, lengths, 16, 20, 4, 2, dtype)
+
+    with student.compilable_kernels(gpu):
+        assert_paged(student.paged_attention, case)
 
 
 FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31

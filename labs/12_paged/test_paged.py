@@ -567,6 +567,16 @@ def test_kernel_is_sound(student, draw, order):
         compare(student, "paged_attention", drawn(draw, [9, 0, 6], 4, 5, 4, 2))
 
 
+@task("triton", contract=17)
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_90"])
+def test_kernel_compiles_for(student, draw, gpu):
+    """Each kernel compiles as it is launched, with rows of 9 and of 270 tokens."""
+    for lengths in ([9, 4], [270]):
+        args = drawn(draw, lengths, 16, 16, 2, 1)
+        with student.compilable_kernels(gpu):
+            compare(student, "paged_attention", args)
+
+
 # --- Task 5: scheduler -----------------------------------------------------------------------
 
 
