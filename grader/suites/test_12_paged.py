@@ -1170,6 +1170,15 @@ def test_kernel_few_tokens_in_every_combination(student, draw):
 
 
 @task("triton", contract=14)
+@pytest.mark.parametrize("rows", [16, 17, 33, 63, 64, 65, 130])
+def test_kernel_many_rows_in_one_launch(student, draw, rows):
+    """A batch may have any number of rows, beside powers of two too, each with its own table."""
+    lengths = draw.integers(0, 3, rows).tolist()
+    lengths[-1] = 3  # who leaves the last rows out cannot be lucky
+    assert_paged(student.paged_attention, make(draw, lengths, 2, 4, 2, 1))
+
+
+@task("triton", contract=14)
 def test_kernel_blocks_of_a_large_pool(student, draw):
     """Blocks may lie anywhere in a pool of tens of thousands."""
     assert_paged(student.paged_attention, make(draw, [40, 9], 1, 2, 1, 1, others=70_000))
