@@ -166,13 +166,19 @@ LONG_ROWS = pytest.mark.parametrize(("width", "dtype"), [(40_961, FP32), (100_00
 LARGE = 2.0**17  # beyond what a half holds
 
 
+def heavy_ends(values: Tensor) -> Tensor:  # [M, N]
+    """Let the first and the last column count as thousands do: no sum can do without them."""
+    values[:, [0, -1]] *= 300
+    return values
+
+
 @task("forward", contract=5)
 @LONG_ROWS
 def test_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
     rows = 67 if device == "cuda" else 2
     x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
-    x = x * LARGE
+    x = heavy_ends(x) * LARGE
 
     got = normalised(student, x, weight, bias)
 
@@ -793,7 +799,7 @@ def test_gradients_of_any_width(student, draw, width):
 def test_gradients_of_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
     dy, x, weight, *_ = backward_case(draw, 67 if device == "cuda" else 2, width, dtype)
-    case = dy * LARGE, x * LARGE, weight * LARGE, *statistics(x * LARGE)
+    case = heavy_ends(dy) * LARGE, x * LARGE, weight * LARGE, *statistics(x * LARGE)
 
     got = differentiated(student, *case)
 
