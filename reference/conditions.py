@@ -146,6 +146,33 @@ def product_off(a: Tensor, b: Tensor) -> Tensor:  # [..., M, K], [..., K, N] -> 
     return a.double().abs() @ b.double().abs() * (2 * UNIT)
 
 
+def dequantized_off(
+    x: Tensor,  # [..., I]
+    weight: Tensor,  # [O, I] float64
+    terms: Tensor,  # [O, I]: code and zero added up, times scale
+) -> Tensor:  # [..., O]
+    """Return how far x @ weight.T may be off whose weights are codes less zeros, times scales.
+
+    A zero may be taken from each code or from a group's sum, which then is as large as both. And
+    weights may be rounded to the dtype of x, which is off by as much as they are, no more.
+    """
+    wide, apart = x.double(), weight.to(x.dtype).double() - weight
+    rounded = torch.maximum((wide @ apart.T).abs(), (wide.square() @ apart.square().T).sqrt())
+    return product_off(x, terms.T) + rounded
+
+
+def linear_off(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # [..., I] -> [..., O]
+    """Return how far a layer of float64 weights may be off whose codes are not known.
+
+    A code and a zero are as large as the largest weight of their row, or twice that. A bias is
+    added to a sum that has been rounded to the dtype of x.
+    """
+    sizes = weight.abs()
+    off = dequantized_off(x, weight, sizes + 2 * sizes.amax(-1, keepdim=True))
+    unit = torch.finfo(x.dtype).eps / 2
+    return off if bias is None else off + F.linear(x.double(), weight).abs() * unit
+
+
 def swiglu_off(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
     """Return how far w_down (silu(w_gate x) * w_up x) may be off: [..., E] -> same.
 

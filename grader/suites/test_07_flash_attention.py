@@ -391,6 +391,17 @@ def test_tiled_attention_from_nothing(student, draw, B, T):
         assert_attends(student.flash_attention_torch, make(draw, T, 7, B=B), causal, block=3)
 
 
+FEW = [*itertools.product((0, 1, 2), repeat=2)]  # queries and keys
+
+
+@task("tiled", contract=11)
+@both
+def test_tiled_few_queries_and_keys_in_every_combination(student, draw, causal):
+    """T and S may be 0, 1 and 2 in every combination, of no, one and two sequences."""
+    for (T, S), B in itertools.product(FEW, (0, 1, 2)):
+        assert_attends(student.flash_attention_torch, make(draw, T, S, 3, 2, 1, B), causal)
+
+
 @task("tiled", contract=12)
 @both
 @pytest.mark.parametrize("block", [1, 3, 7, 16, 1000])
@@ -707,6 +718,14 @@ def test_grid_for_many_heads(student, draw, device, B, H):
 def test_nothing_to_attend_from(student, draw, B, T):
     """With B = 0 or T = 0 the results are empty."""
     assert_attends(student.flash_attention, make(draw, T, 7, B=B), True)
+
+
+@task("triton", contract=24)
+@both
+def test_kernel_few_queries_and_keys_in_every_combination(student, draw, causal):
+    """T and S may be 0, 1 and 2 in every combination, of one and two heads and sequences."""
+    for (T, S), B in itertools.product(FEW, (1, 2)):
+        assert_attends(student.flash_attention, make(draw, T, S, 3, 3 - B, 1, B), causal)
 
 
 @task("triton", contract=29)
@@ -1073,6 +1092,19 @@ def test_grid_for_many_packed_heads(student, draw, device):
 def test_lengths_of_zero(student, draw, lengths, causal):
     """Sequences may lack queries, keys or both; rows without a key are zero."""
     assert_packed(student, pack(draw, lengths), lengths, causal)
+
+
+@task("varlen", contract=43)
+@both
+def test_packed_few_queries_and_keys_in_every_combination(student, draw, causal):
+    """Lengths may be 0, 1 and 2 on either side: of one sequence, of all pairs side by side, and
+    with as many queries in each sequence, but for one that has none."""
+    batches = [[pair] for pair in FEW] + [FEW]
+    for queries, empty in itertools.product((1, 2), (None, 0, 1, 2)):
+        batches.append([(queries * (at != empty), keys) for at, keys in enumerate((2, 1, 2))])
+    for batch in batches:
+        lengths = [queries for queries, _ in batch], [keys for _, keys in batch]
+        assert_packed(student, pack(draw, lengths, 3), lengths, causal)
 
 
 @task("varlen", contract=44)

@@ -1170,6 +1170,15 @@ def test_kernel_few_tokens_in_every_combination(student, draw):
 
 
 @task("triton", contract=14)
+@pytest.mark.parametrize("rows", [17, 65])
+def test_kernel_many_rows_in_one_launch(student, draw, rows):
+    """A batch may have any number of rows, beside powers of two too, each with its own table."""
+    lengths = draw.integers(0, 2, rows).tolist()
+    lengths[-1] = 2  # who leaves the last rows out cannot be lucky
+    assert_paged(student.paged_attention, make(draw, lengths, 2, 3, 1, 1), excused=False)
+
+
+@task("triton", contract=14)
 def test_kernel_blocks_of_a_large_pool(student, draw):
     """Blocks may lie anywhere in a pool of tens of thousands."""
     assert_paged(student.paged_attention, make(draw, [40, 9], 1, 2, 1, 1, others=70_000))
@@ -1286,6 +1295,23 @@ def test_kernels_compile(student, draw, dtype, gpu, lengths):
 
 
 FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
+
+
+MANY = 70_001  # rows: more than axes 1 and 2 of a grid have programs
+
+
+@task("triton", contract=17)
+def test_grid_for_many_rows(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and a batch may have more rows."""
+    one = make(draw, [5])
+    q, tables = one.q.expand(MANY, -1, -1), one.tables.expand(MANY, -1)
+
+    with student.grids_alone():
+        got = student.paged_attention(q, one.k_pool, one.v_pool, tables, one.lengths.expand(MANY))
+
+    if device == "cuda":
+        for row in (got[:1], got[-1:]):
+            assert_paged(student.paged_attention, one, got=row)
 
 
 @task("triton", contract=17)
