@@ -819,6 +819,17 @@ def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     assert_backward(got, *case)
 
 
+@task("backward", contract=20)
+@pytest.mark.parametrize(("rows", "width"), [(67, 1100), (19, 5003), (66, 17_001)], ids=str)
+def test_sums_over_more_rows_than_programs(student, draw, rows, width):
+    """Where one program has several blocks of rows, each column sums all of them, the last too."""
+    case = backward_case(draw, rows, width)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
 @task("backward", contract=21)
 @pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])
 def test_gradients_in_low_precision(student, draw, dtype):
