@@ -990,21 +990,21 @@ def pack(draw: Any, lengths: Any, D: int = 16, H: int = 1, G: int = 1, **options
 
 
 def assert_packed(
-    student: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True
+    student: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True, near: str = ""
 ) -> None:
-    """Attend to packed sequences and compare each with the oracle's."""
+    """Attend to packed sequences and compare each with the oracle's; ``near`` says which case."""
     got = student.flash_attention_varlen(*qkv, *map(starts, lengths), causal=causal)
-    assert_packed_result(got, qkv, lengths, causal, excused=excused)
+    assert_packed_result(got, qkv, lengths, causal, excused=excused, near=near)
 
 
 def assert_packed_result(
-    got: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True
+    got: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True, near: str = ""
 ) -> None:
     want = oracle.attend_packed(*qkv, *lengths, causal)
     how = dict(trusted=[], off=oracle.attend_packed(*qkv, *lengths, causal, off))
     if excused:
         how["trusted"] = oracle.attend_packed(*qkv, *lengths, causal, oracle.attend_in_kind)
-    assert_close(got, want, "attention", like=qkv[0], inner=1024, **how, what="o")
+    assert_close(got, want, "attention", like=qkv[0], inner=1024, **how, what=f"o{near}")
 
 
 @task("varlen", contract=40, gate=True)
@@ -1097,14 +1097,17 @@ def test_lengths_of_zero(student, draw, lengths, causal):
 @task("varlen", contract=43)
 @both
 def test_packed_few_queries_and_keys_in_every_combination(student, draw, causal):
-    """Lengths may be 0, 1 and 2 on either side: of one sequence, of all pairs side by side, and
-    with as many queries in each sequence, but for one that has none."""
+    """Lengths may be 0, 1 and 2 on either side, in every combination.
+
+    One sequence alone, all side by side, and as many queries in each, but for one that has none.
+    """
     batches = [[pair] for pair in FEW] + [FEW]
     for queries, empty in itertools.product((1, 2), (None, 0, 1, 2)):
         batches.append([(queries * (at != empty), keys) for at, keys in enumerate((2, 1, 2))])
     for batch in batches:
         lengths = [queries for queries, _ in batch], [keys for _, keys in batch]
-        assert_packed(student, pack(draw, lengths, 3), lengths, causal)
+        near = f", for {lengths[0]} queries and {lengths[1]} keys,"
+        assert_packed(student, pack(draw, lengths, 3), lengths, causal, near=near)
 
 
 @task("varlen", contract=44)

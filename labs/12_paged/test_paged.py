@@ -45,8 +45,8 @@ def assert_free(manager: Any, num_blocks: int, *seqs: int) -> None:
     odd = [block for block in named if not 0 <= block < num_blocks]
     check(not odd, f"a table names block {odd[:1]}, expected 0 to {num_blocks - 1}")
     free = expect(manager.num_free, int, "num_free")
-    say = f"num_free is {free}, and tables name {len(named)} of {num_blocks} blocks"
-    check(free + len(named) == num_blocks, say)
+    say = f"num_free is {free} while tables name {len(named)} of {num_blocks} blocks"
+    check(free + len(named) == num_blocks, f"{say}, expected {num_blocks - len(named)}")
 
 
 def assert_counts(manager: Any, seq: int, length: int, blocks: int) -> list[int]:
