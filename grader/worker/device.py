@@ -22,6 +22,7 @@ from grader.worker.device_memory import Memory, Region
 from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
 
 MAX_NOTES = 20
+MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
 Operator = type(torch.ops.aten.clone.default)
 
 
@@ -37,6 +38,7 @@ class Policy:
         self.numbers = int(config["numbers"])
         self._free = frozenset(config["free"])
         self._most = self._elements = int(config["elements"])
+        self._renewals = MOST_RENEWALS
 
     def may(self, name: str, given: list[Region], elements: int) -> bool:
         """Tell whether torch may run an operator on secrets."""
@@ -49,8 +51,10 @@ class Policy:
         return fits
 
     def renew(self) -> None:
-        """Let torch compute on as many elements again."""
-        self._elements = self._most
+        """Let torch compute on as many elements again, as a graph has been replayed."""
+        if self._renewals:
+            self._renewals -= 1
+            self._elements = self._most
 
 
 class Device:
@@ -86,6 +90,11 @@ class Device:
             if self._error is not None:
                 raise self._error
             return self._memory.tensor(layout).clone()
+
+    def lend(self, number: int) -> None:
+        """Let a graph of this number be captured."""
+        with self._turn:
+            self._graphs.lent.add(number)
 
     def replays(self) -> dict[str, Any]:
         """Return which graphs were captured, and which replayed, in their order."""
