@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -11,18 +11,24 @@ from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
+from grader.proxy.device import Policy
 from grader.proxy.kernels import KernelInstruments
-from grader.proxy.readings import Count, Operators
+from grader.proxy.kinds import expect
+from grader.proxy.readings import Apart, Count, Operators
+from grader.proxy.replayed import Graphs, beside_replays
 from grader.proxy.shown import plain
 from grader.proxy.values import Far, Hidden
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
+COUNTED_THERE = {"flops", "largest", "operators"}
+NUMBERS = 64  # that may leave where graphs compute: no row of logits, and no weights
 
 
 class Instruments(KernelInstruments):
     """The part of the proxy that starts probes in the worker and believes what may be believed."""
 
     _lab: Lab
+    _torch_alone = False  # whether it works on what is hidden
 
     def guard(self) -> AbstractContextManager[None]:
         """Fail if the submission reaches, in the calls inside, what the lab's rules forbid.
@@ -93,9 +99,9 @@ class Instruments(KernelInstruments):
         return Far(value.contiguous(), strides)
 
     def veil(self, value: Tensor) -> Any:  # Hidden; on a GPU the tensor
-        """Return a stand-in for a floating-point argument inside ``torch_alone``.
+        """Return a stand-in for a floating-point argument inside ``torch_alone`` or ``graphs``.
 
-        torch's operators work on ``value``. All else finds normal noise of its size and form.
+        torch's operators, or graphs, work on ``value``. All else finds noise of its size and form.
         """
         return Hidden(value, noise_like(value)) if self._on_cpu else value
 
@@ -110,8 +116,46 @@ class Instruments(KernelInstruments):
         if not self._on_cpu:
             yield
             return
-        wrong, policy = None, {"elements": 0, "free": [], "numbers": numbers}
-        with self._apart(kernels=False, **policy) as apart:
+        few = f"{numbers} numbers may leave them, one at a time"
+
+        def why(apart: Apart) -> str:
+            used = f"; what left them: {apart.doors}; {few}" if apart.left else ""
+            return f"torch's operators alone could read the numbers{used}"
+
+        self._torch_alone = True
+        try:
+            with self._explained(Policy(numbers=numbers), why):
+                yield
+        finally:
+            self._torch_alone = False
+
+    @contextmanager
+    def graphs(self, elements: int) -> Generator[Graphs, None, None]:
+        """Lend graphs in all calls inside; on a CPU they alone compute on what is veiled.
+
+        Elsewhere torch may move it, compute on ``elements`` elements in all from one replay to the
+        next, and tell Python a few numbers. A Mismatch is told with what else was asked for. On a
+        GPU nothing is hidden, and replays are not counted.
+        """
+        if not self._on_cpu:
+            target = ["given", "tape", "CudaGraph"]
+            yield Graphs(lambda _: self._conversation().call(target, (), {}))
+            return
+
+        def make(number: int) -> Any:
+            self._device.lend(number)
+            return self._conversation().request({"op": "graph", "number": number})
+
+        with self._explained(Policy(elements, numbers=NUMBERS, graphs=True), beside_replays):
+            yield Graphs(make, self._device.replays)
+
+    @contextmanager
+    def _explained(
+        self, policy: Policy, why: Callable[[Apart], str]
+    ) -> Generator[None, None, None]:
+        """Hide arguments on the device; a Mismatch is told with what the device has seen."""
+        wrong = None
+        with self._apart(policy) as apart:
             try:
                 yield
             except Mismatch as error:
@@ -119,9 +163,8 @@ class Instruments(KernelInstruments):
                     raise
                 wrong = error
         if wrong is not None:
-            few = f"{numbers} numbers may leave them, one at a time"
-            used = f"; what left them: {apart.doors}; {few}" if apart.left else ""
-            raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
+            told = why(apart)
+            raise Mismatch(f"{wrong} ({told})" if told else str(wrong))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:
@@ -138,16 +181,36 @@ class Instruments(KernelInstruments):
     def operators(self) -> Generator[Operators, None, None]:
         """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
         operators = Operators()
-        with self._conversation().probe("operators", {}) as reading:
+        with self._counting("operators") as readings:
             yield operators
-        operators.take(reading)
+        for reading in readings:
+            operators.take([reading])
 
     @contextmanager
     def _counted(self, probe: str) -> Generator[Count, None, None]:
         count = Count()
-        with self._conversation().probe(probe, {}) as reading:
+        with self._counting(probe) as readings:
             yield count
-        count.take(reading)
+        for reading in readings:
+            count.take([reading])
+
+    @contextmanager
+    def _counting(self, probe: str) -> Generator[list[Any], None, None]:
+        """Count beside the submission, and where torch works on what is hidden, on the device too.
+
+        The list holds what each has read, afterwards. So what is done with hidden numbers counts
+        whatever becomes of the counter beside the submission.
+        """
+        talk, readings = self._conversation(), list[Any]()
+        there = self._torch_alone and probe in COUNTED_THERE
+        sender = {"op": "probe", "name": "sender", "action": "sent", "config": {}}
+        if there:
+            self._device.count(probe, expect(talk.request(sender), int))
+        with talk.probe(probe, {}) as reading:
+            yield readings
+        if there:
+            readings.append(self._device.counted(probe, expect(talk.request(sender), int)))
+        readings += reading or [None]
 
 
 @contextmanager

@@ -1,13 +1,16 @@
 """The device: a worker that has the true numbers of what is hidden, and never the submission.
 
-It is told, by the submission's worker, which of torch's operators and which kernels of the file's
-text to run on what. What it is told is data; what it may do is kept here. It tells nothing back
-but as many numbers as the judge lets it, and answers the judge alone.
+It is told, by the submission's worker, which of torch's operators, of the graphs that were lent and
+of the kernels of the file's text to run on what. What it is told is data; what it may do, and what
+is counted, is kept here. It tells nothing back but as many numbers as the judge lets it, and
+answers the judge alone.
 """
 
+import contextlib
 import math
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,37 +19,51 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
-from grader.worker.counters import most_elements
+from grader.worker.counters import Dispatch, Flops, Largest, Operators, most_elements
+from grader.worker.device_graphs import Call, Graphs, Unknown
 from grader.worker.device_memory import Memory, Region
 from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
-from grader.worker.places import tensors_in, written_by
 
 MAX_NOTES = 20
+MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
+# What counts, and what it has counted.
+COUNTERS: dict[str, tuple[Callable[[], Dispatch], str]] = {
+    "flops": (Flops, "total"),
+    "largest": (Largest, "elements"),
+    "operators": (Operators, "seen"),
+}
 Operator = type(torch.ops.aten.clone.default)
 
 
-class Unknown(Exception):
-    """What is not done here, and leaves what it would have made without numbers."""
-
-
 class Policy:
-    """What torch may do with secrets: all of it, or what a lab lets be done beside kernels."""
+    """What torch may do with secrets: all of it, or what a lab lets be done beside others.
+
+    These are kernels, or graphs that are replayed.
+    """
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.kernels = bool(config["kernels"])
+        self.graphs = bool(config["graphs"])
         self.numbers = int(config["numbers"])
         self._free = frozenset(config["free"])
-        self._elements = int(config["elements"])
+        self._most = self._elements = int(config["elements"])
+        self._renewals = MOST_RENEWALS
 
     def may(self, name: str, given: list[Region], elements: int) -> bool:
         """Tell whether torch may run an operator on secrets."""
-        if not self.kernels or name in MOVES:
+        if not (self.kernels or self.graphs) or name in MOVES:
             return True
         if name in self._free and not any(region.given for region in given):
             return True
         fits = name in ARITHMETIC and elements <= self._elements
         self._elements -= elements * fits
         return fits
+
+    def renew(self) -> None:
+        """Let torch compute on as many elements again, as a graph has been replayed."""
+        if self._renewals:
+            self._renewals -= 1
+            self._elements = self._most
 
 
 class Device:
@@ -58,10 +75,12 @@ class Device:
         self._policy = Policy(config)
         self._file, self._text = config["file"], config["text"]
         self._kernels: Any = None  # ``Kernels``, once one is launched
+        self._graphs = Graphs()
         self._launches = 0
         self._notes: dict[str, None] = {}
         self._error: BaseException | None = None  # ended it: nothing is done from then on
         self._done = 0  # messages
+        self._counters: dict[str, Dispatch] = {}
         self._over = False
         self._turn = threading.Condition()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -74,13 +93,38 @@ class Device:
         with self._turn:
             self._memory.add(number, value).hide()
 
+    def count(self, name: str, after: int) -> None:
+        """Begin to count what torch does from then on, once as many messages have been done."""
+        with self._turn:
+            self._wait(after)
+            self._counters[name] = COUNTERS[name][0]()
+
+    def counted(self, name: str, after: int) -> Any:
+        """End a count, and return it."""
+        with self._turn:
+            self._wait(after)
+            return getattr(self._counters.pop(name), COUNTERS[name][1])
+
+    def _wait(self, after: int) -> None:
+        self._turn.wait_for(lambda: self._done >= after or self._over)
+        if self._error is not None:
+            raise self._error
+
     def read(self, after: int, layout: list[Any]) -> Tensor:
         """Return a result, once as many messages have been done; raises what has failed."""
         with self._turn:
-            self._turn.wait_for(lambda: self._done >= after or self._over)
-            if self._error is not None:
-                raise self._error
+            self._wait(after)
             return self._memory.tensor(layout).clone()
+
+    def lend(self, number: int) -> None:
+        """Let a graph of this number be captured."""
+        with self._turn:
+            self._graphs.lent.add(number)
+
+    def replays(self) -> dict[str, Any]:
+        """Return which graphs were captured, and which replayed, in their order."""
+        with self._turn:
+            return {"captured": self._graphs.captured, "replayed": self._graphs.replayed}
 
     def end(self, after: int) -> dict[str, Any]:
         """Return what was done, once as many messages have been; raises what has failed."""
@@ -123,6 +167,8 @@ class Device:
                     self._link.send({"number": self._number(header)})
                 case {"op": "launch"}:
                     self._launch(header)
+                case {"op": "capture" | "replay", "graph": int(number)} if self._policy.graphs:
+                    self._graph(number, header.get("calls"))
                 case _:
                     raise WireError("an unknown message")
         except BaseException as error:
@@ -136,51 +182,35 @@ class Device:
     # -- operators -------------------------------------------------------------------------
 
     def _run(self, header: dict[str, Any], outs: list[Any]) -> None:
-        operator, args, kwargs = self._operator(header)
-        given = [*tensors_in((args, kwargs))]
-        written = [*written_by(operator, args, kwargs)]
-        made = [None if layout is None else self._memory.make(layout) for layout in outs]
-        secrets = [region for region in self._memory.regions(given) if region.secret]
+        call = self._call(header, outs)
+        regions = self._memory.regions(call.given)
+        secrets = [region for region in regions if region.secret]
         try:
-            results = self._results(header["name"], operator, args, kwargs, secrets, made)
+            self._assert_may(header["name"], call, secrets)
+            call.run(self._counted())
         except Unknown:
-            for tensor in written:
-                tensor.zero_()
+            call.clear()
             return
-        has_given = any(region.given for region in self._memory.regions(given))
-        for own, result in zip(made, results, strict=True):
-            if own is not None:
-                own.copy_(result)
-        for region in self._memory.regions([*tensors_in(made), *written]):
+        for region in self._memory.regions(call.changed):
             region.secret |= bool(secrets)
-            region.given |= has_given
+            region.given |= any(source.given for source in regions)
 
-    def _results(
-        self,
-        name: str,
-        operator: Any,
-        args: Any,
-        kwargs: Any,
-        secrets: list[Region],
-        made: list[Tensor | None],
-    ) -> list[Tensor]:
-        """Return what an operator gives, of the forms that it has elsewhere."""
-        name = name.strip("_")
-        if secrets and not self._policy.may(
-            name, secrets, most_elements((args, list(kwargs.values()), made))
-        ):
-            self._note(f"torch's {name}"[:60])
+    def _counted(self) -> contextlib.AbstractContextManager[Any]:
+        stack = contextlib.ExitStack()
+        for counter in self._counters.values():
+            stack.enter_context(counter)
+        return stack
+
+    def _call(self, header: dict[str, Any], outs: list[Any]) -> Call:
+        operator, args, kwargs = self._operator(header)
+        made = [None if layout is None else self._memory.make(layout) for layout in outs]
+        return Call(operator, args, kwargs, made)
+
+    def _assert_may(self, name: str, call: Call, secrets: list[Region]) -> None:
+        size = most_elements((call.args, list(call.kwargs.values()), call.made))
+        if secrets and not self._policy.may(name.strip("_"), secrets, size):
+            self._note(f"torch's {name.strip('_')}"[:60])
             raise Unknown
-        try:
-            results = [*tensors_in(operator(*args, **kwargs))]
-        except MemoryError:
-            raise
-        except Exception:  # an index that is out of bounds here
-            raise Unknown from None
-        forms = zip(made, results, strict=False)
-        if len(results) != len(made) or any(m is not None and m.shape != r.shape for m, r in forms):
-            raise Unknown
-        return results
 
     def _number(self, header: dict[str, Any]) -> Any:
         """Return the number that an operator gives, None once too many have been told."""
@@ -211,6 +241,18 @@ class Device:
                 return getattr(torch, body)
             case _:
                 raise WireError("an unknown kind of value")
+
+    # -- graphs ----------------------------------------------------------------------------
+
+    def _graph(self, number: int, told: Any) -> None:
+        """Replay a graph, or take one, which is of what its capture has noted."""
+        if told is None:
+            self._policy.renew()
+            return self._graphs.replay(number)
+        calls = [self._call(header, header["outs"]) for header in told]
+        for region in self._memory.regions(tensor for call in calls for tensor in call.changed):
+            region.hide()
+        return self._graphs.capture(number, calls)
 
     # -- kernels ---------------------------------------------------------------------------
 
