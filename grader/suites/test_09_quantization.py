@@ -818,10 +818,10 @@ class Packed:
         return oracle.dequantize_int4(self.packed, self.scale, self.zero, self.group)
 
     @property
-    def terms(self) -> Tensor:  # float64 [O, I]
-        """How large the parts of each weight are: its code and its zero, times its scale."""
+    def zeros(self) -> Tensor:  # float64 [O, I]
+        """What is taken from a code to make its weight, both times scale."""
         zeros = self.zero.double() * self.scale.double()
-        return self.weight + 2 * zeros.repeat_interleave(self.group, 1)
+        return zeros.repeat_interleave(self.group, 1)
 
 
 def packed_weights(draw: Any, num_out: int, width: int, group: int) -> Packed:
@@ -835,7 +835,7 @@ def packed_weights(draw: Any, num_out: int, width: int, group: int) -> Packed:
 def assert_product(got: Any, x: Tensor, weights: Packed) -> None:
     """Compare with dequantize-then-matmul in float64."""
     want = x.double() @ weights.weight.T
-    off = conditions.dequantized_off(x, weights.weight, weights.terms)
+    off = conditions.dequantized_off(x, weights.weight + weights.zeros, weights.zeros)
     assert_close(got, want, "matmul", like=x, inner=x.shape[-1], off=off)
 
 

@@ -53,10 +53,10 @@ def magnitudes(generator: torch.Generator) -> Arguments:
 
 
 def packed_limit(x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor) -> Limit:
-    steps, sizes = (part.double() * scale.double() for part in (codes - zero, codes + zero))
-    weight, terms = steps.flatten(1), sizes.flatten(1)
-    options = {"like": x, "inner": x.shape[-1], "off": dequantized_off(x, weight, terms)}
-    return Limit(x.double() @ weight.T, "matmul", options)
+    parts = (part.double().expand_as(codes) * scale.double() for part in (codes, zero))
+    sizes, zeros = (part.flatten(1) for part in parts)
+    options = {"like": x, "inner": x.shape[-1], "off": dequantized_off(x, sizes, zeros)}
+    return Limit(x.double() @ (sizes - zeros).T, "matmul", options)
 
 
 def by_weights(dequantize: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Form:
