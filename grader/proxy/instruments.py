@@ -99,9 +99,9 @@ class Instruments(KernelInstruments):
         return Far(value.contiguous(), strides)
 
     def veil(self, value: Tensor) -> Any:  # Hidden; on a GPU the tensor
-        """Return a stand-in for a floating-point argument inside ``torch_alone`` or ``graphs``.
+        """Return a stand-in for a floating-point argument inside ``torch_alone``.
 
-        torch's operators, or graphs, work on ``value``. All else finds noise of its size and form.
+        torch's operators work on ``value``. All else finds normal noise of its size and form.
         """
         return Hidden(value, noise_like(value)) if self._on_cpu else value
 

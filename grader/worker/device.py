@@ -1,9 +1,8 @@
 """The device: a worker that has the true numbers of what is hidden, and never the submission.
 
-It is told, by the submission's worker, which of torch's operators, of the graphs that were lent and
-of the kernels of the file's text to run on what. What it is told is data; what it may do, and what
-is counted, is kept here. It tells nothing back but as many numbers as the judge lets it, and
-answers the judge alone.
+It is told, by the submission's worker, which of torch's operators and which kernels of the file's
+text to run on what. What it is told is data; what it may do is kept here. It tells nothing back
+but as many numbers as the judge lets it, and answers the judge alone.
 """
 
 import contextlib
