@@ -82,14 +82,6 @@ class Device:
             case _:
                 raise WireError("a malformed result")
 
-    def count(self, name: str, after: int) -> None:
-        """Let the device count what torch does there, from a message on."""
-        self._ask("count", None, name=name, after=after)
-
-    def counted(self, name: str, after: int) -> Any:
-        """End a count, and return it."""
-        return self._ask("counted", None, name=name, after=after)
-
     def lend(self, number: int) -> None:
         """Let the submission's worker have a graph of this number captured."""
         self._ask("lend", None, number=number)

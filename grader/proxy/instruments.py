@@ -13,14 +13,12 @@ from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.device import Policy
 from grader.proxy.kernels import KernelInstruments
-from grader.proxy.kinds import expect
 from grader.proxy.readings import Apart, Count, Operators
 from grader.proxy.replayed import Graphs, beside_replays
 from grader.proxy.shown import plain
 from grader.proxy.values import Far, Hidden
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
-COUNTED_THERE = {"flops", "largest", "operators"}
 NUMBERS = 64  # that may leave where graphs compute: no row of logits, and no weights
 
 
@@ -28,7 +26,6 @@ class Instruments(KernelInstruments):
     """The part of the proxy that starts probes in the worker and believes what may be believed."""
 
     _lab: Lab
-    _torch_alone = False  # whether it works on what is hidden
 
     def guard(self) -> AbstractContextManager[None]:
         """Fail if the submission reaches, in the calls inside, what the lab's rules forbid.
@@ -122,12 +119,8 @@ class Instruments(KernelInstruments):
             used = f"; what left them: {apart.doors}; {few}" if apart.left else ""
             return f"torch's operators alone could read the numbers{used}"
 
-        self._torch_alone = True
-        try:
-            with self._explained(Policy(numbers=numbers), why):
-                yield
-        finally:
-            self._torch_alone = False
+        with self._explained(Policy(numbers=numbers), why):
+            yield
 
     @contextmanager
     def graphs(self, elements: int) -> Generator[Graphs, None, None]:
@@ -181,36 +174,16 @@ class Instruments(KernelInstruments):
     def operators(self) -> Generator[Operators, None, None]:
         """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
         operators = Operators()
-        with self._counting("operators") as readings:
+        with self._conversation().probe("operators", {}) as reading:
             yield operators
-        for reading in readings:
-            operators.take([reading])
+        operators.take(reading)
 
     @contextmanager
     def _counted(self, probe: str) -> Generator[Count, None, None]:
         count = Count()
-        with self._counting(probe) as readings:
+        with self._conversation().probe(probe, {}) as reading:
             yield count
-        for reading in readings:
-            count.take([reading])
-
-    @contextmanager
-    def _counting(self, probe: str) -> Generator[list[Any], None, None]:
-        """Count beside the submission, and where torch works on what is hidden, on the device too.
-
-        The list holds what each has read, afterwards. So what is done with hidden numbers counts
-        whatever becomes of the counter beside the submission.
-        """
-        talk, readings = self._conversation(), list[Any]()
-        there = self._torch_alone and probe in COUNTED_THERE
-        sender = {"op": "probe", "name": "sender", "action": "sent", "config": {}}
-        if there:
-            self._device.count(probe, expect(talk.request(sender), int))
-        with talk.probe(probe, {}) as reading:
-            yield readings
-        if there:
-            readings.append(self._device.counted(probe, expect(talk.request(sender), int)))
-        readings += reading or [None]
+        count.take(reading)
 
 
 @contextmanager

@@ -24,10 +24,10 @@ class Count:
         return self.total
 
     def take(self, reading: list[Any]) -> None:
-        """Take what a ``probe`` has left, or raise Mismatch; of several the most counts."""
+        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
         if not reading or type(reading[0]) is not int or reading[0] < 0:
             raise Mismatch(UNCOUNTED)
-        self.total = max(self.total, reading[0])
+        self.total = reading[0]
 
 
 @dataclass(slots=True)
@@ -44,9 +44,7 @@ class Operators:
         sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
         if not all(type(size) is int and size >= 0 for size in sizes.values()):
             raise Mismatch(UNCOUNTED)
-        self.seen = {
-            name: max(size, self.seen.get(name, 0)) for name, size in (self.seen | sizes).items()
-        }
+        self.seen = sizes
 
 
 @dataclass(slots=True)

@@ -5,11 +5,9 @@ text to run on what. What it is told is data; what it may do is kept here. It te
 but as many numbers as the judge lets it, and answers the judge alone.
 """
 
-import contextlib
 import math
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,19 +16,13 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
-from grader.worker.counters import Dispatch, Flops, Largest, Operators, most_elements
+from grader.worker.counters import most_elements
 from grader.worker.device_graphs import Call, Graphs, Unknown
 from grader.worker.device_memory import Memory, Region
 from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
 
 MAX_NOTES = 20
 MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
-# What counts, and what it has counted.
-COUNTERS: dict[str, tuple[Callable[[], Dispatch], str]] = {
-    "flops": (Flops, "total"),
-    "largest": (Largest, "elements"),
-    "operators": (Operators, "seen"),
-}
 Operator = type(torch.ops.aten.clone.default)
 
 
@@ -79,7 +71,6 @@ class Device:
         self._notes: dict[str, None] = {}
         self._error: BaseException | None = None  # ended it: nothing is done from then on
         self._done = 0  # messages
-        self._counters: dict[str, Dispatch] = {}
         self._over = False
         self._turn = threading.Condition()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -92,27 +83,12 @@ class Device:
         with self._turn:
             self._memory.add(number, value).hide()
 
-    def count(self, name: str, after: int) -> None:
-        """Begin to count what torch does from then on, once as many messages have been done."""
-        with self._turn:
-            self._wait(after)
-            self._counters[name] = COUNTERS[name][0]()
-
-    def counted(self, name: str, after: int) -> Any:
-        """End a count, and return it."""
-        with self._turn:
-            self._wait(after)
-            return getattr(self._counters.pop(name), COUNTERS[name][1])
-
-    def _wait(self, after: int) -> None:
-        self._turn.wait_for(lambda: self._done >= after or self._over)
-        if self._error is not None:
-            raise self._error
-
     def read(self, after: int, layout: list[Any]) -> Tensor:
         """Return a result, once as many messages have been done; raises what has failed."""
         with self._turn:
-            self._wait(after)
+            self._turn.wait_for(lambda: self._done >= after or self._over)
+            if self._error is not None:
+                raise self._error
             return self._memory.tensor(layout).clone()
 
     def lend(self, number: int) -> None:
@@ -186,19 +162,13 @@ class Device:
         secrets = [region for region in regions if region.secret]
         try:
             self._assert_may(header["name"], call, secrets)
-            call.run(self._counted())
+            call.run()
         except Unknown:
             call.clear()
             return
         for region in self._memory.regions(call.changed):
             region.secret |= bool(secrets)
             region.given |= any(source.given for source in regions)
-
-    def _counted(self) -> contextlib.AbstractContextManager[Any]:
-        stack = contextlib.ExitStack()
-        for counter in self._counters.values():
-            stack.enter_context(counter)
-        return stack
 
     def _call(self, header: dict[str, Any], outs: list[Any]) -> Call:
         operator, args, kwargs = self._operator(header)

@@ -43,9 +43,7 @@ class Probes:
         self._own = own_names(*OURS)
 
     def run(self, name: str, action: str, config: dict[str, Any]) -> Any:
-        """Start a probe, or stop it and return what it saw; of the sender, how far it has come."""
-        if action == "sent":
-            return self.running[name].sent
+        """Start a probe, or stop it and return what it saw."""
         if action == "start":
             self.running[name] = self._start(name, config)
             return None

@@ -62,7 +62,7 @@ class Sender(Dispatch):
         self._places = Places(self._told)
         self._tells = tells
         self._notes: dict[str, int] = {}  # what was not followed, and the most elements of it
-        self.sent = 0  # messages
+        self._sent = 0
         self._graph = False  # whether one is captured, or told
         self._around = LaunchSites(file, self._launch) if kernels else Doors(self._leave)
 
@@ -88,19 +88,19 @@ class Sender(Dispatch):
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             if not self._places.is_secret(tensor):
                 return tensor
-            return {"D": [self.sent, *self._places.of(tensor)]}
+            return {"D": [self._sent, *self._places.of(tensor)]}
 
     def stop(self) -> dict[str, Any]:
         """Return what was not followed."""
         self._link.close()
-        return {"left": self._notes, "sent": self.sent}
+        return {"left": self._notes, "sent": self._sent}
 
     # -- what is told ----------------------------------------------------------------------
 
     def _told(self, header: dict[str, Any], buffers: list[Tensor] | None = None) -> None:
         with contextlib.suppress(WireError):  # the judge hears of it from the device
             self._link.send(header, buffers)
-        self.sent += 1
+        self._sent += 1
 
     def _note(self, what: str, elements: int) -> None:
         if what in self._notes or len(self._notes) < MAX_NOTES:

@@ -260,8 +260,6 @@ class Worker:
                 return self.twin.hide(header["number"], self.unpack(header["value"], buffers))
             case "read":
                 return self.twin.read(header["after"], header["layout"])
-            case "count" | "counted" as action:
-                return getattr(self.twin, action)(header["name"], header["after"])
             case "lend":
                 return self.twin.lend(header["number"])
             case "replays":
