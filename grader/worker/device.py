@@ -89,7 +89,8 @@ class Device:
             self.close()
             if self._error is not None:
                 raise self._error
-            return {"launches": self._launches, "notes": [*self._notes]}
+            found = [] if self._kernels is None else self._kernels.found.plain()
+            return {"launches": self._launches, "notes": [*self._notes], "found": found}
 
     def close(self) -> None:
         """Take nothing more."""
@@ -223,8 +224,7 @@ class Device:
 
             self._kernels = Kernels(self._file, self._text, self._memory, self._resolve)
         self._launches += 1
-        for note in self._kernels.launch(header):
-            self._note(note)
+        self._kernels.launch(header)
 
 
 def _is_name(name: Any) -> bool:

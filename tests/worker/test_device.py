@@ -14,8 +14,9 @@ from stand_ins.memory_search import holds
 from torch import Tensor
 
 from grader import ROOT
-from grader.errors import Mismatch, StudentError
+from grader.errors import Mismatch, StudentError, Unsound
 from grader.proxy.student import Student
+from grader.timing.silence import assert_kernels_alone_compute
 from grader.wire.channel import WireError
 from grader.worker import kernel_syntax
 from grader.worker.device_memory import Memory
@@ -228,6 +229,37 @@ def test_a_kernel_that_python_alone_could_run_is_told_by_its_line(kernels: Stude
         kernels.decoys(20),
     ):
         kernels.from_a_block(kernels.hide(true, decoy))
+
+
+def doubles(student: Student, name: str) -> None:
+    assert_kernels_alone_compute(
+        *(student, getattr(student, name), lambda: (torch.randn(7, 9),), lambda x: (x * 2,), "y"),
+        elements=20,
+        free=("sum",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("beside", "tl.load(x + i) * 2"), ("half_beside", "pairs =")]
+)
+def test_a_load_of_no_tensors_memory_is_told_at_its_line(
+    kernels: Student, name: str, line: str
+) -> None:
+    begin(kernels)
+
+    with pytest.raises(Unsound) as told:
+        doubles(kernels, name)
+
+    assert line in str(told.value)
+    said = "outside: Program 0 reads memory of no tensor that it was passed, in 1 lane"
+    assert said in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["plain", "with_a_table", "of_two_tensors", "by_exchange"])
+def test_masked_loads_are_no_loads_beside_tensors(kernels: Student, name: str) -> None:
+    begin(kernels)
+
+    doubles(kernels, name)
 
 
 LIES = """
