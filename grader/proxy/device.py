@@ -14,6 +14,7 @@ from torch import Tensor
 from grader.errors import StudentTimeout
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
+from grader.proxy.failed import Failed
 from grader.proxy.kinds import expect
 from grader.sandbox.process import WorkerProcess
 from grader.wire.channel import WireError
@@ -50,6 +51,16 @@ class Device:
             self._talk.request(header, fds=(ours.fileno(),))
         self._next = 0
         return theirs
+
+    @property
+    def failed(self) -> Failed | None:
+        """The request in which it has failed in this test, if it has."""
+        return None if self._talk is None else self._talk.failed
+
+    def begin_test(self) -> None:
+        """Forget what has failed in the test before."""
+        if self._talk is not None:
+            self._talk.begin()
 
     def hide(self, value: Tensor, decoy: Tensor) -> int:
         """Give the device the numbers of an argument, and return what they go by."""

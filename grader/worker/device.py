@@ -109,6 +109,10 @@ class Device:
                     self._done += 1
                     self._turn.notify_all()
         except WireError:
+            pass
+        except BaseException as error:  # of a message itself: no room for it
+            self._error = error
+        finally:
             with self._turn:
                 self._over = True
                 self._turn.notify_all()

@@ -20,6 +20,10 @@ from grader.worker import kernel_names
 from grader.worker.places import arguments
 
 MOST_ITEMS = 16  # of a tuple that a name stands for
+TAKES = (
+    "a kernel takes tensors of plain memory and their descriptors, Python's numbers and texts, "
+    "None, types of tl, kernels, and tuples of these"
+)
 Special = Callable[[Any], Any]
 
 
@@ -38,11 +42,20 @@ class Launch:
         return arguments((self.args, self.kwargs))
 
     def plain(self, special: Special) -> dict[str, Any]:
-        """Return all of it as data; raises Misfit for an argument that no kernel takes."""
-        pack = Packer(functools.partial(self.encode.special, special)).pack
-        values = pack([list(self.args), self.kwargs, list(self.grid)])
-        kernel, names = self.encode.kernel(self.kernel), self.encode.names(self.kernel)
-        return {"kernel": kernel, "values": values, "names": names}
+        """Return all of it as data; raises TypeError for what no kernel takes."""
+        kernel = self.encode.kernel(self.kernel)
+        packer = Packer(functools.partial(self.encode.special, special))
+
+        def pack(name: str, value: Any) -> Any:
+            try:
+                return packer.pack(value)
+            except Misfit as error:
+                raise TypeError(f"{kernel[1]}: its argument {name} is {error}; {TAKES}") from None
+
+        args = [pack(*pair) for pair in zip(self.kernel.arg_names, self.args, strict=False)]
+        kwargs = [[name, pack(name, value)] for name, value in self.kwargs.items()]
+        values = [args, {"d": kwargs}, list(self.grid)]
+        return {"kernel": kernel, "values": values, "names": self.encode.names(self.kernel)}
 
 
 class LaunchSites:
@@ -97,7 +110,7 @@ class Encoder:
         """Return where a kernel begins in the submission's file, and its name."""
         code = kernel.fn.__code__
         if code.co_filename != self._file:
-            raise Misfit(f"the kernel {code.co_name}, whose text is not in the file")
+            raise TypeError(f"{code.co_name}: the text of a kernel stands in the file handed in")
         return [code.co_firstlineno, code.co_name]
 
     def special(self, otherwise: Special, value: Any) -> Any:

@@ -262,6 +262,15 @@ def test_masked_loads_are_no_loads_beside_tensors(kernels: Student, name: str) -
     doubles(kernels, name)
 
 
+def test_an_argument_that_no_kernel_takes_is_named(kernels: Student) -> None:
+    begin(kernels)
+    true, decoy, _ = planted(7, 10)
+
+    said = "double_kernel: its argument n is of type numpy.int64; a kernel takes tensors"
+    with pytest.raises(StudentError, match=said), kernels.decoys(20):
+        kernels.with_a_number_of_numpy(kernels.hide(true, decoy))
+
+
 LIES = """
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
