@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from grader.errors import Mismatch
 from grader.proxy.readings import UNCOUNTED

@@ -172,11 +172,15 @@ def stay_on_the_device(student: Student) -> None:
 def die_on_the_device(student: Student) -> None:
     x = torch.ones(3)
     with pytest.raises(StudentCrashed, match="SIGKILL"), student.torch_alone():
-        worker = student._device._worker
-        assert worker is not None
-        os.kill(worker.channel.sender, signal.SIGKILL)
-        student.twice(student.veil(x))
+        student.twice(killed(student).veil(x))
     student.give_up_()
+
+
+def killed(student: Student) -> Student:
+    worker = student._device._worker
+    assert worker is not None
+    os.kill(worker.channel.sender, signal.SIGKILL)
+    return student
 
 
 @pytest.mark.parametrize("fail", [stay_on_the_device, die_on_the_device])
