@@ -18,7 +18,7 @@ from grader.wire.codec import Unpacker
 from grader.wire.link import Link
 from grader.worker.counters import most_elements
 from grader.worker.device_memory import Memory, Region
-from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
+from grader.worker.followed import Allowance, is_refused, name_of
 from grader.worker.places import tensors_in, written_by
 
 MAX_NOTES = 20
@@ -29,40 +29,22 @@ class Unknown(Exception):
     """What is not done here, and leaves what it would have made without numbers."""
 
 
-class Policy:
-    """What torch may do with secrets: all of it, or what a lab lets be done beside kernels."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        self.kernels = bool(config["kernels"])
-        self.numbers = int(config["numbers"])
-        self._free = frozenset(config["free"])
-        self._elements = int(config["elements"])
-
-    def may(self, name: str, given: list[Region], elements: int) -> bool:
-        """Tell whether torch may run an operator on secrets."""
-        if not self.kernels or name in MOVES:
-            return True
-        if name in self._free and not any(region.given for region in given):
-            return True
-        fits = name in ARITHMETIC and elements <= self._elements
-        self._elements -= elements * fits
-        return fits
-
-
 class Device:
     """The numbers of one watch, and the thread that does what it is told with them."""
 
     def __init__(self, fd: int, config: dict[str, Any]) -> None:
         self._link = Link(socket.socket(fileno=fd))
         self._memory = Memory()
-        self._policy = Policy(config)
+        self._kernels_only = bool(config["kernels"])  # else torch may do all
+        self._numbers = int(config["numbers"])  # that may still be told
+        self._allowance = Allowance(config["free"], int(config["elements"]))
         self._file, self._text = config["file"], config["text"]
         self._kernels: Any = None  # ``Kernels``, once one is launched
         self._launches = 0
         self._notes: dict[str, None] = {}
         self._error: BaseException | None = None  # ended it: nothing is done from then on
         self._done = 0  # messages
-        self._over = False
+        self._over = self._closed = False
         self._turn = threading.Condition()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -94,6 +76,7 @@ class Device:
 
     def close(self) -> None:
         """Take nothing more."""
+        self._closed = True
         self._link.close()
 
     # -- messages --------------------------------------------------------------------------
@@ -105,6 +88,8 @@ class Device:
             while True:
                 header, buffers = self._link.receive()
                 with self._turn:
+                    if self._closed:
+                        return
                     self._do(header, buffers)
                     self._done += 1
                     self._turn.notify_all()
@@ -147,9 +132,10 @@ class Device:
         made = [None if layout is None else self._memory.make(layout) for layout in outs]
         secrets = [region for region in self._memory.regions(given) if region.secret]
         try:
-            results = self._results(header["name"], operator, args, kwargs, secrets, made)
+            results = self._results(operator, args, kwargs, secrets, made)
         except Unknown:
-            for tensor in written:
+            # What has failed may have changed their sizes before: they are made anew.
+            for tensor in written_by(*self._operator(header)):
                 tensor.zero_()
             return
         has_given = any(region.given for region in self._memory.regions(given))
@@ -162,7 +148,6 @@ class Device:
 
     def _results(
         self,
-        name: str,
         operator: Any,
         args: Any,
         kwargs: Any,
@@ -170,11 +155,14 @@ class Device:
         made: list[Tensor | None],
     ) -> list[Tensor]:
         """Return what an operator gives, of the forms that it has elsewhere."""
-        name = name.strip("_")
-        if secrets and not self._policy.may(
-            name, secrets, most_elements((args, list(kwargs.values()), made))
+        size = most_elements((args, list(kwargs.values()), made))
+        given = any(region.given for region in secrets)
+        if (
+            secrets
+            and self._kernels_only
+            and not self._allowance.may(operator, args, kwargs, given=given, elements=size)
         ):
-            self._note(f"torch's {name}"[:60])
+            self._note(f"torch's {name_of(operator)}"[:60])
             raise Unknown
         try:
             results = [*tensors_in(operator(*args, **kwargs))]
@@ -190,20 +178,22 @@ class Device:
     def _number(self, header: dict[str, Any]) -> Any:
         """Return the number that an operator gives, None once too many have been told."""
         operator, args, kwargs = self._operator(header)
+        if self._numbers <= 0 or operator._schema.is_mutable:
+            return None
         try:
             number = operator(*args, **kwargs)
         except Exception:
             return None
-        if type(number) not in (bool, int, float) or self._policy.numbers <= 0:
+        if type(number) not in (bool, int, float):
             return None
-        self._policy.numbers -= 1
+        self._numbers -= 1
         return number if math.isfinite(number) else str(number)
 
     def _operator(self, header: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
         name, overload = header["name"], header["overload"]
         packet = getattr(torch.ops.aten, name) if _is_name(name) else None
         operator = getattr(packet, overload) if _is_name(overload) else None
-        if name.strip("_") in REFUSED or not isinstance(operator, Operator):
+        if not isinstance(operator, Operator) or is_refused(name):
             raise WireError("an operator that is not run here")
         args, kwargs = Unpacker([], self._resolve).unpack(header["values"])
         return operator, args, kwargs
@@ -220,7 +210,7 @@ class Device:
     # -- kernels ---------------------------------------------------------------------------
 
     def _launch(self, header: dict[str, Any]) -> None:
-        if not self._policy.kernels:
+        if not self._kernels_only:
             raise WireError("a kernel where torch alone works")
         if self._kernels is None:
             # Imported here: only labs that write kernels pay for Triton.

@@ -18,7 +18,7 @@ from grader.wire.codec import Unpacker
 from grader.worker import kernel_names
 from grader.worker.device_memory import Memory
 from grader.worker.findings import Finding, Findings, shown
-from grader.worker.lifted import Lifted
+from grader.worker.lifted import Lifted, assert_pointers
 from grader.worker.lines import Lines
 
 PLACES = {"load": 0, "store": 0, "atomic_cas": 0, "atomic_rmw": 1}
@@ -60,6 +60,9 @@ class Kernels:
         args, kwargs, grid = self._decode(header["values"])
         if not all(type(n) is int and n >= 0 for n in grid) or not 1 <= len(grid) <= 3:
             raise WireError("a malformed grid")
+        named = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
+        executor = self._interpreter.GridExecutor(kernel.fn, kernel.arg_names, ())
+        assert_pointers(line, named, executor.constexprs)
         self._axes = len(grid)
         with self._led():
             kernel.run(*args, grid=tuple(grid), warmup=False, **kwargs)

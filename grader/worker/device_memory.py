@@ -64,7 +64,8 @@ class Memory:
         self._bytes += len(data)
         if number in self._regions or self._bytes > MOST_BYTES:
             raise MemoryError("more storages than there is room for")
-        region = self._regions[number] = Region(data)
+        # What numpy lends cannot be resized: a storage stays where it is.
+        region = self._regions[number] = Region(torch.from_numpy(data.numpy()))
         self._by_start[region.start] = region
         return region
 
