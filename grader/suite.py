@@ -18,6 +18,7 @@ from grader.proxy.compare import (
 from grader.proxy.graphs import Backend, Graph
 from grader.proxy.group import Group, GroupProxy, PerRank
 from grader.proxy.kinds import describe, expect
+from grader.proxy.replayed import Graphs
 from grader.proxy.student import Folder
 from grader.proxy.values import Proxy
 from grader.timing.race import Race
@@ -27,6 +28,7 @@ __all__ = [
     "Backend",
     "Folder",
     "Graph",
+    "Graphs",
     "Group",
     "GroupProxy",
     "Mismatch",

@@ -6,6 +6,7 @@ two; the judge gives it the numbers, and fetches the results itself.
 
 import socket
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import torch
@@ -21,6 +22,22 @@ from grader.wire.channel import WireError
 from grader.wire.storage import whole_storage
 
 LATE = "the kernels that the call launched did not end within its time limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the device does for a submission beside moving numbers, and tells it.
+
+    Where neither kernels nor graphs run there, all that torch can do. Else operators ``free`` on
+    what these have made, and others on ``elements`` elements in all, of graphs from one replay to
+    the next. ``numbers`` is how many single ones may be told.
+    """
+
+    elements: int = 0
+    free: tuple[str, ...] = ()
+    numbers: int = 0
+    kernels: bool = False
+    graphs: bool = False
 
 
 class Device:
@@ -39,13 +56,13 @@ class Device:
         self._talk: Conversation | None = None
         self._next = 0
 
-    def begin(self, **policy: Any) -> socket.socket:
+    def begin(self, policy: Policy) -> socket.socket:
         """Begin a watch, and return the end of the socket that the submission's worker gets."""
         if self._talk is None or self._talk.over:
             self._worker = self._take()
             self._talk = Conversation(self._worker, self._device, self._clock, self._source)
         ours, theirs = socket.socketpair()
-        config = {**policy, "file": self._file, "text": self._source}
+        config = {**asdict(policy), "file": self._file, "text": self._source}
         with ours:
             header = {"op": "device", "action": "begin", "config": config}
             self._talk.request(header, fds=(ours.fileno(),))
@@ -75,6 +92,10 @@ class Device:
                 return expect(self._ask("read", None, after=after, layout=layout), Tensor)
             case _:
                 raise WireError("a malformed result")
+
+    def replays(self) -> dict[str, Any]:
+        """Return which graphs were captured and replayed, by their numbers, ahead of a result."""
+        return cast(dict[str, Any], self._ask("replays", None))
 
     def end(self, after: int) -> dict[str, Any]:
         """End the watch, and return what was done in it; raises what a kernel has raised."""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -11,12 +11,15 @@ from torch import Tensor
 
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
+from grader.proxy.device import Policy
 from grader.proxy.kernels import KernelInstruments
-from grader.proxy.readings import Count, Operators
+from grader.proxy.readings import Apart, Count, Operators
+from grader.proxy.replayed import Graphs, beside_replays
 from grader.proxy.shown import plain
 from grader.proxy.values import Far, Hidden
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
+NUMBERS = 64  # that may leave where graphs compute: no row of logits, and no weights
 
 
 class Instruments(KernelInstruments):
@@ -110,8 +113,41 @@ class Instruments(KernelInstruments):
         if not self._on_cpu:
             yield
             return
-        wrong, policy = None, {"elements": 0, "free": [], "numbers": numbers}
-        with self._apart(kernels=False, **policy) as apart:
+        few = f"{numbers} numbers may leave them, one at a time"
+
+        def why(apart: Apart) -> str:
+            used = f"; what left them: {apart.doors}; {few}" if apart.left else ""
+            return f"torch's operators alone could read the numbers{used}"
+
+        with self._explained(Policy(numbers=numbers), why):
+            yield
+
+    @contextmanager
+    def graphs(self, elements: int) -> Generator[Graphs, None, None]:
+        """Lend graphs in all calls inside; on a CPU they alone compute on what is veiled.
+
+        Elsewhere torch may move it, compute on ``elements`` elements in all from one replay to the
+        next, and tell Python a few numbers. A Mismatch is told with what else was asked for. On a
+        GPU nothing is hidden, and replays are not counted.
+        """
+        if not self._on_cpu:
+            target = ["given", "tape", "CudaGraph"]
+            yield Graphs(lambda _: self._conversation().call(target, (), {}))
+            return
+
+        def make(number: int) -> Any:
+            return self._conversation().request({"op": "graph", "number": number})
+
+        with self._explained(Policy(elements, numbers=NUMBERS, graphs=True), beside_replays):
+            yield Graphs(make, self._device.replays)
+
+    @contextmanager
+    def _explained(
+        self, policy: Policy, why: Callable[[Apart], str]
+    ) -> Generator[None, None, None]:
+        """Hide arguments on the device; a Mismatch is told with what the device has seen."""
+        wrong = None
+        with self._apart(policy) as apart:
             try:
                 yield
             except Mismatch as error:
@@ -119,9 +155,8 @@ class Instruments(KernelInstruments):
                     raise
                 wrong = error
         if wrong is not None:
-            few = f"{numbers} numbers may leave them, one at a time"
-            used = f"; what left them: {apart.doors}; {few}" if apart.left else ""
-            raise Mismatch(f"{wrong} (torch's operators alone could read the numbers{used})")
+            told = why(apart)
+            raise Mismatch(f"{wrong} ({told})" if told else str(wrong))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:

@@ -8,7 +8,7 @@ from typing import Any
 from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, Unsound
 from grader.labs.compiled import Compiled
 from grader.proxy.conversation import Conversation
-from grader.proxy.device import Device
+from grader.proxy.device import Device, Policy
 from grader.proxy.mistakes import TOO_LARGE, Sanitized, mistakes, told
 from grader.proxy.readings import Apart, Meter, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
@@ -89,8 +89,8 @@ class KernelInstruments(ABC):
         """
         shadow = Shadow()
         if led and self._on_cpu:
-            policy = {"elements": elements, "free": [*free], "numbers": 0}
-            with self._alone(), self._apart(kernels=True, **policy) as apart:
+            policy = Policy(elements, free, kernels=True)
+            with self._alone(), self._apart(policy) as apart:
                 yield shadow
             shadow.launches, shadow.notes = apart.launches, apart.notes
             if apart.found:
@@ -103,15 +103,15 @@ class KernelInstruments(ABC):
         refuse_digging(shadow.dug)
 
     @contextmanager
-    def _apart(self, **policy: Any) -> Generator[Apart, None, None]:
+    def _apart(self, policy: Policy) -> Generator[Apart, None, None]:
         """Hide arguments on the device in the calls inside, which ``policy`` says what it may do.
 
         What went wrong there is raised, ahead of what it has led to here.
         """
         apart, talk, failure = Apart(), self._conversation(), None
-        theirs = self._device.begin(**policy)
+        theirs = self._device.begin(policy)
         with theirs:
-            config = {"kernels": policy["kernels"], "tells": policy["numbers"] > 0}
+            config = {"kernels": policy.kernels, "tells": policy.numbers > 0}
             start = talk.probe("sender", config, fds=(theirs.fileno(),))
             with talk.hiding(self._device), start as reading:
                 theirs.close()

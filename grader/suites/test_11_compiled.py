@@ -2,13 +2,15 @@
 
 That a step is one static graph is shown by running the graph elsewhere, on a cache and inputs drawn
 afterwards; calls of the backend and of its graphs are counted in the worker and police. Graphs that
-are replayed are the given tape's: fresh inputs, changed weights and a changed number of the model's
-Python show what a replay does.
+are replayed are the judge's: on a CPU the device captures, replays and counts them, and they alone
+compute on the model's weights. On a GPU fresh inputs, changed weights and a changed number of the
+model's Python show what a replay does.
 """
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ from torch import Tensor
 
 from grader.suite import (
     Backend,
+    Graphs,
     Mismatch,
     Proxy,
     Race,
@@ -71,8 +74,11 @@ class Small:
         return llama.logits(self.config, self.wide, torch.tensor([tokens]))[0, -1]
 
 
-def small(student: Any, draw: Any, **changes: Any) -> Small:
-    """Make a Llama of ``FIELDS``, wild enough that its logits depend on all that went before."""
+def small(student: Any, draw: Any, *, veiled: bool = False, **changes: Any) -> Small:
+    """Make a Llama of ``FIELDS``, wild enough that its logits depend on all that went before.
+
+    Of one that is veiled replays of graphs alone compute on the weights.
+    """
     fields = FIELDS | changes
     embed, inner = fields["hidden_size"], fields["intermediate_size"]
     queries, keys = (fields[name] * fields["head_dim"] for name in ("num_heads", "num_kv_heads"))
@@ -91,12 +97,16 @@ def small(student: Any, draw: Any, **changes: Any) -> Small:
     weights["model.embed_tokens"] = draw.normal(fields["vocab_size"], embed)
     if not fields["tie_word_embeddings"]:
         weights["lm_head"] = draw.normal(fields["vocab_size"], embed, scale=embed**-0.5)
-    return loaded(student, fields, {f"{name}.weight": weight for name, weight in weights.items()})
+    named = {f"{name}.weight": weight for name, weight in weights.items()}
+    return loaded(student, fields, named, veiled=veiled)
 
 
-def loaded(student: Any, fields: dict[str, Any], weights: dict[str, Tensor]) -> Small:
+def loaded(
+    student: Any, fields: dict[str, Any], weights: dict[str, Tensor], *, veiled: bool = False
+) -> Small:
     config = student.record("LlamaConfig", **fields)
-    inside = student.given("llama").Llama(config, weights)
+    veil = student.veil if veiled else lambda weight: weight
+    inside = student.given("llama").Llama(config, {n: veil(w) for n, w in weights.items()})
     return Small(fields, weights, expect(inside, Proxy, "the given Llama"))
 
 
@@ -205,9 +215,11 @@ def bench(
     device: str,
     slots: int = SLOTS,
     max_len: int = MAX_LEN,
+    *,
+    veiled: bool = False,
     **changes: Any,
 ) -> Bench:
-    model = small(student, draw, **changes)
+    model = small(student, draw, veiled=veiled, **changes)
     place = {} if device == "cpu" else {"device": device}  # a cache lies on the CPU by default
     return on(student, model, slots, max_len, **place)
 
@@ -938,23 +950,22 @@ def test_plan_of_nothing_and_of_no_sizes(student):
 # --- graphs ----------------------------------------------------------------------------------
 
 
+BESIDE = 2 * SLOTS * VOCAB  # elements that torch may compute on between two replays
+
+
 @dataclass(slots=True)
 class Running:
     """A GraphRunner, with the graphs that were made for it."""
 
     here: Bench
-    sizes: list[int]
     runner: Proxy
-    made: list[Proxy]
-
-    def replays(self) -> list[int]:
-        return [expect(graph.replays, int, "replays") for graph in self.made]
+    graphs: Graphs
 
     def step(self, rows: Sequence[Row]) -> Any:
         return self.runner.step(*([*column] for column in zip(*rows, strict=True)))
 
     def right_step(self, rows: Sequence[Row]) -> None:
-        """Run a step; logits and cache must be ours, and of its size one graph must have run."""
+        """Run a step; logits and cache must be ours."""
         before, want = self.here.snapshot(), self.here.want(rows)
 
         got = expect(self.step(rows), Tensor, "the logits", shape=(len(rows), VOCAB))
@@ -962,156 +973,160 @@ class Running:
         close(got, want, f"the logits of a step of {len(rows)} rows")
         self.here.assert_written(before, rows)
 
+    def replays(self, rows: Sequence[Row]) -> list[int]:
+        """Run such a step, and return which graphs it has replayed; [0] where nobody can tell."""
+        before = len(self.graphs.replayed or ())
+        self.right_step(rows)
+        replayed = self.graphs.replayed
+        return [0] if replayed is None else replayed[before:]
 
-def running(here: Bench, sizes: list[int], device: str) -> Running:
-    made: list[Proxy] = []
-    given = here.student.given("tape")
 
-    def make() -> Proxy:
-        graph = (given.CudaGraph if device == "cuda" else given.Tape)()
-        made.append(expect(graph, Proxy, "a graph"))
-        return graph
+@contextmanager
+def a_bench(student: Any, draw: Any, device: str) -> Generator[tuple[Bench, Graphs], None, None]:
+    """Lend graphs for a model on whose weights they alone compute, and a cache that is full."""
+    with student.graphs(BESIDE) as graphs:
+        here = bench(student, draw, device, veiled=True)
+        here.fill(draw)
+        yield here, graphs
 
-    lent = here.student.lend(make, keep=True)
-    runner = here.student.GraphRunner(here.model.inside, here.cache, sizes, lent)
-    return Running(here, sizes, expect(runner, Proxy, "GraphRunner(...)"), made)
+
+def run_on(here: Bench, graphs: Graphs, sizes: list[int]) -> Running:
+    runner = here.student.GraphRunner(here.model.inside, here.cache, sizes, graphs.argument)
+    return Running(here, expect(runner, Proxy, "GraphRunner(...)"), graphs)
+
+
+@contextmanager
+def running(
+    student: Any, draw: Any, device: str, sizes: list[int]
+) -> Generator[Running, None, None]:
+    with a_bench(student, draw, device) as (here, graphs):
+        yield run_on(here, graphs, sizes)
 
 
 @task("graphs", contract=12)
 @pytest.mark.parametrize("sizes", [[1, 2, 4], [4, 1], [3]], ids=str)
 def test_captures_leave_the_slots_alone(student, draw, device, sizes):
     """To capture leaves slots 0 to slots - 1 as they were, in the constructor and later."""
-    here = bench(student, draw, device)
-    here.fill(draw)
-    before = here.snapshot()
+    with a_bench(student, draw, device) as (here, graphs):
+        before = here.snapshot()
 
-    run = running(here, sizes, device)
+        run = run_on(here, graphs, sizes)
 
-    here.assert_kept(before)
-    for size in draw.shuffled(sizes):
-        run.right_step(here.rows_anywhere(draw, size))
+        here.assert_kept(before)
+        for size in draw.shuffled(sizes):
+            run.right_step(here.rows_anywhere(draw, size))
 
 
 @task("graphs", contract=12)
 @pytest.mark.parametrize("sizes", [[1, 2, 4], [5, 3]], ids=str)
 def test_each_size_is_captured_once(student, draw, device, sizes):
     """captured lists the sizes that have a graph, each once."""
-    here = bench(student, draw, device)
-    run = running(here, sizes, device)
     used = set[int]()
-    for size in [*draw.shuffled(sizes), *sizes, *sizes]:
-        run.step(here.rows_anywhere(draw, size))
-        used.add(size)
-        captured = expect(run.runner.captured, list[int], "captured")
-        text = f"captured is {captured} after steps of {sorted(used)} rows"
-        check(used <= {*captured} <= {*sizes}, f"{text}, with sizes {sizes}")
-        check(len({*captured}) == len(captured), f"{text}: a size is there twice")
-        made = len(run.made)
-        check(len(captured) <= made, f"{text}, where {made} graphs were made")
-    text = f"{len(run.made)} graphs were made for sizes {sizes}"
-    check(len(run.made) <= len(sizes), f"{text}, expected one each")
+    with running(student, draw, device, sizes) as run:
+        for size in [*draw.shuffled(sizes), *sizes, *sizes]:
+            run.step(run.here.rows_anywhere(draw, size))
+            used.add(size)
+            captured = expect(run.runner.captured, list[int], "captured")
+            text = f"captured is {captured} after steps of {sorted(used)} rows"
+            check(used <= {*captured} <= {*sizes}, f"{text}, with sizes {sizes}")
+            check(len({*captured}) == len(captured), f"{text}: a size is there twice")
+            there = run.graphs.captured
+            check(len(captured) <= there, f"{text}, where {there} graphs were captured")
+        made = run.graphs.made
+        text = f"{made} graphs were made for sizes {sizes}"
+        check(made <= len(sizes), f"{text}, expected one each")
 
 
 @task("graphs", contract=13, gate=True)
 def test_steps_are_right(student, draw, device):
     """Each step works on its own tokens, positions and slots; padding touches only scratch."""
-    here = bench(student, draw, device)
-    here.fill(draw)
-    run = running(here, [2, 5, 4], device)
-
-    for count in (2, 1, 5, 3, 4, 1, 5, 2, 3, 1):
-        run.right_step(here.rows_anywhere(draw, count))
+    with running(student, draw, device, [2, 5, 4]) as run:
+        for count in (2, 1, 5, 3, 4, 1, 5, 2, 3, 1):
+            run.right_step(run.here.rows_anywhere(draw, count))
 
 
 @task("graphs", contract=13)
 def test_texts_by_replays(student, draw, device):
     """Texts that grow by replays say what full recompute says."""
-    here = bench(student, draw, device)
-    here.fill(draw, 1e4)
-    run = running(here, [1, 3, 5], device)
+    with student.graphs(BESIDE) as graphs:
+        here = bench(student, draw, device, veiled=True)
+        here.fill(draw, 1e4)
 
-    play(here, draw, run.step, [5, 2, 3, 1, 5, 4, 2])
+        play(here, draw, run_on(here, graphs, [1, 3, 5]).step, [5, 2, 3, 1, 5, 4, 2])
 
 
 @task("graphs", contract=13)
 @pytest.mark.parametrize("sizes", [[1, 2, 5], [4, 2], [5, 3, 4]], ids=str)
 def test_the_smallest_graph_that_fits_is_replayed(student, draw, device, sizes):
     """A step is one replay, of the graph of the smallest size that fits."""
-    here = bench(student, draw, device)
-    run = running(here, sizes, device)
     graph_of: dict[int, int] = {}
-    for count in [*sizes, *range(1, max(sizes) + 1), 1]:
-        size = min(size for size in sizes if size >= count)
-        before = run.replays()
-        run.step(here.rows_anywhere(draw, count))
-        after = run.replays()
-        before += [0] * (len(after) - len(before))
-        replayed = [
-            i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]
-        ]
-        text = f"in a step of {count} rows {sum(after) - sum(before)} replays happened"
-        check(sum(after) - sum(before) == 1, f"{text}, expected 1")
-        check(
-            graph_of.setdefault(size, replayed[0]) == replayed[0],
-            f"a step of {count} rows is not replayed by the graph of size {size}",
-        )
-    text = f"{len({*graph_of.values()})} graphs serve {len(graph_of)} sizes"
-    check(len({*graph_of.values()}) == len(graph_of), f"{text}, expected one each")
+    with running(student, draw, device, sizes) as run:
+        for count in [*sizes, *range(1, max(sizes) + 1), 1]:
+            size = min(size for size in sizes if size >= count)
+            replayed = run.replays(run.here.rows_anywhere(draw, count))
+            text = f"in a step of {count} rows {len(replayed)} replays happened"
+            check(len(replayed) == 1, f"{text}, expected 1")
+            check(
+                graph_of.setdefault(size, replayed[0]) == replayed[0],
+                f"a step of {count} rows is not replayed by the graph of size {size}",
+            )
+    if device == "cpu":
+        text = f"{len({*graph_of.values()})} graphs serve {len(graph_of)} sizes"
+        check(len({*graph_of.values()}) == len(graph_of), f"{text}, expected one each")
 
 
 @task("graphs", contract=14)
 def test_results_are_the_callers(student, draw, device):
     """What a step has returned stays as it is when later steps run."""
-    here = bench(student, draw, device)
-    here.fill(draw)
-    run = running(here, [2, 4], device)
-    steps = [here.rows_anywhere(draw, count) for count in (2, 3, 2, 4, 1, 3)]
+    with running(student, draw, device, [2, 4]) as run:
+        here = run.here
+        steps = [here.rows_anywhere(draw, count) for count in (2, 3, 2, 4, 1, 3)]
 
-    cases = [tuple([*column] for column in zip(*rows, strict=True)) for rows in steps]
-    results = expect(student.together_of(run.runner, "step", *cases), list, "the results")
+        cases = [tuple([*column] for column in zip(*rows, strict=True)) for rows in steps]
+        results = expect(student.together_of(run.runner, "step", *cases), list, "the results")
 
-    for place, (rows, got) in enumerate(zip(steps, results, strict=True)):
-        got = expect(got, Tensor, "the logits", shape=(len(rows), VOCAB))
-        close(got, here.want(rows), f"the logits of step {place} after step {len(steps) - 1}")
+        for place, (rows, got) in enumerate(zip(steps, results, strict=True)):
+            got = expect(got, Tensor, "the logits", shape=(len(rows), VOCAB))
+            text = f"the logits of step {place} after step {len(steps) - 1}"
+            close(got, here.want(rows), text)
 
 
 @task("graphs", contract=15)
 def test_numbers_of_the_model_stay(student, draw, device):
     """A number that the model's Python holds stays what it was in the capture."""
-    here = bench(student, draw, device)
-    here.fill(draw)
-    run = running(here, [2, 4], device)
-    for count in (2, 4):
-        run.right_step(here.rows_anywhere(draw, count))
+    with running(student, draw, device, [2, 4]) as run:
+        here = run.here
+        for count in (2, 4):
+            run.right_step(here.rows_anywhere(draw, count))
 
-    names = [f"layers.{i}.{name}_layernorm" for i in (0, 1) for name in ("input", "post_attention")]
-    for name in [*names, "norm"]:
-        norm = expect(here.model.inside.get_submodule(name), Proxy, "a norm")
-        student.assign(norm, "eps", 40.0)
+        kinds = ("input", "post_attention")
+        names = [f"layers.{i}.{kind}_layernorm" for i in (0, 1) for kind in kinds]
+        for name in [*names, "norm"]:
+            norm = expect(here.model.inside.get_submodule(name), Proxy, "a norm")
+            student.assign(norm, "eps", 40.0)
 
-    for count in (2, 3, 1, 4):
-        run.right_step(here.rows_anywhere(draw, count))
+        for count in (2, 3, 1, 4):
+            run.right_step(here.rows_anywhere(draw, count))
 
 
 @task("graphs", contract=15)
 def test_weights_are_live(student, draw, device):
     """Weights that are changed in place are the new ones at once."""
-    here = bench(student, draw, device)
-    here.fill(draw)
-    run = running(here, [2, 4], device)
-    for count in (2, 4):
-        run.right_step(here.rows_anywhere(draw, count))
+    with running(student, draw, device, [2, 4]) as run:
+        here = run.here
+        for count in (2, 4):
+            run.right_step(here.rows_anywhere(draw, count))
 
-    changed = {
-        name: weight * (1 + draw.normal(*weight.shape, scale=0.3))
-        for name, weight in here.model.weights.items()
-    }
-    inner = {name.removeprefix("model."): weight for name, weight in changed.items()}
-    here.model.inside.load_state_dict(inner)
-    here.model.weights = changed
+        changed = {
+            name: weight * (1 + draw.normal(*weight.shape, scale=0.3))
+            for name, weight in here.model.weights.items()
+        }
+        inner = {name.removeprefix("model."): student.veil(w) for name, w in changed.items()}
+        here.model.inside.load_state_dict(inner)
+        here.model.weights = changed
 
-    for count in (4, 1, 3, 2):
-        run.right_step(here.rows_anywhere(draw, count))
+        for count in (4, 1, 3, 2):
+            run.right_step(here.rows_anywhere(draw, count))
 
 
 @task("graphs", contract=16)
@@ -1130,17 +1145,16 @@ def test_weights_are_live(student, draw, device):
 )
 def test_runner_refuses(student, draw, device, lists, naming):
     """What does not fit is a ValueError that names it, and nothing is written."""
-    here = bench(student, draw, device)
-    here.fill(draw)
-    run = running(here, [2, 4], device)
-    run.right_step(here.rows_anywhere(draw, 2))
-    before = here.snapshot()
+    with running(student, draw, device, [2, 4]) as run:
+        here = run.here
+        run.right_step(here.rows_anywhere(draw, 2))
+        before = here.snapshot()
 
-    with student.raises(ValueError, naming=naming):
-        run.runner.step(*lists)
+        with student.raises(ValueError, naming=naming):
+            run.runner.step(*lists)
 
-    here.assert_kept(before)
-    run.right_step(here.rows_anywhere(draw, 3))
+        here.assert_kept(before)
+        run.right_step(here.rows_anywhere(draw, 3))
 
 
 # --- speed -----------------------------------------------------------------------------------

@@ -17,16 +17,12 @@ from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
 from grader.worker.counters import most_elements
+from grader.worker.device_graphs import Call, Graphs, Unknown
 from grader.worker.device_memory import Memory, Region
 from grader.worker.followed import Allowance, is_refused, name_of
-from grader.worker.places import tensors_in, written_by
 
 MAX_NOTES = 20
 Operator = type(torch.ops.aten.clone.default)
-
-
-class Unknown(Exception):
-    """What is not done here, and leaves what it would have made without numbers."""
 
 
 class Device:
@@ -35,11 +31,12 @@ class Device:
     def __init__(self, fd: int, config: dict[str, Any]) -> None:
         self._link = Link(socket.socket(fileno=fd))
         self._memory = Memory()
-        self._kernels_only = bool(config["kernels"])  # else torch may do all
+        self._runs_kernels, self._runs_graphs = bool(config["kernels"]), bool(config["graphs"])
         self._numbers = int(config["numbers"])  # that may still be told
         self._allowance = Allowance(config["free"], int(config["elements"]))
         self._file, self._text = config["file"], config["text"]
         self._kernels: Any = None  # ``Kernels``, once one is launched
+        self._graphs = Graphs()
         self._launches = 0
         self._notes: dict[str, None] = {}
         self._error: BaseException | None = None  # ended it: nothing is done from then on
@@ -63,6 +60,11 @@ class Device:
             if self._error is not None:
                 raise self._error
             return self._memory.tensor(layout).clone()
+
+    def replays(self) -> dict[str, Any]:
+        """Return which graphs were captured, and which replayed, in their order."""
+        with self._turn:
+            return {"captured": self._graphs.captured, "replayed": self._graphs.replayed}
 
     def end(self, after: int) -> dict[str, Any]:
         """Return what was done, once as many messages have been; raises what has failed."""
@@ -113,6 +115,8 @@ class Device:
                     self._link.send({"number": self._number(header)})
                 case {"op": "launch"}:
                     self._launch(header)
+                case {"op": "capture" | "replay", "graph": int(number)} if self._runs_graphs:
+                    self._graph(number, header.get("calls"))
                 case _:
                     raise WireError("an unknown message")
         except BaseException as error:
@@ -126,54 +130,34 @@ class Device:
     # -- operators -------------------------------------------------------------------------
 
     def _run(self, header: dict[str, Any], outs: list[Any]) -> None:
-        operator, args, kwargs = self._operator(header)
-        given = [*tensors_in((args, kwargs))]
-        written = [*written_by(operator, args, kwargs)]
-        made = [None if layout is None else self._memory.make(layout) for layout in outs]
-        secrets = [region for region in self._memory.regions(given) if region.secret]
+        call = self._call(header, outs)
+        regions = self._memory.regions(call.given)
+        secrets = [region for region in regions if region.secret]
         try:
-            results = self._results(operator, args, kwargs, secrets, made)
+            self._assert_may(call, secrets)
+            call.run()
         except Unknown:
-            # What has failed may have changed their sizes before: they are made anew.
-            for tensor in written_by(*self._operator(header)):
-                tensor.zero_()
+            call.clear()
             return
-        has_given = any(region.given for region in self._memory.regions(given))
-        for own, result in zip(made, results, strict=True):
-            if own is not None:
-                own.copy_(result)
-        for region in self._memory.regions([*tensors_in(made), *written]):
+        for region in self._memory.regions(call.changed):
             region.secret |= bool(secrets)
-            region.given |= has_given
+            region.given |= any(source.given for source in regions)
 
-    def _results(
-        self,
-        operator: Any,
-        args: Any,
-        kwargs: Any,
-        secrets: list[Region],
-        made: list[Tensor | None],
-    ) -> list[Tensor]:
-        """Return what an operator gives, of the forms that it has elsewhere."""
-        size = most_elements((args, list(kwargs.values()), made))
-        given = any(region.given for region in secrets)
+    def _call(self, header: dict[str, Any], outs: list[Any]) -> Call:
+        operator, args, kwargs = self._operator(header)
+        made = [None if layout is None else self._memory.make(layout) for layout in outs]
+        return Call(operator, args, kwargs, made)
+
+    def _assert_may(self, call: Call, secrets: list[Region]) -> None:
+        size = most_elements((call.args, list(call.kwargs.values()), call.made))
+        given, what = any(region.given for region in secrets), (call.operator, call.args)
         if (
             secrets
-            and self._kernels_only
-            and not self._allowance.may(operator, args, kwargs, given=given, elements=size)
+            and (self._runs_kernels or self._runs_graphs)
+            and not self._allowance.may(*what, call.kwargs, given=given, elements=size)
         ):
-            self._note(f"torch's {name_of(operator)}"[:60])
+            self._note(f"torch's {name_of(call.operator)}"[:60])
             raise Unknown
-        try:
-            results = [*tensors_in(operator(*args, **kwargs))]
-        except MemoryError:
-            raise
-        except Exception:  # an index that is out of bounds here
-            raise Unknown from None
-        forms = zip(made, results, strict=False)
-        if len(results) != len(made) or any(m is not None and m.shape != r.shape for m, r in forms):
-            raise Unknown
-        return results
 
     def _number(self, header: dict[str, Any]) -> Any:
         """Return the number that an operator gives, None once too many have been told."""
@@ -207,10 +191,22 @@ class Device:
             case _:
                 raise WireError("an unknown kind of value")
 
+    # -- graphs ----------------------------------------------------------------------------
+
+    def _graph(self, number: int, told: Any) -> None:
+        """Replay a graph, or take one, which is of what its capture has noted."""
+        if told is None:
+            self._allowance.renew()
+            return self._graphs.replay(number)
+        calls = [self._call(header, header["outs"]) for header in told]
+        for region in self._memory.regions(tensor for call in calls for tensor in call.changed):
+            region.hide()
+        return self._graphs.capture(number, calls)
+
     # -- kernels ---------------------------------------------------------------------------
 
     def _launch(self, header: dict[str, Any]) -> None:
-        if not self._kernels_only:
+        if not self._runs_kernels:
             raise WireError("a kernel where torch alone works")
         if self._kernels is None:
             # Imported here: only labs that write kernels pay for Triton.

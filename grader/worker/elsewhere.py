@@ -36,7 +36,7 @@ def _file(kernel: Any) -> str:
 
 def _double(message: dict[str, Any], *, file: str, kernels: bool) -> None:
     """Send a message that doubles X into Y; raises RuntimeError for what is not twice as much."""
-    policy = {"kernels": kernels, "numbers": 0, "free": [], "elements": 0}
+    policy = {"kernels": kernels, "graphs": False, "numbers": 0, "free": [], "elements": 0}
     text = Path(file).read_text() if file else ""
     ours, theirs = socket.socketpair()
     link, device = Link(ours), Device(theirs.detach(), {**policy, "file": file, "text": text})

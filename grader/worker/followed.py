@@ -65,7 +65,11 @@ class Allowance:
     def __init__(self, free: Collection[str], elements: int) -> None:
         """``free`` may compute, but on no argument; all others together on so many ``elements``."""
         self._free = frozenset(free)
-        self._elements = elements
+        self._most = self._elements = elements
+
+    def renew(self) -> None:
+        """Let others compute on as many elements again."""
+        self._elements = self._most
 
     def may(self, operator: Any, args: Any, kwargs: Any, *, given: bool, elements: int) -> bool:
         """Tell whether an operator may run; ``given``: on an argument, moved at most."""

@@ -58,6 +58,13 @@ class Probes:
         hider = self._hider()
         return tensor if hider is None else hider.true(tensor)
 
+    def graph(self, tape: Any, number: int) -> Any:
+        """Return a graph that is replayed where arguments are hidden; ``tape`` is the given one."""
+        # Imported here: one lab has graphs.
+        from grader.worker.taped import lend
+
+        return lend(tape, self.running["sender"], number)
+
     def _hider(self) -> Any:
         return self.running.get("decoys") or self.running.get("sender")
 

@@ -9,7 +9,7 @@ whoever it asks: there is nothing here to find.
 
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from torch import Tensor
@@ -62,6 +62,7 @@ class Sender(Dispatch):
         self._tells = tells
         self._notes: dict[str, int] = {}  # what was not followed, and the most elements of it
         self._sent = 0
+        self._captures = False  # a graph; a tape of ours notes what runs
         self._around = LaunchSites(file, self._launch) if kernels else Doors(self._leave)
 
     def __enter__(self) -> "Sender":
@@ -123,6 +124,8 @@ class Sender(Dispatch):
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator on decoys, and tell the device what it was."""
+        if self._captures:
+            return func(*args, **kwargs)
         if (body := body_of(func)) is not None:
             with self:
                 return body(*args, **kwargs)
@@ -187,6 +190,43 @@ class Sender(Dispatch):
         door = "numbers, one by one," if self._tells else "item"
         self._note(door, self._notes.get(door, 0) + 1)
         return seen
+
+    # -- graphs ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def capturing(self) -> Generator[None, None, None]:
+        """Tell nothing of what runs inside: it is no work of the device's yet."""
+        if self._captures:
+            raise RuntimeError("a graph cannot be used while another is captured")
+        self._captures = True
+        try:
+            yield
+        finally:
+            self._captures = False
+
+    def capture(self, number: int, noted: Iterable[tuple[Any, Any, Any, list[Any]]]) -> None:
+        """Tell a graph: operators, arguments, and for each result the memory that it made."""
+        with _disable_current_modes():
+            self._told({"op": "capture", "graph": number, "calls": [*map(self._noted, noted)]})
+
+    def _noted(self, call: tuple[Any, Any, Any, list[Any]]) -> dict[str, Any]:
+        func, args, kwargs, made = call
+        told = self._operator(func, args, kwargs)
+        if told is None:
+            raise RuntimeError(f"a graph here is of torch's own operators, and {func} is none")
+        outs = [None if tensor is None else self._places.make(tensor) for tensor in made]
+        for tensor in written_by(func, args, kwargs):
+            self._places.taint(tensor)
+        return {**told, "outs": outs}
+
+    def replay(self, number: int, given: Iterable[Tensor]) -> None:
+        """Let the device replay a graph, on what this process has in plain memory by now."""
+        if self._captures:
+            raise RuntimeError("a graph cannot be used while another is captured")
+        with _disable_current_modes():
+            for tensor in given:
+                self._places.of(tensor)
+            self._told({"op": "replay", "graph": number})
 
     # -- kernels ---------------------------------------------------------------------------
 

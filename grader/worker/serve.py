@@ -187,6 +187,8 @@ class Worker:
                 return self._target(header["target"])
             case "generator":
                 return torch.Generator(self.device).manual_seed(header["seed"])
+            case "graph":
+                return self.probes.graph(self.given["tape"], header["number"])
             case "backend":
                 return self._compiling("graphs").Backend()
             case "referee":
@@ -258,6 +260,8 @@ class Worker:
                 return self.twin.hide(header["number"], self.unpack(header["value"], buffers))
             case "read":
                 return self.twin.read(header["after"], header["layout"])
+            case "replays":
+                return self.twin.replays()
             case _:
                 return self.twin.end(header["after"])
 
