@@ -36,15 +36,19 @@ class Operators:
 
     seen: dict[str, int] = field(default_factory=dict[str, int])
 
-    def take(self, reading: list[Any]) -> None:
-        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
-        value = reading[0] if reading else None
+    def take(self, reading: list[Any], there: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, and the device's; or raise Mismatch."""
+        sizes = [self._checked(value) for value in reading[:1] or [None]]
+        for name, size in (pair for each in (*sizes, *there) for pair in each.items()):
+            self.seen[name] = max(size, self.seen.get(name, 0))
+
+    def _checked(self, value: Any) -> dict[str, int]:
         if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
             raise Mismatch(UNCOUNTED)
         sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
         if not all(type(size) is int and size >= 0 for size in sizes.values()):
             raise Mismatch(UNCOUNTED)
-        self.seen = sizes
+        return sizes
 
 
 @dataclass(slots=True)

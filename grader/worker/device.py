@@ -16,12 +16,13 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
-from grader.worker.counters import most_elements
+from grader.worker.counters import Flops, Largest, Operators, most_elements
 from grader.worker.device_graphs import Call, Graphs, Unknown
 from grader.worker.device_memory import Memory, Region
 from grader.worker.followed import Allowance, is_refused, name_of
 
 MAX_NOTES = 20
+COUNTERS = {"flops": Flops, "largest": Largest, "operators": Operators}
 Operator = type(torch.ops.aten.clone.default)
 
 
@@ -38,6 +39,7 @@ class Device:
         self._kernels: Any = None  # ``Kernels``, once one is launched
         self._graphs = Graphs()
         self._launches = 0
+        self._counters: dict[str, Any] = {}  # that run, by name
         self._notes: dict[str, None] = {}
         self._error: BaseException | None = None  # ended it: nothing is done from then on
         self._done = 0  # messages
@@ -76,6 +78,22 @@ class Device:
             found = [] if self._kernels is None else self._kernels.found.plain()
             return {"launches": self._launches, "notes": [*self._notes], "found": found}
 
+    def begin_count(self, name: str) -> None:
+        """Begin to count what operators do here, whoever asks for them."""
+        with self._turn:
+            self._settle()
+            self._counters[name] = COUNTERS[name]()
+
+    def end_count(self, name: str) -> Any:
+        """Return what a counter has seen."""
+        with self._turn:
+            self._settle()
+            return self._counters.pop(name).reading
+
+    def _settle(self) -> None:
+        """Wait until what was sent is done; a call that has come back has sent all of its own."""
+        self._turn.wait_for(lambda: self._over or not self._link.has_come())
+
     def close(self) -> None:
         """Take nothing more."""
         self._closed = True
@@ -88,11 +106,11 @@ class Device:
         torch._C._set_grad_enabled(False)  # pyright: ignore[reportPrivateUsage]
         try:
             while True:
-                header, buffers = self._link.receive()
+                self._link.has_come(None)
                 with self._turn:
                     if self._closed:
                         return
-                    self._do(header, buffers)
+                    self._do(*self._link.receive())
                     self._done += 1
                     self._turn.notify_all()
         except WireError:
@@ -135,7 +153,7 @@ class Device:
         secrets = [region for region in regions if region.secret]
         try:
             self._assert_may(call, secrets)
-            call.run()
+            call.run(self._counters.values())
         except Unknown:
             call.clear()
             return

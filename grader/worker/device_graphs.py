@@ -3,6 +3,8 @@
 How often is counted here, where no submission is.
 """
 
+import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +40,13 @@ class Call:
         """What is other than before, once it has run."""
         return [*tensors_in(self.made), *written_by(self.operator, self.args, self.kwargs)]
 
-    def run(self) -> None:
-        """Run it; raises Unknown where other numbers make it another one."""
+    def run(self, counters: Iterable[Any] = ()) -> None:
+        """Run it, seen by some counters; raises Unknown where other numbers make it another one."""
         try:
-            results = [*tensors_in(self.operator(*self.args, **self.kwargs))]
+            with contextlib.ExitStack() as counting:
+                for counter in counters:
+                    counting.enter_context(counter)
+                results = [*tensors_in(self.operator(*self.args, **self.kwargs))]
         except MemoryError:
             raise
         except Exception:  # an index that is out of bounds here
