@@ -130,7 +130,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.probes",
             {"box", "counters", "decoys", "delegation", "grids", "guard", "sanitizer"}
-            | {"meter", "recorder", "sender"},
+            | {"meter", "recorder", "sender", "taped"},
         ),
         ("worker.decoys", {"box", "counters", "digging", "followed", "places", "shadow", "swaps"}),
         ("worker.swaps", {"box", "places"}),
@@ -143,8 +143,10 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         (
             "worker.device",
             {"channel", "codec", "link", "counters", "device_kernels", "device_memory", "followed"}
-            | {"places"},
+            | {"device_graphs", "places"},
         ),
+        ("worker.device_graphs", {"channel", "places"}),
+        ("worker.taped", {"places", "sender"}),
         ("worker.device_memory", {"channel", "codec", "storage"}),
         (
             "worker.device_kernels",

@@ -95,6 +95,10 @@ class Device:
             case _:
                 raise WireError("a malformed result")
 
+    def lend(self, number: int) -> None:
+        """Let the submission's worker have a graph of this number captured."""
+        self._ask("lend", None, number=number)
+
     def replays(self) -> dict[str, Any]:
         """Return which graphs were captured and replayed, by their numbers, ahead of a result."""
         return cast(dict[str, Any], self._ask("replays", None))

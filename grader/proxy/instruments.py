@@ -136,6 +136,7 @@ class Instruments(KernelInstruments):
             return
 
         def make(number: int) -> Any:
+            self._device.lend(number)
             return self._conversation().request({"op": "graph", "number": number})
 
         with self._explained(Policy(elements, numbers=NUMBERS, graphs=True), beside_replays):

@@ -42,8 +42,7 @@ class Graphs:
 
 
 def beside_replays(apart: Apart) -> str:
-    """Say what was asked for beside graphs."""
-    if not apart.notes:
-        return ""
-    asked = ", ".join(apart.notes)
-    return f"between replays numbers may be moved, not computed; asked for: {asked}"
+    """Say what was asked for beside graphs, and is not done there."""
+    undone = [note for note in apart.notes if note not in apart.left]
+    said = [f"left undone outside of replays: {', '.join(undone)}"] if undone else []
+    return "; ".join([*said, *([f"read as noise: {', '.join(apart.left)}"] if apart.left else [])])

@@ -63,6 +63,11 @@ class Device:
                 raise self._error
             return self._memory.tensor(layout).clone()
 
+    def lend(self, number: int) -> None:
+        """Let a graph of this number be captured."""
+        with self._turn:
+            self._graphs.lent.add(number)
+
     def replays(self) -> dict[str, Any]:
         """Return which graphs were captured, and which replayed, in their order."""
         with self._turn:

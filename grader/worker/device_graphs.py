@@ -14,7 +14,7 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.worker.places import tensors_in, written_by
 
-MOST = 10_000  # captures and replays of one watch
+MOST_REPLAYS = 10_000  # of one watch
 
 
 class Unknown(Exception):
@@ -81,6 +81,7 @@ class Graphs:
 
     def __init__(self) -> None:
         self._calls: dict[int, list[Call]] = {}
+        self.lent: set[int] = set()
         self.replayed: list[int] = []  # in order
 
     @property
@@ -90,8 +91,8 @@ class Graphs:
 
     def capture(self, number: int, calls: list[Call]) -> None:
         """Take a graph. What it makes is NaN, as labs/tape.py has it, until it is replayed."""
-        if number in self._calls or len(self._calls) >= MOST:
-            raise WireError("a graph is captured once")
+        if number not in self.lent or number in self._calls:
+            raise WireError("a graph that was not lent, or is captured again")
         self._calls[number] = calls
         for call in calls:
             for tensor in tensors_in(call.made):
@@ -100,8 +101,8 @@ class Graphs:
 
     def replay(self, number: int) -> None:
         """Run a graph on the memory that it was captured with."""
-        if number not in self._calls or len(self.replayed) >= MOST:
-            raise WireError("a graph that was not captured")
+        if number not in self._calls or len(self.replayed) >= MOST_REPLAYS:
+            raise WireError("a graph that was not captured, or too many replays")
         self.replayed.append(number)
         for call in self._calls[number]:
             try:

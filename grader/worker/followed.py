@@ -54,6 +54,9 @@ def name_of(operator: object) -> str:
     return rest.partition(".")[0].strip("_") if space == "aten" else ""
 
 
+MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
+
+
 def is_refused(name: str) -> bool:
     """Tell whether a device runs an operator for nobody."""
     return name.strip("_") == "set" or any(part in name for part in REFUSED)
@@ -66,10 +69,13 @@ class Allowance:
         """``free`` may compute, but on no argument; all others together on so many ``elements``."""
         self._free = frozenset(free)
         self._most = self._elements = elements
+        self._renewals = MOST_RENEWALS
 
     def renew(self) -> None:
-        """Let others compute on as many elements again."""
-        self._elements = self._most
+        """Let others compute on as many elements again, as a graph has been replayed."""
+        if self._renewals:
+            self._renewals -= 1
+            self._elements = self._most
 
     def may(self, operator: Any, args: Any, kwargs: Any, *, given: bool, elements: int) -> bool:
         """Tell whether an operator may run; ``given``: on an argument, moved at most."""

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import (
@@ -62,7 +63,7 @@ class Sender(Dispatch):
         self._tells = tells
         self._notes: dict[str, int] = {}  # what was not followed, and the most elements of it
         self._sent = 0
-        self._captures = False  # a graph; a tape of ours notes what runs
+        self._graph = False  # whether one is captured, or told
         self._around = LaunchSites(file, self._launch) if kernels else Doors(self._leave)
 
     def __enter__(self) -> "Sender":
@@ -83,9 +84,11 @@ class Sender(Dispatch):
 
     def true(self, tensor: Tensor) -> Any:
         """Return a result as the device is asked for it; a tensor that is no secret as it is."""
-        if not self._places.is_secret(tensor):
-            return tensor
-        return {"D": [self._sent, *self._places.of(tensor)]}
+        # The doors would hear of it.
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            if not self._places.is_secret(tensor):
+                return tensor
+            return {"D": [self._sent, *self._places.of(tensor)]}
 
     def stop(self) -> dict[str, Any]:
         """Return what was not followed."""
@@ -105,7 +108,7 @@ class Sender(Dispatch):
 
     def _leave(self, door: str, tensor: Tensor) -> None:
         with _disable_current_modes(), contextlib.suppress(RuntimeError, NotImplementedError):
-            if self._places.is_secret(tensor):
+            if self._places.is_secret(tensor) and not self._graph:  # which looks itself
                 self._note(door, tensor.numel())
 
     def _plain(self, value: Any) -> Any:
@@ -124,7 +127,7 @@ class Sender(Dispatch):
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator on decoys, and tell the device what it was."""
-        if self._captures:
+        if self._graph:
             return func(*args, **kwargs)
         if (body := body_of(func)) is not None:
             with self:
@@ -194,15 +197,15 @@ class Sender(Dispatch):
     # -- graphs ----------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def capturing(self) -> Generator[None, None, None]:
-        """Tell nothing of what runs inside: it is no work of the device's yet."""
-        if self._captures:
+    def with_a_graph(self) -> Generator[None, None, None]:
+        """Tell nothing of what runs inside: a graph has noted it, or it is ours."""
+        if self._graph:
             raise RuntimeError("a graph cannot be used while another is captured")
-        self._captures = True
+        self._graph = True
         try:
             yield
         finally:
-            self._captures = False
+            self._graph = False
 
     def capture(self, number: int, noted: Iterable[tuple[Any, Any, Any, list[Any]]]) -> None:
         """Tell a graph: operators, arguments, and for each result the memory that it made."""
@@ -221,9 +224,7 @@ class Sender(Dispatch):
 
     def replay(self, number: int, given: Iterable[Tensor]) -> None:
         """Let the device replay a graph, on what this process has in plain memory by now."""
-        if self._captures:
-            raise RuntimeError("a graph cannot be used while another is captured")
-        with _disable_current_modes():
+        with self.with_a_graph(), _disable_current_modes():
             for tensor in given:
                 self._places.of(tensor)
             self._told({"op": "replay", "graph": number})

@@ -260,6 +260,8 @@ class Worker:
                 return self.twin.hide(header["number"], self.unpack(header["value"], buffers))
             case "read":
                 return self.twin.read(header["after"], header["layout"])
+            case "lend":
+                return self.twin.lend(header["number"])
             case "replays":
                 return self.twin.replays()
             case "begin_count":

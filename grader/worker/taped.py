@@ -23,10 +23,11 @@ def lend(tape: ModuleType, sender: Sender, number: int) -> Any:
         @contextlib.contextmanager
         def capture(self) -> Generator[None, None, None]:
             """Capture the block."""
-            with sender.capturing(), super().capture():
-                yield
-            sender.capture(number, self._calls)
-            self._given = [*_memories(self._calls)]
+            with sender.with_a_graph():
+                with super().capture():
+                    yield
+                sender.capture(number, self._calls)
+                self._given = [*_memories(self._calls)]
 
         def replay(self) -> None:
             """Replay it."""

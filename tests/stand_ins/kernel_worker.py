@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from stand_ins.expectation import HERE
 
-from grader.labs.lab import load_lab
+from grader.labs.lab import Lab, load_lab
 from grader.proxy.student import Student
 from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
@@ -19,17 +19,17 @@ LAB = load_lab(HERE / "demo" / "labs" / "90_echo")
 
 
 @contextlib.contextmanager
-def fresh_student(device: str, source: str) -> Iterator[Student]:
+def fresh_student(device: str, source: str, lab: Lab = LAB) -> Iterator[Student]:
     level, _ = choose_level("auto")
-    with staged(LAB, {}, level) as stage:
+    with staged(lab, {}, level) as stage:
         (stage / "submission").mkdir()
-        (stage / "submission" / "echo.py").write_text(source)
+        (stage / "submission" / f"{lab.topic}.py").write_text(source)
         rlimits = {"NOFILE": 1024, "FSIZE": 1 << 30, "CORE": 0}
         setting = Setting(
-            stage, {}, (), device, level, 16 << 30, 400, rlimits, 1 << 16, triton=True
+            stage, {}, lab.given, device, level, 16 << 30, 400, rlimits, 1 << 16, triton=True
         )
         pool = WarmPool(lambda: WorkerProcess(setting))
-        lab = replace(LAB, limits=replace(LAB.limits, call_seconds=100))
+        lab = replace(lab, limits=replace(lab.limits, call_seconds=100))
         student = Student(lab, setting, pool, source)
         now = time.monotonic()
         student.begin_(now + 300, now + 300, 1)
