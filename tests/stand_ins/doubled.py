@@ -284,6 +284,31 @@ def counted_kernel(x, n):
 NUMBERS: list[int] = []
 
 
+@triton.jit
+def leaking_kernel(x, y, n, BLOCK: tl.constexpr):
+    one = [np for np in (1,)]
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) + np.sum(one[0]), mask=i < n)
+
+
+def from_a_comprehension(x: Tensor) -> Tensor:
+    y = torch.empty(x.shape)
+    leaking_kernel[(1,)](x, y, x.numel(), BLOCK=triton.next_power_of_2(x.numel()))
+    return y
+
+
+@triton.jit
+def raw_kernel(x: tl.constexpr, y, n):
+    for i in range(n):
+        tl.store(y + i, (x * 2)[i].item())
+
+
+def as_a_constant(x: Tensor) -> Tensor:
+    y = torch.empty(x.shape)
+    raw_kernel[(1,)](x.flatten(), y, x.numel())
+    return y
+
+
 def from_integers(x: Tensor) -> Tensor:
     NUMBERS.clear()
     counted_kernel[(1,)](x, x.numel())

@@ -17,9 +17,7 @@ from grader import ROOT
 from grader.errors import Mismatch, StudentError, Unsound
 from grader.proxy.student import Student
 from grader.timing.silence import assert_kernels_alone_compute
-from grader.wire.channel import WireError
 from grader.worker import kernel_syntax
-from grader.worker.device_memory import Memory
 
 DOUBLED = (HERE / "stand_ins" / "doubled.py").read_text()
 COLUMNS = (HERE / "stand_ins" / "columns.py").read_text()
@@ -271,12 +269,27 @@ def test_an_argument_that_no_kernel_takes_is_named(kernels: Student) -> None:
         kernels.with_a_number_of_numpy(kernels.hide(true, decoy))
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("from_a_comprehension", "np: no name that this kernel has"),
+        ("as_a_constant", "x: a kernel gets a tensor by itself, or in a tuple, as a pointer"),
+    ],
+)
+def test_a_kernel_gets_no_more_than_a_compiler_gives(kernels: Student, name: str, why: str) -> None:
+    begin(kernels)
+    true, decoy, _ = planted(7, 10)
+
+    with pytest.raises(Mismatch, match=why), kernels.decoys(20):
+        getattr(kernels, name)(kernels.hide(true, decoy))
+
+
 LIES = """
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 
 def probe():
-    return _get_current_dispatch_mode_stack()[-1]
+    return next(mode for mode in _get_current_dispatch_mode_stack() if hasattr(mode, "_places"))
 
 
 def asks_on(x):
@@ -301,6 +314,7 @@ def operator(name: str, overload: str) -> dict[str, Any]:
 
 
 ONES = {"name": "ones", "overload": "default", "values": [[[1]], {"d": []}]}
+MANY = {**ONES, "values": [[[1000]], {"d": []}]}
 NOTHING = {"op": "run", **ONES, "outs": [None]}
 
 
@@ -318,6 +332,28 @@ def test_no_more_numbers_are_told_than_may_be(liar: Student) -> None:
         told = liar.asks_on(liar.veil(x))
 
     assert told == pytest.approx(x[:7].tolist())
+
+
+def test_asking_for_a_number_changes_nothing(liar: Student) -> None:
+    begin(liar)
+    x = torch.randn(5)
+    place = {"T": [0, 0, "float32", [5], [1]]}
+    doubles = {"op": "number", "name": "mul_", "overload": "Scalar"}
+
+    with liar.torch_alone():
+        got = liar.sends(liar.veil(x), {**doubles, "values": [[place, 2], {"d": []}]})
+
+    assert torch.equal(got, x)
+
+
+def test_what_the_device_does_is_counted_there(liar: Student) -> None:
+    begin(liar)
+
+    with liar.torch_alone(), liar.operators() as seen, liar.largest_tensor() as largest:
+        liar.sends(liar.veil(torch.randn(5)), {"op": "run", **MANY, "outs": [None]})
+
+    assert seen.seen == {"ones": 1000, "mul": 5}
+    assert largest.elements == 1000
 
 
 @pytest.mark.parametrize(
@@ -355,27 +391,3 @@ def test_messages_of_no_sense_fail_the_call(liar: Student, header: dict[str, Any
     with liar.torch_alone():  # the next watch is whole
         x = torch.randn(5)
         assert torch.equal(liar.sends(liar.veil(x), NOTHING), x)
-
-
-@pytest.mark.parametrize(
-    "layout",
-    [
-        [0, 0, "float32", [11], [1]],
-        [0, 2, "float32", [1], [1]],
-        [0, 0, "float32", [1], [-1]],
-        [0, 0, "float32", [2, 2], [1]],
-        [0, 0, "float128", [1], [1]],
-        [1, 0, "float32", [1], [1]],
-        [0, 0, "float32", [1.0], [1]],
-        [0, 1 << 70, "float32", [1], [1]],
-        [0, 0, "float32", [1 << 40, 1 << 40], [0, 1 << 40]],
-    ],
-    ids=str,
-)
-def test_no_place_is_outside_of_a_storage(layout: list[Any]) -> None:
-    memory = Memory()
-    memory.add(0, torch.zeros(10))
-
-    assert memory.tensor([0, 4, "float32", [3], [2]]).shape == (3,)
-    with pytest.raises(WireError):
-        memory.tensor(layout)
