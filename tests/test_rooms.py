@@ -138,7 +138,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
             "worker.sender",
             {"channel", "codec", "link", "counters", "followed", "launch_sites", "places"},
         ),
-        ("worker.launch_sites", {"channel", "codec", "kernel_names", "places"}),
+        ("worker.launch_sites", {"channel", "codec", "kernel_names", "kernel_syntax", "places"}),
         ("worker.places", {"channel", "codec", "storage"}),
         (
             "worker.device",

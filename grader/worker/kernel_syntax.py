@@ -62,6 +62,11 @@ def functions(tree: ast.Module) -> dict[int, ast.FunctionDef]:
     return {min([node.lineno, *(d.lineno for d in node.decorator_list)]): node for node in found}
 
 
+def reads(function: ast.FunctionDef) -> list[str]:
+    """Return the names that a function reads, in its defaults and annotations too."""
+    return sorted({node.id for node in ast.walk(function) if isinstance(node, ast.Name)})
+
+
 def chain(node: ast.expr) -> list[str]:
     """Return ``tl.math.exp`` as its names; empty where it does not begin with a name."""
     names: list[str] = []

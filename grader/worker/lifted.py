@@ -23,7 +23,7 @@ from typing import Any
 from torch import Tensor
 
 from grader.worker import kernel_names
-from grader.worker.kernel_syntax import BUILTINS, Unliftable, check, functions, paths
+from grader.worker.kernel_syntax import BUILTINS, Unliftable, check, functions, paths, reads
 
 
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
@@ -50,7 +50,7 @@ class Lifted:
         self._decode = decode
         tree = ast.parse(text)
         self._functions = {line: _bare(function) for line, function in functions(tree).items()}
-        self._names: dict[int, list[str]] = {}  # that each reads, once it was asked for
+        self._reads = {line: reads(function) for line, function in self._functions.items()}
         self._flags = __future__.annotations.compiler_flag if _has_future(tree) else 0
         self._made: dict[str, Kernel] = {}
         self._lifting: set[int] = set()  # lines
@@ -76,9 +76,7 @@ class Lifted:
             self._lifting.discard(line)
 
     def _known(self, line: int, function: ast.FunctionDef, names: dict[str, Any]) -> Kernel:
-        if line not in self._names:
-            self._names[line] = sorted(_names(function))
-        used = {name: names[name] for name in self._names[line] if name in names}
+        used = {name: names[name] for name in self._reads[line] if name in names}
         told = {name: self._value(value, names) for name, value in used.items()}
         parts = {name: id(v) if isinstance(v, Kernel) else used[name] for name, v in told.items()}
         key = json.dumps([line, parts], sort_keys=True)
@@ -145,11 +143,6 @@ def _bare(function: ast.FunctionDef) -> ast.FunctionDef:
     bare = ast.FunctionDef(**dict(ast.iter_fields(function)))
     bare.decorator_list = []
     return ast.copy_location(bare, function)
-
-
-def _names(function: ast.FunctionDef) -> set[str]:
-    """Return the names that a function reads, in its defaults and annotations too."""
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
 
 def _globals_of(code: CodeType) -> Iterator[str]:
