@@ -138,7 +138,7 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
             "worker.sender",
             {"channel", "codec", "link", "counters", "followed", "launch_sites", "places"},
         ),
-        ("worker.launch_sites", {"channel", "codec", "kernel_names", "places"}),
+        ("worker.launch_sites", {"channel", "codec", "kernel_names", "kernel_syntax", "places"}),
         ("worker.places", {"channel", "codec", "storage"}),
         (
             "worker.device",
@@ -148,7 +148,11 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.device_graphs", {"channel", "places"}),
         ("worker.taped", {"places", "sender"}),
         ("worker.device_memory", {"channel", "codec", "storage"}),
-        ("worker.device_kernels", {"channel", "codec", "device_memory", "kernel_names", "lifted"}),
+        (
+            "worker.device_kernels",
+            {"channel", "codec", "device_memory", "findings", "kernel_names", "lifted", "lines"},
+        ),
+        ("worker.elsewhere", {"link", "device"}),
         ("worker.lifted", {"kernel_names", "kernel_syntax"}),
         ("worker.kernel_names", set()),
         ("worker.kernel_syntax", set()),

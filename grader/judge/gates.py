@@ -21,14 +21,14 @@ class Gates:
         """Tell whether a gate of the task has failed."""
         return task_id in self._closed
 
-    def note(self, expected: Expected, verdict: Verdict) -> None:
-        """Remember a test that the submission did not pass."""
+    def note(self, expected: Expected, verdict: Verdict, *, halves: bool) -> None:
+        """Remember a test that the submission did not pass; one that ``halves`` closes no gate."""
         if verdict is Verdict.PASSED or not verdict.counts:
             return
         self._flawed.setdefault(expected.task, expected.id)
         if expected.weight > 0:
             self._lost.setdefault(expected.task, expected.id)
-        if expected.gate:
+        if expected.gate and not halves:
             self._closed.setdefault(expected.task, expected.id)
 
     def close(self, task_id: str, gate: str) -> None:

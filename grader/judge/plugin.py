@@ -195,7 +195,7 @@ class JudgePlugin:
 
         self._keep_closest(expected, measured)
         verdict, message = self._ended()
-        self._gates.note(expected, verdict)
+        self._gates.note(expected, verdict, halves=self._halves)
         seconds = round(time.monotonic() - started, 3)
         output = self._student.printed_()
         self._asked.setdefault(expected.task, set()).update(self._student.asked_())

@@ -1,7 +1,7 @@
 """From verdicts to points: gates, contracts, and what leaves the denominator."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.labs.lab import Lab
 from grader.labs.results import (
@@ -42,7 +42,8 @@ class Scores:
 def score(lab: Lab, expected: Iterable[Expected], results: Iterable[TestResult]) -> Scores:
     """Score each task: 0 if a gate failed, else points times the weight of the contracts that hold.
 
-    Half of that where a test found what a GPU does not forgive: there nothing would be right.
+    Half of that where a test found what a GPU does not forgive: there nothing would be right. A
+    gate that found it closes nothing: it costs the same wherever it is found.
     A contract holds if all of its tests pass; a test without one is weighed by itself. What this
     machine cannot judge leaves the denominator; a task whose points nothing else shares leaves it
     too, whatever gate has failed. So does a task with a test where the fault is ours: a share of
@@ -51,7 +52,12 @@ def score(lab: Lab, expected: Iterable[Expected], results: Iterable[TestResult])
     results = [*results]
     verdicts = {(r.suite, r.id): r.verdict for r in results}
     halved = {r.task for r in results if r.halves}
-    known = [(e, verdicts[e.suite, e.id]) for e in expected if (e.suite, e.id) in verdicts]
+    open_gates = {(r.suite, r.id) for r in results if r.halves}
+    known = [
+        (replace(e, gate=False) if (e.suite, e.id) in open_gates else e, verdicts[e.suite, e.id])
+        for e in expected
+        if (e.suite, e.id) in verdicts
+    ]
     scored = [
         _task(
             task,

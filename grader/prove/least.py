@@ -29,7 +29,7 @@ def _losses(graded: Graded, report: Report) -> Iterator[Loss]:
         test.task
         for test in report.tests
         if (test.suite, test.id) in gates and test.verdict.counts
-        if test.verdict is not Verdict.PASSED
+        if test.verdict is not Verdict.PASSED and not test.halves
     }
     halved = {test.task for test in report.tests if test.halves}
     for task in report.tasks:

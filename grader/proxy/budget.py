@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, StudentMemory, StudentTimeout
@@ -24,7 +25,8 @@ MAX_ELEMENTS = 1 << 22  # of a tensor, its zeros left out: what a loop of ours m
 MAX_OBJECTS = 500  # lent at one time
 MAX_MEMORY = 256 << 20  # bytes that lent objects keep in a test, and need for a moment, together
 OWN_SECONDS = 10.0  # of processor time, for a test's own work on what calls have left
-NO_MEMORY = ("can't allocate memory", "bad_alloc")  # in torch's words
+# In the words of torch and of Python: which of them it is depends on where memory ends.
+NO_MEMORY = ("can't allocate memory", "bad_alloc", "Cannot allocate memory", "start new thread")
 
 CEILING = Ceiling(MAX_MEMORY)  # of this process
 
@@ -74,8 +76,10 @@ class Budget:
         try:
             CEILING.check()
             return WATCHDOG.run(deadline, do)
-        except MemoryError:
-            raise too_much() from None
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise too_much() from None
+            raise
         finally:
             CEILING.lift()
 
@@ -102,7 +106,8 @@ def hold_to_its_time(test: Callable[[], T]) -> T:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Tell whether an exception says in one way or another that there is no memory."""
-    return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
+    kinds = MemoryError, torch.OutOfMemoryError
+    return isinstance(error, kinds) or any(words in str(error) for words in NO_MEMORY)
 
 
 def too_much() -> StudentMemory:

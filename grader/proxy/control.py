@@ -55,13 +55,16 @@ class Control:
             return f"an answer of ours, without the submission, has failed too: {error}"
         return ""
 
-    def _parts(self) -> list[str]:
+    def _parts(self, *, elsewhere: bool = False) -> list[str]:
         """Return what our answer is made of: what workers of this lab are promised, and no more.
 
-        Else a submission could choose what fails here, and with it what is not graded.
+        Else a submission could choose what fails here, and with it what is not graded. What failed
+        ``elsewhere`` failed on the device: ours has one, too.
         """
         setting = self._setting
         parts = [*PARTS]
+        if elsewhere:
+            parts += ["elsewhere", "interpreted"] if setting.triton else ["elsewhere"]
         if setting.triton:
             parts.append("kernel")
         if any(name.startswith("torch._dynamo") for name in setting.preload):
@@ -75,7 +78,7 @@ class Control:
         worker = self._take()
         try:
             talk = Conversation(worker, self._setting.device, Clock(FIRST_SECONDS), "")
-            _prove(talk, self._parts())
+            _prove(talk, self._parts(elsewhere=place.elsewhere))
             if place.failed is not None:
                 _answer(talk, place.failed)
                 if place.ring is not None and place.failed.header["op"] in RACING:

@@ -5,7 +5,8 @@ two; the judge gives it the numbers, and fetches the results itself.
 """
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from grader.errors import StudentTimeout
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
+from grader.proxy.failed import Failed
 from grader.proxy.kinds import expect
 from grader.sandbox.process import WorkerProcess
 from grader.wire.channel import WireError
@@ -54,6 +56,7 @@ class Device:
         self._worker: WorkerProcess | None = None
         self._talk: Conversation | None = None
         self._next = 0
+        self._watches = False  # whether a watch has begun, and has not ended
 
     def begin(self, policy: Policy) -> socket.socket:
         """Begin a watch, and return the end of the socket that the submission's worker gets."""
@@ -65,8 +68,18 @@ class Device:
         with ours:
             header = {"op": "device", "action": "begin", "config": config}
             self._talk.request(header, fds=(ours.fileno(),))
-        self._next = 0
+        self._next, self._watches = 0, True
         return theirs
+
+    @property
+    def failed(self) -> Failed | None:
+        """The request in which it has failed in this test, if it has."""
+        return None if self._talk is None else self._talk.failed
+
+    def begin_test(self) -> None:
+        """Forget what has failed in the test before."""
+        if self._talk is not None:
+            self._talk.begin()
 
     def hide(self, value: Tensor, decoy: Tensor) -> int:
         """Give the device the numbers of an argument, and return what they go by."""
@@ -90,8 +103,22 @@ class Device:
         """Return which graphs were captured and replayed, by their numbers, ahead of a result."""
         return cast(dict[str, Any], self._ask("replays", None))
 
+    @contextmanager
+    def counting(self, name: str) -> Generator[list[Any], None, None]:
+        """Count what operators do there, in a watch: a message that nobody has seen counts, too.
+
+        The list holds the reading afterwards.
+        """
+        reading: list[Any] = []
+        if self._watches:
+            self._ask("begin_count", None, name=name)
+        yield reading
+        if self._watches:
+            reading.append(self._ask("end_count", None, name=name))
+
     def end(self, after: int) -> dict[str, Any]:
         """End the watch, and return what was done in it; raises what a kernel has raised."""
+        self._watches = False
         return cast(dict[str, Any], self._ask("end", None, after=after))
 
     def _ask(self, action: str, value: Any, **more: Any) -> Any:

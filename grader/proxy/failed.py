@@ -29,6 +29,7 @@ class Place:
 
     failed: Failed | None = None  # of a worker that is alone
     ring: Layout | None = None  # of the worker's
+    elsewhere: bool = False  # on the device, which has what is hidden
     size: int = 0  # of a group; 0: it was none
     backend: str = ""
     ranks: tuple[Failed | None, ...] = ()  # what each rank of the group was asked for

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -59,11 +59,11 @@ class Instruments(KernelInstruments):
 
     def flops(self) -> AbstractContextManager[Count]:
         """Count floating-point operations of the calls inside, by torch's counter."""
-        return self._counted("flops")
+        return self._counted("flops", elsewhere=True)
 
     def largest_tensor(self) -> AbstractContextManager[Count]:
         """Measure the largest tensor, in elements, that the calls inside make."""
-        return self._counted("largest")
+        return self._counted("largest", elsewhere=True)
 
     def launches(self) -> AbstractContextManager[Count]:
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
@@ -174,16 +174,22 @@ class Instruments(KernelInstruments):
     def operators(self) -> Generator[Operators, None, None]:
         """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
         operators = Operators()
-        with self._conversation().probe("operators", {}) as reading:
+        with (
+            self._device.counting("operators") as there,
+            self._conversation().probe("operators", {}) as reading,
+        ):
             yield operators
-        operators.take(reading)
+        operators.take(reading, there)
 
     @contextmanager
-    def _counted(self, probe: str) -> Generator[Count, None, None]:
+    def _counted(self, probe: str, *, elsewhere: bool = False) -> Generator[Count, None, None]:
+        """Count in the worker; and, ``elsewhere``, what the device does, if that is more."""
         count = Count()
-        with self._conversation().probe(probe, {}) as reading:
+        counting = self._device.counting(probe) if elsewhere else nullcontext(())
+        with counting as there, self._conversation().probe(probe, {}) as reading:
             yield count
         count.take(reading)
+        count.total = max(count.total, *there, 0)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, Unsound
 from grader.labs.compiled import Compiled
 from grader.proxy.conversation import Conversation
 from grader.proxy.device import Device, Policy
-from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
+from grader.proxy.mistakes import TOO_LARGE, Sanitized, mistakes, told
 from grader.proxy.readings import Apart, Meter, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
 from grader.sandbox.setting import Setting
@@ -93,6 +93,8 @@ class KernelInstruments(ABC):
             with self._alone(), self._apart(policy) as apart:
                 yield shadow
             shadow.launches, shadow.notes = apart.launches, apart.notes
+            if apart.found:
+                shadow.unsound = told(mistakes(apart.found), self._lines())
             return
         config = {"elements": elements, "free": [*free], "compiled": not self._on_cpu}
         with self._alone(), self._conversation().probe("decoys", config) as reading:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from grader.errors import Mismatch
 from grader.proxy.readings import UNCOUNTED
@@ -36,9 +36,14 @@ class Sanitized:
         match reading:
             case [{"findings": list(findings), "partial": bool(partial)}]:
                 self.partial = partial
-                self.found = [_mistake(item) for item in cast(list[Any], findings)[:MAX_FOUND]]
+                self.found = mistakes(findings)
             case _:
                 raise Mismatch(UNCOUNTED)
+
+
+def mistakes(findings: Sequence[Any]) -> list[Mistake]:
+    """Return what a worker says was found, or raise Mismatch."""
+    return [_mistake(item) for item in findings[:MAX_FOUND]]
 
 
 def _mistake(item: Any) -> Mistake:

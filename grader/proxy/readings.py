@@ -36,15 +36,19 @@ class Operators:
 
     seen: dict[str, int] = field(default_factory=dict[str, int])
 
-    def take(self, reading: list[Any]) -> None:
-        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
-        value = reading[0] if reading else None
+    def take(self, reading: list[Any], there: list[Any]) -> None:
+        """Take what the conversation's ``probe`` has left, and the device's; or raise Mismatch."""
+        sizes = [self._checked(value) for value in reading[:1] or [None]]
+        for name, size in (pair for each in (*sizes, *there) for pair in each.items()):
+            self.seen[name] = max(size, self.seen.get(name, 0))
+
+    def _checked(self, value: Any) -> dict[str, int]:
         if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
             raise Mismatch(UNCOUNTED)
         sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
         if not all(type(size) is int and size >= 0 for size in sizes.values()):
             raise Mismatch(UNCOUNTED)
-        self.seen = sizes
+        return sizes
 
 
 @dataclass(slots=True)
@@ -52,13 +56,14 @@ class Shadow:
     """What became of numbers that only kernels could see.
 
     ``notes`` say how else they were asked for, ``fault`` what of ours went wrong, ``dug`` how the
-    submission looked for them.
+    submission looked for them, ``unsound`` what kernels did there that no GPU forgives.
     """
 
     launches: int = 0
     notes: list[str] = field(default_factory=list[str])
     fault: str = ""
     dug: list[str] = field(default_factory=list[str])
+    unsound: str = ""
 
     def take(self, reading: list[Any]) -> None:
         """Take what the conversation's ``probe`` has left, or raise Mismatch."""
@@ -120,12 +125,14 @@ class Meter:
 class Apart:
     """What became of numbers that only the device had.
 
-    ``launches`` and ``notes`` are the device's: what ran there, and what did not. ``left`` is the
-    submission's worker's word: by what numbers were asked for, with the most elements of each.
+    ``launches``, ``notes`` and ``found`` are the device's: what ran there, what did not, and what
+    kernels read beside its memory. ``left`` is the submission's worker's word: by what numbers were
+    asked for, with the most elements of each.
     """
 
     launches: int = 0
     notes: list[str] = field(default_factory=list[str])
+    found: list[Any] = field(default_factory=list[Any])
     left: dict[str, int] = field(default_factory=dict[str, int])
 
     @staticmethod
@@ -147,7 +154,7 @@ class Apart:
                 self.left = {name[:60]: count for name, count in known}
             case _:
                 raise Mismatch(UNCOUNTED)
-        self.launches = done["launches"]
+        self.launches, self.found = done["launches"], done["found"]
         self.notes = [*dict.fromkeys((*done["notes"], *self.left))][:5]
 
     @property

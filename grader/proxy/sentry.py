@@ -4,6 +4,7 @@ Before a call, while the worker waits, and while it works. A thread of ours does
 takes half a millisecond, and the worker goes on meanwhile.
 """
 
+import contextlib
 import heapq
 import itertools
 import json
@@ -12,7 +13,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from typing import Any
 
 from grader.errors import SubmissionFault, Tampered
@@ -65,7 +65,7 @@ class Sentry:
         """Draw whether to look."""
         return self._random.random() < share
 
-    @contextmanager
+    @contextlib.contextmanager
     def during(self, tripwire: Tripwire, share: float) -> Generator[None, None, None]:
         """Look while what is inside runs, if that is drawn."""
         if not self.is_drawn(share):
@@ -74,7 +74,8 @@ class Sentry:
         number = next(self._numbers)
         with self._changed:
             self._working[number] = tripwire
-            self._put(number, tripwire, FIRST)
+            heapq.heappush(self._due, (self._moment(FIRST), number, tripwire))
+            self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._stand, daemon=True)
                 self._thread.start()
@@ -84,15 +85,14 @@ class Sentry:
             with self._changed:
                 del self._working[number]
 
-    def _put(self, number: int, tripwire: Tripwire, between: tuple[float, float]) -> None:
-        delay = math.exp(self._random.uniform(*map(math.log, between)))
-        heapq.heappush(self._due, (time.monotonic() + delay, number, tripwire))
-        self._changed.notify()
+    def _moment(self, between: tuple[float, float]) -> float:
+        return time.monotonic() + math.exp(self._random.uniform(*map(math.log, between)))
 
     def _stand(self) -> None:
         while True:
-            tripwire = self._next()
-            tripwire.look()
+            # Memory may be used up for a while (``proxy/ceiling``); it looks again after that.
+            with contextlib.suppress(MemoryError):
+                self._next().look()
 
     def _next(self) -> Tripwire:
         """Wait for the next moment, and draw the one after it."""
@@ -104,8 +104,8 @@ class Sentry:
                 if left is None or left > 0:
                     self._changed.wait(left)
                     continue
-                _, number, tripwire = heapq.heappop(self._due)
-                self._put(number, tripwire, NEXT)
+                _, number, tripwire = self._due[0]
+                heapq.heapreplace(self._due, (self._moment(NEXT), number, tripwire))
                 return tripwire
 
 
@@ -133,7 +133,7 @@ class Lookout:
             self._tripwire.look()
             self._assert_untouched(self._tripwire)
 
-    @contextmanager
+    @contextlib.contextmanager
     def during(self, share: float) -> Generator[None, None, None]:
         """Look now, if that is drawn, and while what is inside runs, if that is; never for 0."""
         wire = self._tripwire

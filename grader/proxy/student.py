@@ -92,6 +92,7 @@ class Student(Requests, Instruments):
         CEILING.begin()
         self._place = Place()
         self._groups.begin()
+        self._device.begin_test()
         if self._talk is not None:
             self._talk.begin()
 
@@ -180,6 +181,7 @@ class Student(Requests, Instruments):
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
         self._place = self._groups.place() or self._place
+        elsewhere = self._device.failed
         kills = [*self._groups.retire(), *self._referee.retire(), *self._device.retire()]
         if self._talk is not None and self._worker is not None:
             if self._talk.failed is not None:
@@ -187,6 +189,8 @@ class Student(Requests, Instruments):
             self._talk.over = True
             kills.append(self._worker.kill)
             self._talk = self._worker = None
+        if elsewhere is not None:  # that is where what the worker met came from
+            self._place = Place(elsewhere, elsewhere=True)
         for kill in kills:
             killer = threading.Thread(target=kill)
             killer.start()

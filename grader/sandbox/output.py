@@ -4,8 +4,10 @@ import contextlib
 import os
 import select
 import threading
+import time
 from typing import IO
 
+AGAIN_SECONDS = 0.05
 MOST_READS = 64  # of 64 KiB without letting go: who prints without end does not hold up the judge
 
 
@@ -42,12 +44,20 @@ class Printed:
 
     def _drain(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while has_come(self._pipe.fileno()) and self._take():
+            while self._goes_on():
                 pass
         with self._reading:
             self._unread = False
         if self._abandoned:
             self._pipe.close()
+
+    def _goes_on(self) -> bool:
+        """Wait for what comes, and keep it; tell whether more may come."""
+        try:
+            return has_come(self._pipe.fileno()) and self._take()
+        except MemoryError:  # it may be used up for a while (``proxy/ceiling``)
+            time.sleep(AGAIN_SECONDS)
+            return True
 
     def _take(self) -> bool:
         """Keep what has arrived and tell whether more may come."""

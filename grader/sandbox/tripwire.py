@@ -101,8 +101,9 @@ class Tripwire:
 
     def _follow(self, plan: Plan) -> None:
         """Read the parts of dictionaries as planned from now on."""
-        self._moving, self._memory = plan, Pieces(plan.ranges)
-        self._moves = self._read(self._memory)
+        memory = Pieces(plan.ranges)
+        self._moves = self._read(memory)
+        self._moving, self._memory = plan, memory
 
     def _read(self, memory: Pieces) -> Any:
         return np.frombuffer(self._peek.read(memory), np.uint8)
@@ -110,7 +111,10 @@ class Tripwire:
     # -- looking ----------------------------------------------------------------------------
 
     def look(self) -> str:
-        """Return what was changed, or an empty string; of a process that has ended nothing."""
+        """Return what was changed, or an empty string; of a process that has ended nothing.
+
+        Raises MemoryError where there is none: nothing has been seen then.
+        """
         with self._lock:
             if not self.found and not self._closed:
                 self.looks += 1
@@ -168,7 +172,7 @@ class Tripwire:
             head = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
             try:
                 found, lies = self._entries(head[2])
-            except (ValueError, Unmapped, MemoryError):
+            except (ValueError, Unmapped):
                 continue  # it is changing
             again = HEADER.unpack(self._peek.at(space.address + USED, HEADER.size))
             if head == again or (head[2] == again[2] and not space.is_ours):

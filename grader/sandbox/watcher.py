@@ -57,21 +57,28 @@ class Watcher:
         for poll in itertools.count(1):
             if self._stop.wait(POLL_SECONDS):
                 return
-            members = descendants(self._pid)
-            if poll % SHARE_POLLS == 0:
-                nice = share.niceness(share.running(members), self._shares)
-                if nice:
-                    share.make_nice(members, nice)
-            # Adding up is quick and counts shared pages again; only when it alarms we look closer.
-            if self._resident() > self._memory and self._proportional() > self._memory:
-                self._reason = "memory"
-            elif len(members) > self._processes:
-                self._reason = "processes"
-            if self._reason:
-                for pid in reversed(members):
-                    with contextlib.suppress(OSError):
-                        os.kill(pid, signal.SIGKILL)
-                return
+            # Memory of our own may be used up for a while (``proxy/ceiling``).
+            with contextlib.suppress(MemoryError):
+                if self._look(poll):
+                    return
+
+    def _look(self, poll: int) -> bool:
+        """Tell whether all was over a limit, and is killed."""
+        members = descendants(self._pid)
+        if poll % SHARE_POLLS == 0:
+            nice = share.niceness(share.running(members), self._shares)
+            if nice:
+                share.make_nice(members, nice)
+        # Adding up is quick and counts shared pages again; only when it alarms we look closer.
+        if self._resident() > self._memory and self._proportional() > self._memory:
+            self._reason = "memory"
+        elif len(members) > self._processes:
+            self._reason = "processes"
+        if self._reason:
+            for pid in reversed(members):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        return bool(self._reason)
 
     def why_killed(self) -> str:
         """Return what the watcher killed for."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.errors import StudentError
+from grader.errors import StudentError, Unsound
 from grader.proxy.compare import check, resembles
 
 NEAR = 0.01  # of the size of a result
@@ -53,6 +53,7 @@ def assert_kernels_alone_compute(
     ``case`` draws the tensors anew each time, in one form; ``call`` adds what Python may see;
     ``want`` is the oracle. What torch may do outside of kernels is said by ``elements`` and
     ``free``, as ``student.decoys`` has it. A result that is wrong anyway is left to other tests.
+    A right one halves the task where kernels have read memory of no tensor.
     """
     if not student.hides:
         return
@@ -77,6 +78,8 @@ def assert_kernels_alone_compute(
     lost = f"; the judge could not follow {shadow.fault}" if shadow.fault else ""
     where = "wrong where your kernels alone can load the numbers"
     check(not found, f"{', '.join(found)}: {where}{used}{lost}")
+    if shadow.unsound:
+        raise Unsound(shadow.unsound)
 
 
 def _results(value: Any) -> tuple[Any, ...]:

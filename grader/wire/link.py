@@ -7,6 +7,7 @@ judge lets one. Whoever reads trusts nothing: sizes have caps, and what breaks a
 
 import contextlib
 import json
+import select
 import socket
 import struct
 from typing import Any, cast
@@ -39,6 +40,15 @@ class Link:
                 self._sock.sendall(view)
         except OSError:
             raise Closed("the other side is gone") from None
+
+    def has_come(self, wait: int | None = 0) -> bool:
+        """Wait, at most so many milliseconds, until something can be read, also an end."""
+        poll = select.poll()
+        try:
+            poll.register(self._sock.fileno(), select.POLLIN)
+        except ValueError:  # it is closed
+            return False
+        return bool(poll.poll(wait))
 
     def receive(self) -> tuple[dict[str, Any], list[Tensor]]:
         """Return the next message."""

@@ -87,6 +87,11 @@ class Flops(Dispatch):
         self._formulas: dict[Any, Any] = {**flop_registry, fused: _attention_flops}
         self.total = 0
 
+    @property
+    def reading(self) -> int:
+        """What has been counted."""
+        return self.total
+
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run it; what is made of others that have formulas is taken apart."""
         formula = self._formulas.get(func.overloadpacket)
@@ -119,6 +124,11 @@ class Largest(Dispatch):
         super().__init__()
         self.elements = 0
 
+    @property
+    def reading(self) -> int:
+        """What has been counted."""
+        return self.elements
+
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run it, and look at what it returns."""
         out = func(*args, **kwargs)
@@ -135,6 +145,11 @@ class Operators(Dispatch):
     def __init__(self) -> None:
         super().__init__()
         self.seen: dict[str, int] = {}
+
+    @property
+    def reading(self) -> dict[str, int]:
+        """What has been counted."""
+        return self.seen
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run it, and note its name and sizes."""

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import (
 from grader.worker.box import Box
 from grader.worker.counters import Dispatch, most_elements
 from grader.worker.digging import Digging
-from grader.worker.followed import ARITHMETIC, MOVES, body_of, fills, name_of
+from grader.worker.followed import Allowance, body_of, fills, name_of
 from grader.worker.places import apart, tensors_in, written_by
 from grader.worker.shadow import Region, Shadow
 from grader.worker.swaps import Swaps
@@ -37,11 +37,10 @@ class Decoys(Dispatch):
     def __init__(self, free: list[str], elements: int, own: frozenset[int], compiled: bool) -> None:
         super().__init__()
         self.shadow = Box(Shadow(), own)
-        self._allowance = Box(Allowance(elements), own)
-        self._digging = Digging(frames=True)
+        self._allowance = Box(Allowance(free, elements), own)
+        self._digging = Digging()
         self.launches = 0
         self.fault = ""
-        self._free = frozenset(free)
         self._depth = 0  # launches that run
         self._notes: dict[str, None] = {}
         self._stack = contextlib.ExitStack()
@@ -95,7 +94,7 @@ class Decoys(Dispatch):
                 self.note("item")
             return out
         with _disable_current_modes():
-            may = differs and self._may(name, given, out)
+            may = differs and self._may(func, args, kwargs, most_elements((given, out)))
             if may and self._follow(func, args, kwargs, out, made, written):
                 return out
             for tensor in written:
@@ -104,17 +103,12 @@ class Decoys(Dispatch):
             self.note(f"torch's {name or func}"[:60])
         return out
 
-    def _may(self, name: str, given: list[Tensor], out: Any) -> bool:
+    def _may(self, func: Any, args: Any, kwargs: Any, elements: int) -> bool:
         """Tell whether a lab lets torch do this outside of kernels."""
         if self._depth:
             return False
-        if name in MOVES:
-            return True
-        regions = self._find(given)
-        if name in self._free and not any(region and region.given for region in regions):
-            return True
-        size = most_elements((given, out))
-        return name in ARITHMETIC and self._allowance.ask("take_elements", size)
+        given = any(r is not None and r.given for r in self._find(tensors_in((args, kwargs))))
+        return self._allowance.ask("may", func, args, kwargs, given=given, elements=elements)
 
     def _find(self, tensors: Iterable[Tensor]) -> list[Region | None]:
         return [self.shadow.ask("find", tensor) for tensor in tensors]
@@ -164,16 +158,3 @@ class Decoys(Dispatch):
         self.shadow.ask("settle")
         seen = {"launches": self.launches, "notes": [*self._notes], "fault": self.fault}
         return {**seen, "dug": self._digging.stop()}
-
-
-class Allowance:
-    """What torch may compute on beside kernels."""
-
-    def __init__(self, elements: int) -> None:
-        self._elements = elements
-
-    def take_elements(self, count: int) -> bool:
-        """Tell whether torch may compute on so many elements."""
-        may = count <= self._elements
-        self._elements -= count * may
-        return may

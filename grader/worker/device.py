@@ -16,45 +16,14 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
-from grader.worker.counters import most_elements
+from grader.worker.counters import Flops, Largest, Operators, most_elements
 from grader.worker.device_graphs import Call, Graphs, Unknown
 from grader.worker.device_memory import Memory, Region
-from grader.worker.followed import ARITHMETIC, MOVES, REFUSED
+from grader.worker.followed import Allowance, is_refused, name_of
 
 MAX_NOTES = 20
-MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
+COUNTERS = {"flops": Flops, "largest": Largest, "operators": Operators}
 Operator = type(torch.ops.aten.clone.default)
-
-
-class Policy:
-    """What torch may do with secrets: all of it, or what a lab lets be done beside others.
-
-    These are kernels, or graphs that are replayed.
-    """
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        self.kernels = bool(config["kernels"])
-        self.graphs = bool(config["graphs"])
-        self.numbers = int(config["numbers"])
-        self._free = frozenset(config["free"])
-        self._most = self._elements = int(config["elements"])
-        self._renewals = MOST_RENEWALS
-
-    def may(self, name: str, given: list[Region], elements: int) -> bool:
-        """Tell whether torch may run an operator on secrets."""
-        if not (self.kernels or self.graphs) or name in MOVES:
-            return True
-        if name in self._free and not any(region.given for region in given):
-            return True
-        fits = name in ARITHMETIC and elements <= self._elements
-        self._elements -= elements * fits
-        return fits
-
-    def renew(self) -> None:
-        """Let torch compute on as many elements again, as a graph has been replayed."""
-        if self._renewals:
-            self._renewals -= 1
-            self._elements = self._most
 
 
 class Device:
@@ -63,15 +32,18 @@ class Device:
     def __init__(self, fd: int, config: dict[str, Any]) -> None:
         self._link = Link(socket.socket(fileno=fd))
         self._memory = Memory()
-        self._policy = Policy(config)
+        self._runs_kernels, self._runs_graphs = bool(config["kernels"]), bool(config["graphs"])
+        self._numbers = int(config["numbers"])  # that may still be told
+        self._allowance = Allowance(config["free"], int(config["elements"]))
         self._file, self._text = config["file"], config["text"]
         self._kernels: Any = None  # ``Kernels``, once one is launched
         self._graphs = Graphs()
         self._launches = 0
+        self._counters: dict[str, Any] = {}  # that run, by name
         self._notes: dict[str, None] = {}
         self._error: BaseException | None = None  # ended it: nothing is done from then on
         self._done = 0  # messages
-        self._over = False
+        self._over = self._closed = False
         self._turn = threading.Condition()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -108,10 +80,28 @@ class Device:
             self.close()
             if self._error is not None:
                 raise self._error
-            return {"launches": self._launches, "notes": [*self._notes]}
+            found = [] if self._kernels is None else self._kernels.found.plain()
+            return {"launches": self._launches, "notes": [*self._notes], "found": found}
+
+    def begin_count(self, name: str) -> None:
+        """Begin to count what operators do here, whoever asks for them."""
+        with self._turn:
+            self._settle()
+            self._counters[name] = COUNTERS[name]()
+
+    def end_count(self, name: str) -> Any:
+        """Return what a counter has seen."""
+        with self._turn:
+            self._settle()
+            return self._counters.pop(name).reading
+
+    def _settle(self) -> None:
+        """Wait until what was sent is done; a call that has come back has sent all of its own."""
+        self._turn.wait_for(lambda: self._over or not self._link.has_come())
 
     def close(self) -> None:
         """Take nothing more."""
+        self._closed = True
         self._link.close()
 
     # -- messages --------------------------------------------------------------------------
@@ -121,12 +111,18 @@ class Device:
         torch._C._set_grad_enabled(False)  # pyright: ignore[reportPrivateUsage]
         try:
             while True:
-                header, buffers = self._link.receive()
+                self._link.has_come(None)
                 with self._turn:
-                    self._do(header, buffers)
+                    if self._closed:
+                        return
+                    self._do(*self._link.receive())
                     self._done += 1
                     self._turn.notify_all()
         except WireError:
+            pass
+        except BaseException as error:  # of a message itself: no room for it
+            self._error = error
+        finally:
             with self._turn:
                 self._over = True
                 self._turn.notify_all()
@@ -142,7 +138,7 @@ class Device:
                     self._link.send({"number": self._number(header)})
                 case {"op": "launch"}:
                     self._launch(header)
-                case {"op": "capture" | "replay", "graph": int(number)} if self._policy.graphs:
+                case {"op": "capture" | "replay", "graph": int(number)} if self._runs_graphs:
                     self._graph(number, header.get("calls"))
                 case _:
                     raise WireError("an unknown message")
@@ -161,8 +157,8 @@ class Device:
         regions = self._memory.regions(call.given)
         secrets = [region for region in regions if region.secret]
         try:
-            self._assert_may(header["name"], call, secrets)
-            call.run()
+            self._assert_may(call, secrets)
+            call.run(self._counters.values())
         except Unknown:
             call.clear()
             return
@@ -175,29 +171,36 @@ class Device:
         made = [None if layout is None else self._memory.make(layout) for layout in outs]
         return Call(operator, args, kwargs, made)
 
-    def _assert_may(self, name: str, call: Call, secrets: list[Region]) -> None:
+    def _assert_may(self, call: Call, secrets: list[Region]) -> None:
         size = most_elements((call.args, list(call.kwargs.values()), call.made))
-        if secrets and not self._policy.may(name.strip("_"), secrets, size):
-            self._note(f"torch's {name.strip('_')}"[:60])
+        given, what = any(region.given for region in secrets), (call.operator, call.args)
+        if (
+            secrets
+            and (self._runs_kernels or self._runs_graphs)
+            and not self._allowance.may(*what, call.kwargs, given=given, elements=size)
+        ):
+            self._note(f"torch's {name_of(call.operator)}"[:60])
             raise Unknown
 
     def _number(self, header: dict[str, Any]) -> Any:
         """Return the number that an operator gives, None once too many have been told."""
         operator, args, kwargs = self._operator(header)
+        if self._numbers <= 0 or operator._schema.is_mutable:
+            return None
         try:
             number = operator(*args, **kwargs)
         except Exception:
             return None
-        if type(number) not in (bool, int, float) or self._policy.numbers <= 0:
+        if type(number) not in (bool, int, float):
             return None
-        self._policy.numbers -= 1
+        self._numbers -= 1
         return number if math.isfinite(number) else str(number)
 
     def _operator(self, header: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
         name, overload = header["name"], header["overload"]
         packet = getattr(torch.ops.aten, name) if _is_name(name) else None
         operator = getattr(packet, overload) if _is_name(overload) else None
-        if name.strip("_") in REFUSED or not isinstance(operator, Operator):
+        if not isinstance(operator, Operator) or is_refused(name):
             raise WireError("an operator that is not run here")
         args, kwargs = Unpacker([], self._resolve).unpack(header["values"])
         return operator, args, kwargs
@@ -216,7 +219,7 @@ class Device:
     def _graph(self, number: int, told: Any) -> None:
         """Replay a graph, or take one, which is of what its capture has noted."""
         if told is None:
-            self._policy.renew()
+            self._allowance.renew()
             return self._graphs.replay(number)
         calls = [self._call(header, header["outs"]) for header in told]
         for region in self._memory.regions(tensor for call in calls for tensor in call.changed):
@@ -226,7 +229,7 @@ class Device:
     # -- kernels ---------------------------------------------------------------------------
 
     def _launch(self, header: dict[str, Any]) -> None:
-        if not self._policy.kernels:
+        if not self._runs_kernels:
             raise WireError("a kernel where torch alone works")
         if self._kernels is None:
             # Imported here: only labs that write kernels pay for Triton.
@@ -234,8 +237,7 @@ class Device:
 
             self._kernels = Kernels(self._file, self._text, self._memory, self._resolve)
         self._launches += 1
-        for note in self._kernels.launch(header):
-            self._note(note)
+        self._kernels.launch(header)
 
 
 def _is_name(name: Any) -> bool:

@@ -3,6 +3,8 @@
 How often is counted here, where no submission is.
 """
 
+import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +40,18 @@ class Call:
         """What is other than before, once it has run."""
         return [*tensors_in(self.made), *written_by(self.operator, self.args, self.kwargs)]
 
-    def run(self) -> None:
-        """Run it; raises Unknown where other numbers make it another one."""
+    def run(self, counters: Iterable[Any] = ()) -> None:
+        """Run it, seen by some counters; raises Unknown where other numbers make it another one."""
         try:
-            results = [*tensors_in(self.operator(*self.args, **self.kwargs))]
+            with contextlib.ExitStack() as counting:
+                for counter in counters:
+                    counting.enter_context(counter)
+                results = [*tensors_in(self.operator(*self.args, **self.kwargs))]
         except MemoryError:
             raise
         except Exception:  # an index that is out of bounds here
+            if not all(map(fits, self.changed)):  # it was to grow, and its size did
+                raise WireError("a result of another size") from None
             raise Unknown from None
         forms = zip(self.made, results, strict=False)
         if len(results) != len(self.made) or any(
@@ -59,6 +66,14 @@ class Call:
         """Leave zeros."""
         for tensor in self.changed:
             tensor.zero_()
+
+
+def fits(tensor: Tensor) -> bool:
+    """Tell whether a tensor's last element lies in its storage."""
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in pairs)
+    room = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return not tensor.numel() or last < room
 
 
 class Graphs:

@@ -1,7 +1,8 @@
 """Kernels on a device: lifted from the submission's text, and interpreted on the true numbers.
 
 A kernel may read and write the storages that the device has, and nothing beside them: what it
-loads from elsewhere is zero, what it stores there is an error, as it is in a worker.
+loads from elsewhere is zero, and is told as the sanitizer tells it; what it stores there is an
+error, as it is in a worker.
 """
 
 import contextlib
@@ -16,11 +17,14 @@ from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.worker import kernel_names
 from grader.worker.device_memory import Memory
-from grader.worker.lifted import Lifted
+from grader.worker.findings import Finding, Findings, shown
+from grader.worker.lifted import Lifted, assert_pointers
+from grader.worker.lines import Lines
 
-BESIDE = "memory beside its tensors"
 PLACES = {"load": 0, "store": 0, "atomic_cas": 0, "atomic_rmw": 1}
 MASKS = {"load": 1, "store": 2, "atomic_rmw": 3}
+VALUES = {"store": 1, "atomic_cas": 2, "atomic_rmw": 2}
+LOADS = 3  # the place of a load's dtype
 
 
 class Kernels:
@@ -41,10 +45,12 @@ class Kernels:
         self._tensor = tensor
         self._names: dict[str, Any] = {}
         self._lifted = Lifted(file, text, self._decode)
-        self._beside = False
+        self.found = Findings()
+        self._line = Lines().current
+        self._axes = 0  # of the grid
 
-    def launch(self, header: dict[str, Any]) -> list[str]:
-        """Run a kernel, and return what there is to say of it; raises what it raises."""
+    def launch(self, header: dict[str, Any]) -> None:
+        """Run a kernel; raises what it raises."""
         line, _ = header["kernel"]
         names: Any = header["names"]
         if type(line) is not int or not isinstance(names, dict):
@@ -54,10 +60,12 @@ class Kernels:
         args, kwargs, grid = self._decode(header["values"])
         if not all(type(n) is int and n >= 0 for n in grid) or not 1 <= len(grid) <= 3:
             raise WireError("a malformed grid")
-        self._beside = False
+        named = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
+        executor = self._interpreter.GridExecutor(kernel.fn, kernel.arg_names, ())
+        assert_pointers(line, named, executor.constexprs)
+        self._axes = len(grid)
         with self._led():
             kernel.run(*args, grid=tuple(grid), warmup=False, **kwargs)
-        return [BESIDE] if self._beside else []
 
     # -- values ----------------------------------------------------------------------------
 
@@ -111,12 +119,13 @@ class Kernels:
             addresses = args[place]
             lanes = np.ones(addresses.shape, bool) if mask is None else args[mask]
             lanes = np.broadcast_to(np.asarray(lanes, bool), addresses.shape)
-            beside = self._touched(addresses[lanes], writes)
+            kind = args[VALUES[name]].dtype if writes else np.dtype(args[LOADS])
+            beside = self._touched(addresses[lanes], kind.itemsize, writes)
             if not beside.any():
                 return method(*args)
             if writes:
                 raise IndexError("a kernel writes to memory of no tensor that it was given")
-            self._beside = True
+            self._tell(lanes, int(beside.sum()), self._line())
             inside = lanes.copy()
             inside[lanes] = ~beside
             changed = [*args]
@@ -125,14 +134,24 @@ class Kernels:
 
         return run
 
-    def _touched(self, addresses: Any, writes: bool) -> Any:
-        """Note what is written to, and return which addresses are of no storage."""
-        for region, which in self._memory.around(addresses):
+    def _touched(self, addresses: Any, size: int, writes: bool) -> Any:
+        """Note what is written to, and return which elements are of no storage."""
+        for region, which in self._memory.around(addresses, size):
             if region is None:
                 return which
             if writes:
                 region.secret, region.given = True, False
         return np.zeros(addresses.shape, bool)
+
+    def _tell(self, lanes: Any, count: int, line: int) -> None:
+        """Tell of a load beside all storages, of so many of the lanes that it lets through."""
+        program = self._interpreter.interpreter_builder.grid_idx[: self._axes]
+        mask = "" if lanes.all() else f"; the mask lets {lanes.sum()} of {lanes.size} lanes through"
+        text = (
+            f"Program {shown(program)} reads memory of no tensor that it was passed, in {count} "
+            f"lane{'s' * (count != 1)}{mask}."
+        )
+        self.found.add(Finding("outside", line, text, program=program, count=count))
 
 
 def _only(told: dict[str, Any]) -> tuple[str, Any]:

@@ -64,7 +64,8 @@ class Memory:
         self._bytes += len(data)
         if number in self._regions or self._bytes > MOST_BYTES:
             raise MemoryError("more storages than there is room for")
-        region = self._regions[number] = Region(data)
+        # What numpy lends cannot be resized: a storage stays where it is.
+        region = self._regions[number] = Region(torch.from_numpy(data.numpy()))
         self._by_start[region.start] = region
         return region
 
@@ -98,15 +99,18 @@ class Memory:
         starts = (tensor.untyped_storage().data_ptr() for tensor in tensors)
         return [self._by_start[start] for start in starts if start in self._by_start]
 
-    def around(self, addresses: Any) -> Iterator[tuple[Region | None, Any]]:
-        """Yield the regions that hold addresses, each with which; last None, with the rest."""
+    def around(self, addresses: Any, size: int) -> Iterator[tuple[Region | None, Any]]:
+        """Yield the regions that hold elements of ``size`` bytes, each with which of them.
+
+        Last comes None, with the rest.
+        """
         left = np.ones(addresses.shape, bool)
         if addresses.size:
             low, high = int(addresses.min()), int(addresses.max())
             for region in self._regions.values():
                 if high < region.start or low >= region.end:
                     continue
-                here = (addresses >= region.start) & (addresses < region.end)
+                here = (addresses >= region.start) & (addresses + np.uint64(size) <= region.end)
                 if here.any():
                     left &= ~here
                     yield region, here

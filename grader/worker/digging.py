@@ -39,12 +39,11 @@ def own_frame(depth: int) -> FrameType:
 class Digging:
     """A watch, until it is stopped. The hook stays: Python lets none be taken out.
 
-    With ``frames`` it hears of frames of this thread too, where the submission's code asks for
-    them, itself or through a module that gives them away.
+    It hears of frames of this thread too, where the submission's code asks for them, itself or
+    through a module that gives them away.
     """
 
-    def __init__(self, *, frames: bool = False) -> None:
-        self.frames = frames
+    def __init__(self) -> None:
         self.hits: dict[str, None] = {}
         _watches.append(self)
         if not _hooked:
@@ -79,7 +78,7 @@ def _on_event(event: str, args: tuple[Any, ...]) -> None:
 def _is_a_look_at_ours(event: str, args: tuple[Any, ...]) -> bool:
     if event != "sys._getframe" and (event != "object.__getattr__" or args[1] not in OWNERS):
         return False
-    return any(watch.frames for watch in _watches) and _is_asked_by_submission(own_frame(2))
+    return _is_asked_by_submission(own_frame(2))
 
 
 def _is_asked_by_submission(frame: FrameType) -> bool:

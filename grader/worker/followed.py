@@ -1,6 +1,6 @@
 """Which of torch's operators may work on memory whose numbers only kernels see, by their names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from torch._library.custom_ops import (
@@ -39,18 +39,12 @@ ARITHMETIC = frozenset(
         *("bitwise_left_shift", "bitwise_right_shift"),
     )
 )
-# What a device runs for nobody: it reads files, lends memory, or gives a tensor another storage.
-REFUSED = frozenset(
-    (
-        "from_file",
-        "set",
-        "set_data",
-        "resize",
-        "resize_as",
-        "data_ptr",
-        "record_stream",
-        "pin_memory",
-    )
+# What a device runs for nobody, by parts of its name: it reads files, lends memory, gives a tensor
+# another storage, or believes indices that it is given.
+REFUSED = (
+    *("from_file", "data_ptr", "record_stream", "pin_memory", "set_data", "resize", "segment"),
+    *("sparse", "nested", "jagged", "mkldnn", "quantiz", "qparams", "fbgemm", "cudnn", "miopen"),
+    *("csr", "cslt", "coalesce", "_test_", "_fw_primal"),
 )
 
 
@@ -58,6 +52,48 @@ def name_of(operator: object) -> str:
     """Return the base name of an aten operator, without its underscores; "" for any other."""
     space, _, rest = str(operator).partition(".")
     return rest.partition(".")[0].strip("_") if space == "aten" else ""
+
+
+MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
+
+
+def is_refused(name: str) -> bool:
+    """Tell whether a device runs an operator for nobody."""
+    return name.strip("_") == "set" or any(part in name for part in REFUSED)
+
+
+class Allowance:
+    """What torch may do beside kernels with numbers that kernels alone see."""
+
+    def __init__(self, free: Collection[str], elements: int) -> None:
+        """``free`` may compute, but on no argument; all others together on so many ``elements``."""
+        self._free = frozenset(free)
+        self._most = self._elements = elements
+        self._renewals = MOST_RENEWALS
+
+    def renew(self) -> None:
+        """Let others compute on as many elements again, as a graph has been replayed."""
+        if self._renewals:
+            self._renewals -= 1
+            self._elements = self._most
+
+    def may(self, operator: Any, args: Any, kwargs: Any, *, given: bool, elements: int) -> bool:
+        """Tell whether an operator may run; ``given``: on an argument, moved at most."""
+        name = name_of(operator)
+        sums = _adds_up(operator, args, kwargs)
+        if (name in MOVES and not sums) or (name in self._free and not given):
+            return True
+        fits = (sums or name in ARITHMETIC) and elements <= self._elements
+        self._elements -= elements * fits
+        return fits
+
+
+def _adds_up(operator: Any, args: Any, kwargs: Any) -> bool:
+    """Tell whether an operator that moves values adds or multiplies where they meet."""
+    for place, argument in enumerate(operator._schema.arguments):
+        if argument.name in ("accumulate", "reduce"):
+            return bool(args[place] if place < len(args) else kwargs.get(argument.name))
+    return False
 
 
 def fills(name: str) -> bool:

@@ -45,6 +45,9 @@ ATTRIBUTES = frozenset(
 )
 
 
+NO_VARIABLE = "a module's name is no variable of a kernel"
+
+
 class Unliftable(Exception):
     """A kernel that is not made of that; ``line`` is where."""
 
@@ -57,6 +60,11 @@ def functions(tree: ast.Module) -> dict[int, ast.FunctionDef]:
     """Return the functions of a file by the lines on which they begin, decorators included."""
     found = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return {min([node.lineno, *(d.lineno for d in node.decorator_list)]): node for node in found}
+
+
+def reads(function: ast.FunctionDef) -> list[str]:
+    """Return the names that a function reads, in its defaults and annotations too."""
+    return sorted({node.id for node in ast.walk(function) if isinstance(node, ast.Name)})
 
 
 def chain(node: ast.expr) -> list[str]:
@@ -74,7 +82,7 @@ def check(function: ast.FunctionDef, known: Collection[str], modules: Collection
     ``known`` are the names of its file that stand for numbers, kernels and Triton's own; of them
     ``modules`` lead on to names of Triton's.
     """
-    names = {*known, *BUILTINS, *_own_names(function)}
+    names = {*known, *BUILTINS, *_own_names(function, modules)}
     for node in _outside(function):
         _check_node(node, {*known, *BUILTINS}, modules)
     for statement in function.body:
@@ -82,9 +90,11 @@ def check(function: ast.FunctionDef, known: Collection[str], modules: Collection
             _check_node(node, names, modules)
 
 
-def _own_names(function: ast.FunctionDef) -> Iterator[str]:
+def _own_names(function: ast.FunctionDef, modules: Collection[str]) -> Iterator[str]:
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if argument.arg in modules:
+            raise Unliftable(f"{argument.arg}: {NO_VARIABLE}", argument.lineno)
         yield argument.arg
     if arguments.vararg or arguments.kwarg:
         raise Unliftable("a kernel takes no *args and no **kwargs", function.lineno)
@@ -117,7 +127,7 @@ def _check_node(node: ast.AST, names: Collection[str], modules: Collection[str])
         raise Unliftable(f"a kernel has no {type(node).__name__.lower()}", line)
     match node:
         case ast.Name(id=name, ctx=ast.Store()) if name in modules:
-            raise Unliftable(f"{name}: a module's name is no variable of a kernel", line)
+            raise Unliftable(f"{name}: {NO_VARIABLE}", line)
         case ast.Name(id=name):
             _check_name(name, names, line)
         case ast.Attribute():

@@ -4,11 +4,13 @@ A kernel is named by the line of the file on which it begins, its arguments by w
 grid by numbers; so are the names that its text may use.
 """
 
+import ast
 import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +19,14 @@ from torch import Tensor
 from grader.wire.channel import Misfit
 from grader.wire.codec import Packer
 from grader.worker import kernel_names
+from grader.worker.kernel_syntax import functions, reads
 from grader.worker.places import arguments
 
 MOST_ITEMS = 16  # of a tuple that a name stands for
+TAKES = (
+    "a kernel takes tensors of plain memory and their descriptors, Python's numbers and texts, "
+    "None, types of tl, kernels, and tuples of these"
+)
 Special = Callable[[Any], Any]
 
 
@@ -38,11 +45,20 @@ class Launch:
         return arguments((self.args, self.kwargs))
 
     def plain(self, special: Special) -> dict[str, Any]:
-        """Return all of it as data; raises Misfit for an argument that no kernel takes."""
-        pack = Packer(functools.partial(self.encode.special, special)).pack
-        values = pack([list(self.args), self.kwargs, list(self.grid)])
-        kernel, names = self.encode.kernel(self.kernel), self.encode.names(self.kernel)
-        return {"kernel": kernel, "values": values, "names": names}
+        """Return all of it as data; raises TypeError for what no kernel takes."""
+        kernel = self.encode.kernel(self.kernel)
+        packer = Packer(functools.partial(self.encode.special, special))
+
+        def pack(name: str, value: Any) -> Any:
+            try:
+                return packer.pack(value)
+            except Misfit as error:
+                raise TypeError(f"{kernel[1]}: its argument {name} is {error}; {TAKES}") from None
+
+        args = [pack(*pair) for pair in zip(self.kernel.arg_names, self.args, strict=False)]
+        kwargs = [[name, pack(name, value)] for name, value in self.kwargs.items()]
+        values = [args, {"d": kwargs}, list(self.grid)]
+        return {"kernel": kernel, "values": values, "names": self.encode.names(self.kernel)}
 
 
 class LaunchSites:
@@ -90,6 +106,9 @@ class Encoder:
 
     def __init__(self, file: str) -> None:
         self._file = file
+        tree = ast.parse(Path(file).read_bytes())
+        self._reads = {line: reads(node) for line, node in functions(tree).items()}
+        self._met: list[Any] = []  # functions of kernels that were told
         self._tritons: dict[int, tuple[str, str]] = {}
         self._language: Any = importlib.import_module("triton.language")
 
@@ -97,7 +116,7 @@ class Encoder:
         """Return where a kernel begins in the submission's file, and its name."""
         code = kernel.fn.__code__
         if code.co_filename != self._file:
-            raise Misfit(f"the kernel {code.co_name}, whose text is not in the file")
+            raise TypeError(f"{code.co_name}: the text of a kernel stands in the file handed in")
         return [code.co_firstlineno, code.co_name]
 
     def special(self, otherwise: Special, value: Any) -> Any:
@@ -119,13 +138,21 @@ class Encoder:
         return otherwise(value)
 
     def names(self, kernel: Any) -> dict[str, Any]:
-        """Return what names of the file stand for, for this kernel and those that it may call."""
+        """Return what the names stand for that a kernel reads, and those that it may call.
+
+        Those are kernels that it names, and what it was packed with.
+        """
         self._tritons = self._tritons or kernel_names.known()
-        function = kernel.fn
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        space = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
-        told = ((name, self._name(value)) for name, value in space.items())
-        return {name: value for name, value in told if value is not None}
+        told: dict[str, Any] = {}
+        self._met.append(kernel.fn)
+        for function in self._met:  # it grows meanwhile
+            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+            space = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+            for name in self._reads.get(function.__code__.co_firstlineno, ()):
+                if name in space and name not in told:
+                    told[name] = self._name(space[name])
+        self._met.clear()
+        return {name: value for name, value in told.items() if value is not None}
 
     def _name(self, value: Any) -> Any:
         """Return what a name stands for as data; None for what is nothing to a kernel."""
@@ -152,7 +179,10 @@ class Encoder:
         if type(value).__name__ != "InterpretedFunction":
             return None
         code = value.fn.__code__
-        return {"k": code.co_firstlineno} if code.co_filename == self._file else None
+        if code.co_filename != self._file:
+            return None
+        self._met.append(value.fn)
+        return {"k": code.co_firstlineno}
 
 
 def _is_small(value: Any) -> bool:

@@ -2,23 +2,28 @@
 
 A function under ``triton.jit`` is found by the line on which it begins. Its text must be made of
 what kernels are made of (``kernel_syntax``); it is defined under Triton's interpreter among the
-names that it uses and nothing else. Nothing else of the file runs.
+names that it uses and nothing else, and what the interpreter makes of it is made of that tree, not
+of a text that it would look for itself. Nothing else of the file runs.
 """
 
 import __future__
 
 import ast
 import builtins
+import copy
+import dis
+import importlib
 import json
-import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+from torch import Tensor
+
 from grader.worker import kernel_names
-from grader.worker.kernel_syntax import BUILTINS, Unliftable, check, functions, paths
+from grader.worker.kernel_syntax import BUILTINS, Unliftable, check, functions, paths, reads
 
 
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
@@ -45,11 +50,11 @@ class Lifted:
         self._decode = decode
         tree = ast.parse(text)
         self._functions = {line: _bare(function) for line, function in functions(tree).items()}
+        self._reads = {line: reads(function) for line, function in self._functions.items()}
         self._flags = __future__.annotations.compiler_flag if _has_future(tree) else 0
         self._made: dict[str, Kernel] = {}
         self._lifting: set[int] = set()  # lines
-        # Triton's interpreter looks for the text of what it runs.
-        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+        self._interpreter: Any = importlib.import_module("triton.runtime.interpreter")
 
     def kernel(self, line: int, names: dict[str, Any]) -> Any:
         """Return the kernel that begins on a line, to be launched; ``names`` as they were told.
@@ -71,7 +76,7 @@ class Lifted:
             self._lifting.discard(line)
 
     def _known(self, line: int, function: ast.FunctionDef, names: dict[str, Any]) -> Kernel:
-        used = {name: names[name] for name in sorted(_names(function)) if name in names}
+        used = {name: names[name] for name in self._reads[line] if name in names}
         told = {name: self._value(value, names) for name, value in used.items()}
         parts = {name: id(v) if isinstance(v, Kernel) else used[name] for name, v in told.items()}
         key = json.dumps([line, parts], sort_keys=True)
@@ -86,7 +91,10 @@ class Lifted:
             case {"k": int(line)}:
                 return self._lift(line, names)
             case _:
-                return self._decode(told)
+                value = self._decode(told)
+                if holds_tensor(value):
+                    raise Unliftable("a name of a kernel stands for a tensor", 0)
+                return value
 
     def _define(self, function: ast.FunctionDef, told: dict[str, Any]) -> Any:
         """Define a function as it stands, and put it under ``jit``."""
@@ -100,9 +108,28 @@ class Lifted:
         space = {**told, "__builtins__": SAFE, "__name__": "submission"}
         space["triton_language"] = sys.modules["triton.language"]  # the interpreter asks for it
         tree = ast.Module([function], [])
-        exec(compile(tree, self._file, "exec", self._flags, dont_inherit=True), space)
-        jit: Any = sys.modules["triton"].jit
-        return jit(space[function.name])
+        code = self._compile(tree)
+        # Names of a comprehension are its own, whatever the check of the tree takes them for.
+        if strange := sorted({*_globals_of(code)} - {*told, *BUILTINS}):
+            raise Unliftable(f"{strange[0]}: no name that this kernel has", function.lineno)
+        exec(code, space)
+        made = sys.modules["triton"].jit(space[function.name])
+        made.rewritten_fn[made.fn] = self._rewritten(tree, space, function.name)
+        return made
+
+    def _compile(self, tree: ast.Module) -> CodeType:
+        return compile(tree, self._file, "exec", self._flags, dont_inherit=True)
+
+    def _rewritten(self, tree: ast.Module, space: dict[str, Any], name: str) -> Any:
+        """Return a function as the interpreter runs it, which compares and assigns in its way."""
+        rewriter = self._interpreter.FunctionRewriter
+        changed = ast.fix_missing_locations(rewriter.ast_transformer.visit(copy.deepcopy(tree)))
+        code = self._compile(changed)
+        for used in {*_globals_of(code)} - {*space, *BUILTINS}:
+            space[used] = getattr(self._interpreter, used)  # the interpreter's own
+        local: dict[str, Any] = {}
+        exec(code, space, local)
+        return local[name]
 
 
 def _has_future(tree: ast.Module) -> bool:
@@ -118,6 +145,34 @@ def _bare(function: ast.FunctionDef) -> ast.FunctionDef:
     return ast.copy_location(bare, function)
 
 
-def _names(function: ast.FunctionDef) -> set[str]:
-    """Return the names that a function reads, in its defaults and annotations too."""
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+def _globals_of(code: CodeType) -> Iterator[str]:
+    """Yield the names that code looks for outside of itself, in the code inside of it too."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals_of(constant)
+
+
+def assert_pointers(line: int, given: list[tuple[str, Any]], constexprs: list[str]) -> None:
+    """Raise Unliftable if a kernel would get a tensor as torch has it."""
+    for name, value in given:
+        if holds_tensor(value, raw=name in constexprs):
+            message = f"{name}: a kernel gets a tensor by itself, or in a tuple, as a pointer"
+            raise Unliftable(message, line)
+
+
+def holds_tensor(value: Any, *, raw: bool = True) -> bool:
+    """Tell whether a tensor is in a value; unless ``raw``, where no kernel makes a pointer of it.
+
+    As arguments, and in tuples of these, kernels get pointers; elsewhere what torch has.
+    """
+    if isinstance(value, tuple):
+        return any(holds_tensor(item, raw=raw) for item in value)
+    if isinstance(value, list | dict):
+        items = value.values() if isinstance(value, dict) else value
+        return any(map(holds_tensor, items))
+    if type(value).__name__ == "constexpr":
+        return holds_tensor(value.value)
+    return raw and (isinstance(value, Tensor) or isinstance(getattr(value, "base", None), Tensor))

@@ -117,13 +117,7 @@ class Probes:
         if name in STOPPED:
             return probe.stop()
         probe.__exit__(None, None, None)
-        match name:
-            case "flops":
-                return probe.total
-            case "operators":
-                return probe.seen
-            case "decoys" | "sanitizer" | "sender":
-                with _disable_current_modes():
-                    return probe.stop()
-            case _:
-                return probe.elements
+        if name in ("decoys", "sanitizer", "sender"):
+            with _disable_current_modes():
+                return probe.stop()
+        return probe.reading

@@ -121,7 +121,7 @@ class Sender(Dispatch):
         kind = type(value)
         if kind.__module__ == "torch" and kind.__name__ in ("layout", "memory_format"):
             return {"o": str(value).removeprefix("torch.")}
-        raise Misfit(f"a {kind.__name__}")
+        raise Misfit(f"of type {kind.__module__}.{kind.__qualname__}")
 
     # -- operators -------------------------------------------------------------------------
 

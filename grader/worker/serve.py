@@ -264,6 +264,10 @@ class Worker:
                 return self.twin.lend(header["number"])
             case "replays":
                 return self.twin.replays()
+            case "begin_count":
+                return self.twin.begin_count(header["name"])
+            case "end_count":
+                return self.twin.end_count(header["name"])
             case _:
                 return self.twin.end(header["after"])
 

@@ -62,6 +62,16 @@ def test_task_that_a_gpu_does_not_forgive_earns_half_at_most() -> None:
     assert (task.score, task.graded) == (20, True)
 
 
+def test_gate_that_a_gpu_does_not_forgive_halves_its_task_and_closes_nothing() -> None:
+    expected = [Expected("race", "norm", "hidden", gate=True), Expected("sum", "norm", "hidden")]
+    raced = TestResult("race", "norm", "hidden", FAILED, halves=True)
+    summed = TestResult("sum", "norm", "hidden", PASSED)
+
+    task = score(LAB, expected, [raced, summed]).tasks[0]
+
+    assert task.score == 60 * 0.5 * 0.5
+
+
 def test_gate_without_weight_is_still_a_gate() -> None:
     assert norm((PASSED, 0, True), (PASSED, 1, False)) == (60, True)
     assert norm((FAILED, 0, True), (PASSED, 1, False)) == (0, True)

@@ -1,5 +1,7 @@
 """Past a limit of what lent objects may cost, the submission has failed, and the judge has not."""
 
+import errno
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -204,6 +206,24 @@ def test_time_that_the_submission_takes_inside_of_an_object_is_told_as_its_own()
         with pytest.raises(StudentTimeout) as caught:
             call(talk, "use", lend(model), 1)
     assert str(caught.value) == "nap did not end within its time limit of 0.4 s"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("Failed to alloc"),
+        RuntimeError("can't start new thread"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_memory_that_ends_is_told_alike_wherever_it_ends(error: Exception) -> None:
+    def work(_: int) -> None:
+        raise error
+
+    assert "the 256 MiB that they may" in failure(StudentMemory, work, 1)
 
 
 # -- answers ----------------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 """An answer of ours comes through wherever a lab is graded, and fails as a submission would."""
 
-from collections.abc import Iterator
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -31,6 +34,9 @@ SOURCE = """
 import os
 import time
 
+import triton
+import triton.language as tl
+
 
 def softmax(x):
     os.abort()
@@ -39,6 +45,23 @@ def softmax(x):
 def sleep(x):
     print("asleep")
     time.sleep(100)
+
+
+@triton.jit
+def stays_kernel(x):
+    i = 0
+    while i < 2:
+        i = i * 1
+    tl.store(x, i)
+
+
+def stay(x):
+    stays_kernel[(1,)](x)
+    return x
+
+
+def twice(x):
+    return x + x
 """
 
 
@@ -137,6 +160,60 @@ def test_late_import_is_tried_once_more(
             assert student.tuned_() == []
 
     assert len({*map(id, workers)}) == len(workers) == loads
+
+
+def stay_on_the_device(student: Student) -> None:
+    x = torch.ones(3)
+    with pytest.raises(StudentTimeout, match="kernels"), student.time_limit(1.0), student.decoys(0):
+        student.stay(student.hide(x, x * 2))
+    student.give_up_()
+
+
+def die_on_the_device(student: Student) -> None:
+    x = torch.ones(3)
+    with pytest.raises(StudentCrashed, match="SIGKILL"), student.torch_alone():
+        student.twice(killed(student).veil(x))
+    student.give_up_()
+
+
+def killed(student: Student) -> Student:
+    worker = student._device._worker
+    assert worker is not None
+    os.kill(worker.channel.sender, signal.SIGKILL)
+    return student
+
+
+@pytest.mark.parametrize("fail", [stay_on_the_device, die_on_the_device])
+def test_fault_of_the_device_is_held_against_who_had_it_once_ours_came_through(
+    student: Student, fail: Callable[[Student], None]
+) -> None:
+    fail(student)
+
+    assert student._place.elsewhere
+    assert student.control_() == ""
+
+
+@pytest.mark.parametrize("fail", [stay_on_the_device, die_on_the_device])
+def test_fault_of_the_device_that_meets_ours_too_is_ours(
+    student: Student, fail: Callable[[Student], None]
+) -> None:
+    fail(student)
+    (student._setting.stage / "judge" / "grader" / "worker" / "device_kernels.py").unlink()
+    student._pool.close()
+
+    assert "an answer of ours, without the submission, has failed too" in student.control_()
+
+
+def test_what_failed_beside_the_device_is_not_asked_of_one(student: Student) -> None:
+    die_on_the_device(student)
+    now = time.monotonic()
+    student.begin_(now + 300, now + 300, 1)
+
+    with pytest.raises(StudentCrashed):
+        student.softmax(torch.ones(3))
+    student.give_up_()
+
+    assert not student._place.elsewhere
 
 
 def ended_race(student: Student) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -118,3 +119,19 @@ def test_what_the_watcher_sees_running_in_a_crowd_becomes_nice(
 
     assert min(found) >= 10
     assert watching.why_killed() == ""
+
+
+def test_watcher_goes_on_once_there_is_memory_again(
+    crowd: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = watcher.descendants(crowd.pid)
+    watching = watcher.Watcher(crowd.pid, 8 << 30, 100)
+    none = Mock(side_effect=[MemoryError, MemoryError, *[seen] * 1000])
+    monkeypatch.setattr(watcher, "descendants", none)
+
+    ends = time.monotonic() + 30
+    while none.call_count < 6 and time.monotonic() < ends:
+        time.sleep(0.01)
+    watching.close()
+
+    assert none.call_count >= 6

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from unittest.mock import Mock
 
@@ -16,7 +17,7 @@ from grader.prove.forked import Nursery, fork_worker
 from grader.proxy import sentry
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
-from grader.proxy.sentry import SENTRY
+from grader.proxy.sentry import SENTRY, Sentry
 from grader.sandbox import tripwire
 from grader.sandbox.layout import instructions, layout, same
 from grader.sandbox.peek import Peek, Refused
@@ -185,6 +186,31 @@ def test_what_has_gone_meanwhile_is_no_tampering(talk: Conversation, is_there_st
     wire._compare = Mock(side_effect=[odd, odd if is_there_still else []])  # type: ignore[method-assign]
 
     assert wire._walk(space) is not is_there_still
+
+
+def test_look_without_memory_has_seen_nothing(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire = talk._lookout._tripwire
+    assert wire is not None
+    run(talk, "import torch; torch.mine = 1")
+    with monkeypatch.context() as patched:
+        patched.setattr(Peek, "at", Mock(side_effect=MemoryError))
+        with pytest.raises(MemoryError):
+            wire.look()
+
+    assert wire.look() == ""
+
+
+def test_judge_goes_on_looking_once_there_is_memory_again() -> None:
+    wire = Mock(look=Mock(side_effect=[MemoryError, MemoryError, *[""] * 1000]))
+
+    with Sentry().during(wire, 1.0):
+        ends = time.monotonic() + 30
+        while wire.look.call_count < 3 and time.monotonic() < ends:
+            time.sleep(0.01)
+
+    assert wire.look.call_count >= 3
 
 
 def test_worker_that_cannot_be_looked_at_has_no_tripwire() -> None:

@@ -151,6 +151,35 @@ def printing(x: Tensor) -> Tensor:
     return y
 
 
+@triton.jit
+def beside_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i) * 2, mask=i < n)
+
+
+def beside(x: Tensor) -> Tensor:
+    """Load memory of nobody in lanes that no result needs."""
+    y = torch.empty(x.shape)
+    beside_kernel[(1,)](x, y, x.numel(), BLOCK=triton.next_power_of_2(x.numel()))
+    return y
+
+
+@triton.jit
+def wide_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    pairs = tl.load((x + i).to(tl.pointer_type(tl.int64)), mask=i < n)
+    first = pairs.to(tl.int32).to(tl.float32, bitcast=True)
+    last = tl.load(x + i, mask=i < n)
+    tl.store(y + i, tl.where(i < n - 1, first, last) * 2, mask=i < n)
+
+
+def half_beside(x: Tensor) -> Tensor:
+    """Load each element with what lies behind it."""
+    y = torch.empty(x.shape)
+    wide_kernel[(1,)](x, y, x.numel(), BLOCK=triton.next_power_of_2(x.numel()))
+    return y
+
+
 @torch.library.custom_op("doubled::rows", mutates_args=())
 def rows_operator(x: Tensor) -> Tensor:
     return doubled(x.t().contiguous()).t().contiguous()
@@ -158,6 +187,12 @@ def rows_operator(x: Tensor) -> Tensor:
 
 def as_an_operator(x: Tensor) -> Tensor:
     return rows_operator(x.flip(0)).flip(0)
+
+
+def with_a_number_of_numpy(x: Tensor) -> Tensor:
+    y = torch.empty(x.shape)
+    double_kernel[(1,)](x, y, np.int64(x.numel()), BLOCK=128)
+    return y
 
 
 # --- what it may not -----------------------------------------------------------------------------
@@ -247,6 +282,31 @@ def counted_kernel(x, n):
 
 
 NUMBERS: list[int] = []
+
+
+@triton.jit
+def leaking_kernel(x, y, n, BLOCK: tl.constexpr):
+    one = [np for np in (1,)]
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) + np.sum(one[0]), mask=i < n)
+
+
+def from_a_comprehension(x: Tensor) -> Tensor:
+    y = torch.empty(x.shape)
+    leaking_kernel[(1,)](x, y, x.numel(), BLOCK=triton.next_power_of_2(x.numel()))
+    return y
+
+
+@triton.jit
+def raw_kernel(x: tl.constexpr, y, n):
+    for i in range(n):
+        tl.store(y + i, (x * 2)[i].item())
+
+
+def as_a_constant(x: Tensor) -> Tensor:
+    y = torch.empty(x.shape)
+    raw_kernel[(1,)](x.flatten(), y, x.numel())
+    return y
 
 
 def from_integers(x: Tensor) -> Tensor:

@@ -14,11 +14,10 @@ from stand_ins.memory_search import holds
 from torch import Tensor
 
 from grader import ROOT
-from grader.errors import Mismatch, StudentError
+from grader.errors import Mismatch, StudentError, Unsound
 from grader.proxy.student import Student
-from grader.wire.channel import WireError
+from grader.timing.silence import assert_kernels_alone_compute
 from grader.worker import kernel_syntax
-from grader.worker.device_memory import Memory
 
 DOUBLED = (HERE / "stand_ins" / "doubled.py").read_text()
 COLUMNS = (HERE / "stand_ins" / "columns.py").read_text()
@@ -230,12 +229,67 @@ def test_a_kernel_that_python_alone_could_run_is_told_by_its_line(kernels: Stude
         kernels.from_a_block(kernels.hide(true, decoy))
 
 
+def doubles(student: Student, name: str) -> None:
+    assert_kernels_alone_compute(
+        *(student, getattr(student, name), lambda: (torch.randn(7, 9),), lambda x: (x * 2,), "y"),
+        elements=20,
+        free=("sum",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("beside", "tl.load(x + i) * 2"), ("half_beside", "pairs =")]
+)
+def test_a_load_of_no_tensors_memory_is_told_at_its_line(
+    kernels: Student, name: str, line: str
+) -> None:
+    begin(kernels)
+
+    with pytest.raises(Unsound) as told:
+        doubles(kernels, name)
+
+    assert line in str(told.value)
+    said = "outside: Program 0 reads memory of no tensor that it was passed, in 1 lane"
+    assert said in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["plain", "with_a_table", "of_two_tensors", "by_exchange"])
+def test_masked_loads_are_no_loads_beside_tensors(kernels: Student, name: str) -> None:
+    begin(kernels)
+
+    doubles(kernels, name)
+
+
+def test_an_argument_that_no_kernel_takes_is_named(kernels: Student) -> None:
+    begin(kernels)
+    true, decoy, _ = planted(7, 10)
+
+    said = "double_kernel: its argument n is of type numpy.int64; a kernel takes tensors"
+    with pytest.raises(StudentError, match=said), kernels.decoys(20):
+        kernels.with_a_number_of_numpy(kernels.hide(true, decoy))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("from_a_comprehension", "np: no name that this kernel has"),
+        ("as_a_constant", "x: a kernel gets a tensor by itself, or in a tuple, as a pointer"),
+    ],
+)
+def test_a_kernel_gets_no_more_than_a_compiler_gives(kernels: Student, name: str, why: str) -> None:
+    begin(kernels)
+    true, decoy, _ = planted(7, 10)
+
+    with pytest.raises(Mismatch, match=why), kernels.decoys(20):
+        getattr(kernels, name)(kernels.hide(true, decoy))
+
+
 LIES = """
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 
 def probe():
-    return _get_current_dispatch_mode_stack()[-1]
+    return next(mode for mode in _get_current_dispatch_mode_stack() if hasattr(mode, "_places"))
 
 
 def asks_on(x):
@@ -260,6 +314,7 @@ def operator(name: str, overload: str) -> dict[str, Any]:
 
 
 ONES = {"name": "ones", "overload": "default", "values": [[[1]], {"d": []}]}
+MANY = {**ONES, "values": [[[1000]], {"d": []}]}
 NOTHING = {"op": "run", **ONES, "outs": [None]}
 
 
@@ -277,6 +332,28 @@ def test_no_more_numbers_are_told_than_may_be(liar: Student) -> None:
         told = liar.asks_on(liar.veil(x))
 
     assert told == pytest.approx(x[:7].tolist())
+
+
+def test_asking_for_a_number_changes_nothing(liar: Student) -> None:
+    begin(liar)
+    x = torch.randn(5)
+    place = {"T": [0, 0, "float32", [5], [1]]}
+    doubles = {"op": "number", "name": "mul_", "overload": "Scalar"}
+
+    with liar.torch_alone():
+        got = liar.sends(liar.veil(x), {**doubles, "values": [[place, 2], {"d": []}]})
+
+    assert torch.equal(got, x)
+
+
+def test_what_the_device_does_is_counted_there(liar: Student) -> None:
+    begin(liar)
+
+    with liar.torch_alone(), liar.operators() as seen, liar.largest_tensor() as largest:
+        liar.sends(liar.veil(torch.randn(5)), {"op": "run", **MANY, "outs": [None]})
+
+    assert seen.seen == {"ones": 1000, "mul": 5}
+    assert largest.elements == 1000
 
 
 @pytest.mark.parametrize(
@@ -314,27 +391,3 @@ def test_messages_of_no_sense_fail_the_call(liar: Student, header: dict[str, Any
     with liar.torch_alone():  # the next watch is whole
         x = torch.randn(5)
         assert torch.equal(liar.sends(liar.veil(x), NOTHING), x)
-
-
-@pytest.mark.parametrize(
-    "layout",
-    [
-        [0, 0, "float32", [11], [1]],
-        [0, 2, "float32", [1], [1]],
-        [0, 0, "float32", [1], [-1]],
-        [0, 0, "float32", [2, 2], [1]],
-        [0, 0, "float128", [1], [1]],
-        [1, 0, "float32", [1], [1]],
-        [0, 0, "float32", [1.0], [1]],
-        [0, 1 << 70, "float32", [1], [1]],
-        [0, 0, "float32", [1 << 40, 1 << 40], [0, 1 << 40]],
-    ],
-    ids=str,
-)
-def test_no_place_is_outside_of_a_storage(layout: list[Any]) -> None:
-    memory = Memory()
-    memory.add(0, torch.zeros(10))
-
-    assert memory.tensor([0, 4, "float32", [3], [2]]).shape == (3,)
-    with pytest.raises(WireError):
-        memory.tensor(layout)
