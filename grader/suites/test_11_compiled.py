@@ -961,8 +961,8 @@ def test_plan_of_nothing_and_of_no_sizes(student):
 # --- graphs ----------------------------------------------------------------------------------
 
 
-# Elements that torch may compute on between two replays: enough to look at the logits, and less than
-# a third of the products that one row takes.
+# Elements that torch may compute on between two replays: enough to look at the logits, and not a
+# third of the products that one row takes.
 BESIDE = 10 * SLOTS * VOCAB
 
 
