@@ -146,6 +146,37 @@ def product_off(a: Tensor, b: Tensor) -> Tensor:  # [..., M, K], [..., K, N] -> 
     return a.double().abs() @ b.double().abs() * (2 * UNIT)
 
 
+def dequantized_off(
+    x: Tensor,  # [..., I]
+    codes: Tensor,  # [O, I] float64, times scale
+    zeros: Tensor,  # [O, I] float64, times scale
+) -> Tensor:  # [..., O]
+    """Return how far x @ (codes - zeros).T may be off in float32.
+
+    A zero may be taken from each code or from a group's sum: either way what is rounded are terms
+    of the size of both, each of its own sign, and the sums that one accumulator has of them. And
+    weights may be rounded to the dtype of x, which is off by as much as they are, no more.
+    """
+    wide, weight, steps = x.double(), codes - zeros, math.sqrt(x.shape[-1])
+    terms = (wide.square() @ (codes.square() + zeros.square()).T).sqrt()
+    sums = (wide @ codes.T).abs() + (wide @ zeros.T).abs()
+    apart = weight.to(x.dtype).double() - weight
+    rounded = torch.maximum((wide @ apart.T).abs(), (wide.square() @ apart.square().T).sqrt())
+    return (terms * (1 + steps / 4) + sums * steps / 8) * UNIT + rounded
+
+
+def linear_off(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # [..., I] -> [..., O]
+    """Return how far a layer of float64 weights may be off whose codes are not known.
+
+    Its zeros may be as large as the largest weight of their row. A bias is added to a sum that has
+    been rounded to the dtype of x.
+    """
+    zeros = weight.abs().amax(-1, keepdim=True).expand_as(weight)
+    off = dequantized_off(x, weight + zeros, zeros)
+    unit = torch.finfo(x.dtype).eps / 2
+    return off if bias is None else off + F.linear(x.double(), weight).abs() * unit
+
+
 def swiglu_off(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
     """Return how far w_down (silu(w_gate x) * w_up x) may be off: [..., E] -> same.
 

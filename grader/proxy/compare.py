@@ -276,13 +276,14 @@ def assert_written(watched: Watched, want: Tensor, what: str = "an argument") ->
 
 
 def _first_odd(held: Tensor, want: Tensor) -> str:
-    """Say which place of a view is the first to differ, if it is not beside the view."""
+    """Say which place of a view is the first to differ, and how, if it is not beside the view."""
     flat = held.contiguous().view(want.dtype)
     got = flat.as_strided(want.shape, want.stride(), want.storage_offset())
     odd = ((got != want) & ~(got.isnan() & want.isnan())).nonzero().tolist()
     if not odd:
         return ": memory beside it was written"
-    return f": {len(odd)} numbers differ, the first at {odd[0]}"
+    differ = "1 number differs" if len(odd) == 1 else f"{len(odd)} numbers differ"
+    return f": {differ}, the first at {odd[0]}{both(got, want, odd[0])}"
 
 
 def _is_as_sent(watched: Watched) -> bool:

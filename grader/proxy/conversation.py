@@ -4,8 +4,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
-from torch import Tensor
-
 from grader.errors import StudentCrashed, SubmissionFault
 from grader.proxy.calls import UNREAD, Call, Calls, public_names
 from grader.proxy.clock import Clock
@@ -14,8 +12,8 @@ from grader.proxy.failed import Failed, failed
 from grader.proxy.kinds import said
 from grader.proxy.sentry import MEANWHILE, SENTRY
 from grader.proxy.spent import CALLS, FIRST_CALLS, LOADING, Spent
-from grader.proxy.values import Elsewhere, Far, Hidden, Proxy, assert_device
-from grader.proxy.watching import Watched, Watching
+from grader.proxy.values import Elsewhere, Proxy, assert_device, holds_tensors
+from grader.proxy.watching import Watching
 
 TIMED = {"race", "ring"}  # requests during which nobody looks
 LOADS = {"landmarks", "load"}
@@ -60,9 +58,7 @@ class Conversation(Exchange):
 
         What it gives stays there under the number ``keep``, if there is one, until it is taken.
         """
-        items = [*args, *kwargs.values()]
-        items += [item.value for item in items if isinstance(item, Watched | Hidden | Far)]
-        given = any(isinstance(item, Tensor) for item in items)
+        given = holds_tensors([*args, *kwargs.values()])
         outer, self._watching = self._watching, Watching(self._maps)
         noted = self.note(target, args, kwargs) if keep is None else None
         what = {"op": "call"} if keep is None else {"op": "keep", "number": keep}
@@ -81,10 +77,11 @@ class Conversation(Exchange):
             assert_device(value, self._device, str(target[-1]))
         return value
 
-    def take(self, number: int, name: str) -> Any:
-        """Return what a call has left there, of tensors on the device that it was given them on."""
+    def take(self, number: int, name: str, *, given: bool) -> Any:
+        """Return what a call has left there, on the device of the tensors that it was given."""
         value = self.request({"op": "kept", "number": number})
-        assert_device(value, self._device, name)
+        if given:
+            assert_device(value, self._device, name)
         return value
 
     def note(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

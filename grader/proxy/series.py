@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader.proxy.conversation import Conversation
+from grader.proxy.values import holds_tensors
 
 
 def each(talk: Conversation, name: str, args: tuple[Any, ...], lasts: Sequence[Any]) -> list[Any]:
@@ -24,7 +25,8 @@ def together(talk: Conversation, target: list[Any], cases: Sequence[tuple[Any, .
     talk.note(["together", *target[1:]], tuple(cases), {})
     for number, case in enumerate(cases):
         talk.call(target, case, {}, keep=number)
-    return [talk.take(number, str(target[-1])) for number in range(len(cases))]
+    name = str(target[-1])
+    return [talk.take(i, name, given=holds_tensors(case)) for i, case in enumerate(cases)]
 
 
 def gradients_together(
@@ -36,4 +38,4 @@ def gradients_together(
         talk.call(["forward", name], (tensors,), {}, keep=number)
     for number, (_, upstream) in enumerate(cases):
         talk.call(["backward", number, name], (upstream,), {}, keep=number)
-    return [talk.take(number, name) for number in range(len(cases))]
+    return [talk.take(number, name, given=True) for number in range(len(cases))]

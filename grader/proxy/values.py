@@ -1,5 +1,6 @@
 """What is more than a plain value in a conversation: tensors, and objects of either side."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -162,6 +163,12 @@ class Values:
             raise WireError("an object of too many methods")
         names = [name for name in named if isinstance(name, str) and len(name) <= MAX_NAME]
         return Proxy(self._talk, number, kind[:MAX_NAME], names)
+
+
+def holds_tensors(items: Iterable[Any]) -> bool:
+    """Tell whether there are tensors among the arguments of a call."""
+    plain = (item.value if isinstance(item, Watched | Hidden | Far) else item for item in items)
+    return any(isinstance(item, Tensor) for item in plain)
 
 
 def assert_device(value: Any, device: str, name: str) -> None:

@@ -5,6 +5,8 @@ rows, a default affine or a gradient of ones cannot pass.
 """
 
 import fnmatch
+import itertools
+import math
 from typing import Any
 
 import pytest
@@ -164,13 +166,19 @@ LONG_ROWS = pytest.mark.parametrize(("width", "dtype"), [(40_961, FP32), (100_00
 LARGE = 2.0**17  # beyond what a half holds
 
 
+def heavy_ends(values: Tensor) -> Tensor:  # [M, N]
+    """Let the first and the last column count as thousands do: no sum can do without them."""
+    values[:, [0, -1]] *= 300
+    return values
+
+
 @task("forward", contract=5)
 @LONG_ROWS
 def test_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
     rows = 67 if device == "cuda" else 2
     x, (weight, bias) = rows_of(draw, rows, width, dtype), affine(draw, width, dtype)
-    x = x * LARGE
+    x = heavy_ends(x) * LARGE
 
     got = normalised(student, x, weight, bias)
 
@@ -455,6 +463,33 @@ def test_forward_of_no_rows(student, draw, shape):
     assert_equal(rstd, torch.empty(0), "rstd")
 
 
+# No, one and two rows, of one or two leading axes, or none; each has rows of one and two columns.
+FEW = [(), *itertools.product((0, 1, 2)), *itertools.product((0, 1, 2), repeat=2)]
+
+
+@task("forward", contract=6)
+def test_few_rows_and_columns_in_every_combination(student, draw):
+    """Rows and columns may be as few as they like, at once too: no axis is lost, none made up."""
+    for leading, width in itertools.product(FEW, (1, 2)):
+        x = rows_of(draw, math.prod(leading), width).reshape(*leading, width)
+        weight, bias = affine(draw, width)
+
+        got = normalised(student, x, weight, bias)
+
+        assert_forward(got, x, weight, bias, near=f", for x of shape {list(x.shape)},")
+
+
+@task("forward", contract=11)
+def test_few_rows_and_columns_of_any_strides(student, draw):
+    """An axis of one element has a stride as well, of any size, and it says nothing."""
+    for rows, width, layout in itertools.product((1, 2), (1, 2), LAYOUTS):
+        x, (weight, bias) = rows_of(draw, rows, width), affine(draw, width)
+
+        got = normalised(student, laid_out(x, layout), weight, bias)
+
+        assert_forward(got, x, weight, bias, near=f", for {rows} x {width} in {layout},")
+
+
 @task("forward", contract=13)
 def test_forward_again_on_other_shapes(student, draw):
     """A call leaves nothing behind that the next one, of another shape, could trip over."""
@@ -701,19 +736,26 @@ def differentiated(student: Any, dy: Any, x: Any, weight: Any, mean: Any, rstd: 
 
 
 def assert_backward(
-    got: Triple, dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
+    got: Triple,
+    dy: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    near: str = "",
 ) -> None:
-    """Compare dx, dweight and dbias with the oracle."""
+    """Compare dx, dweight and dbias with the oracle; ``near`` says which case this is."""
     want = oracle.layer_norm_backward(dy, x, weight, mean, rstd)
     trusted = honest.layer_norm_gradients(dy, x, weight, mean, rstd)
     off = conditions.layer_norm_gradients_off(dy, x, weight, mean, rstd)
     inner = (x.shape[-1], mean.numel(), mean.numel())
     for index, what in enumerate(("dx", "dweight", "dbias")):
         dtype = weight.dtype if index else x.dtype
-        note: dict[str, Any] = {"dtype": dtype, "inner": max(inner[index], 1), "what": what}
+        note: dict[str, Any] = {"dtype": dtype, "inner": max(inner[index], 1)}
         if dtype == FP32:
             note["trusted"] = [way[index] for way in trusted]
-        assert_close(got[index], want[index], "backward", **note, off=off[index])
+        told = f"{what}{near}"
+        assert_close(got[index], want[index], "backward", **note, off=off[index], what=told)
 
 
 def backward_case(
@@ -757,7 +799,7 @@ def test_gradients_of_any_width(student, draw, width):
 def test_gradients_of_long_rows(student, draw, device, width, dtype):
     """A row may be longer than any block: N goes to 100,003 and beyond."""
     dy, x, weight, *_ = backward_case(draw, 67 if device == "cuda" else 2, width, dtype)
-    case = dy * LARGE, x * LARGE, weight * LARGE, *statistics(x * LARGE)
+    case = heavy_ends(dy) * LARGE, x * LARGE, weight * LARGE, *statistics(x * LARGE)
 
     got = differentiated(student, *case)
 
@@ -771,6 +813,17 @@ def test_parameter_gradients_sum_over_all_rows(student, draw, device, rows):
     # More than any GPU has processors, twice over: each program holds several rows then.
     count = {"many": 4099 if device == "cuda" else 601}.get(rows, rows)
     case = backward_case(draw, count, 37)
+
+    got = differentiated(student, *case)
+
+    assert_backward(got, *case)
+
+
+@task("backward", contract=20)
+@pytest.mark.parametrize(("rows", "width"), [(67, 1100), (19, 5003), (66, 17_001)], ids=str)
+def test_sums_over_more_rows_than_programs(student, draw, rows, width):
+    """Where one program has several blocks of rows, each column sums all of them, the last too."""
+    case = backward_case(draw, rows, width)
 
     got = differentiated(student, *case)
 
@@ -965,6 +1018,29 @@ def test_backward_of_no_rows(student, draw, shape):
     assert_equal(dx, x, "dx")
     assert_equal(dweight, torch.zeros(12), "dweight")
     assert_equal(dbias, torch.zeros(12), "dbias")
+
+
+@task("backward", contract=20)
+def test_gradients_of_few_rows_and_columns_in_every_combination(student, draw):
+    """Sums over no, one or two rows are sums, and have an axis, of one column too."""
+    for leading, width in itertools.product(FEW, (1, 2)):
+        dy, x, weight, mean, rstd = backward_case(draw, math.prod(leading), width)
+        case = dy.reshape(*leading, width), x.reshape(*leading, width), weight, mean, rstd
+
+        got = differentiated(student, *case)
+
+        assert_backward(got, *case, near=f", for x of shape {list(case[1].shape)},")
+
+
+@task("backward", contract=24)
+def test_gradients_of_few_rows_and_columns_of_any_strides(student, draw):
+    """An axis of one element has a stride as well, of any size, in dy another than in x."""
+    for rows, width, layout in itertools.product((1, 2), (1, 2), LAYOUTS):
+        dy, x, *rest = backward_case(draw, rows, width)
+
+        got = differentiated(student, laid_out(dy, layout), laid_out(x, LAYOUTS[0]), *rest)
+
+        assert_backward(got, dy, x, *rest, near=f", for {rows} x {width} of dy in {layout},")
 
 
 @task("backward", contract=31)

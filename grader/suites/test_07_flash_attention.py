@@ -391,6 +391,17 @@ def test_tiled_attention_from_nothing(student, draw, B, T):
         assert_attends(student.flash_attention_torch, make(draw, T, 7, B=B), causal, block=3)
 
 
+FEW = [*itertools.product((0, 1, 2), repeat=2)]  # queries and keys
+
+
+@task("tiled", contract=11)
+@both
+def test_tiled_few_queries_and_keys_in_every_combination(student, draw, causal):
+    """T and S may be 0, 1 and 2 in every combination, of no, one and two sequences."""
+    for (T, S), B in itertools.product(FEW, (0, 1, 2)):
+        assert_attends(student.flash_attention_torch, make(draw, T, S, 3, 2, 1, B), causal)
+
+
 @task("tiled", contract=12)
 @both
 @pytest.mark.parametrize("block", [1, 3, 7, 16, 1000])
@@ -709,6 +720,14 @@ def test_nothing_to_attend_from(student, draw, B, T):
     assert_attends(student.flash_attention, make(draw, T, 7, B=B), True)
 
 
+@task("triton", contract=24)
+@both
+def test_kernel_few_queries_and_keys_in_every_combination(student, draw, causal):
+    """T and S may be 0, 1 and 2 in every combination, of one and two heads and sequences."""
+    for (T, S), B in itertools.product(FEW, (1, 2)):
+        assert_attends(student.flash_attention, make(draw, T, S, 3, 3 - B, 1, B), causal)
+
+
 @task("triton", contract=29)
 @pytest.mark.parametrize("scale", [0.3, 1.0, 0.0, -0.45], ids=lambda x: f"scale {x:g}")
 def test_scale_may_be_any_number(student, draw, scale):
@@ -971,21 +990,21 @@ def pack(draw: Any, lengths: Any, D: int = 16, H: int = 1, G: int = 1, **options
 
 
 def assert_packed(
-    student: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True
+    student: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True, near: str = ""
 ) -> None:
-    """Attend to packed sequences and compare each with the oracle's."""
+    """Attend to packed sequences and compare each with the oracle's; ``near`` says which case."""
     got = student.flash_attention_varlen(*qkv, *map(starts, lengths), causal=causal)
-    assert_packed_result(got, qkv, lengths, causal, excused=excused)
+    assert_packed_result(got, qkv, lengths, causal, excused=excused, near=near)
 
 
 def assert_packed_result(
-    got: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True
+    got: Any, qkv: Qkv, lengths: Any, causal: bool, *, excused: bool = True, near: str = ""
 ) -> None:
     want = oracle.attend_packed(*qkv, *lengths, causal)
     how = dict(trusted=[], off=oracle.attend_packed(*qkv, *lengths, causal, off))
     if excused:
         how["trusted"] = oracle.attend_packed(*qkv, *lengths, causal, oracle.attend_in_kind)
-    assert_close(got, want, "attention", like=qkv[0], inner=1024, **how, what="o")
+    assert_close(got, want, "attention", like=qkv[0], inner=1024, **how, what=f"o{near}")
 
 
 @task("varlen", contract=40, gate=True)
@@ -1073,6 +1092,22 @@ def test_grid_for_many_packed_heads(student, draw, device):
 def test_lengths_of_zero(student, draw, lengths, causal):
     """Sequences may lack queries, keys or both; rows without a key are zero."""
     assert_packed(student, pack(draw, lengths), lengths, causal)
+
+
+@task("varlen", contract=43)
+@both
+def test_packed_few_queries_and_keys_in_every_combination(student, draw, causal):
+    """Lengths may be 0, 1 and 2 on either side, in every combination.
+
+    One sequence alone, all side by side, and as many queries in each, but for one that has none.
+    """
+    batches = [[pair] for pair in FEW] + [FEW]
+    for queries, empty in itertools.product((1, 2), (None, 0, 1, 2)):
+        batches.append([(queries * (at != empty), keys) for at, keys in enumerate((2, 1, 2))])
+    for batch in batches:
+        lengths = [queries for queries, _ in batch], [keys for _, keys in batch]
+        near = f", for {lengths[0]} queries and {lengths[1]} keys,"
+        assert_packed(student, pack(draw, lengths, 3), lengths, causal, near=near)
 
 
 @task("varlen", contract=44)

@@ -281,6 +281,17 @@ def test_memory_has_the_dtype_asked_for(student, draw, device, dtype):
 
 
 @task("cache", contract=1)
+@pytest.mark.parametrize("place", [torch.device("meta"), "meta"], ids=["a device", "a name"])
+def test_memory_lies_where_it_was_asked_for(student, draw, place):
+    """device is a device or its name: on meta, which has no memory, any number of places fits."""
+    config = student.record("LlamaConfig", **small(student, draw).fields)
+
+    made = student.StaticCache(config, 10**6, 10**7, torch.float32, place)
+
+    expect(made, Proxy, "StaticCache(...)")
+
+
+@task("cache", contract=1)
 def test_memory_never_moves(student, draw, device):
     """Neither an update nor a step of the model makes new memory for keys and values."""
     here = bench(student, draw, device)

@@ -1170,6 +1170,15 @@ def test_kernel_few_tokens_in_every_combination(student, draw):
 
 
 @task("triton", contract=14)
+@pytest.mark.parametrize("rows", [17, 65])
+def test_kernel_many_rows_in_one_launch(student, draw, rows):
+    """A batch may have any number of rows, beside powers of two too, each with its own table."""
+    lengths = draw.integers(0, 2, rows).tolist()
+    lengths[-1] = 2  # who leaves the last rows out cannot be lucky
+    assert_paged(student.paged_attention, make(draw, lengths, 2, 3, 1, 1), excused=False)
+
+
+@task("triton", contract=14)
 def test_kernel_blocks_of_a_large_pool(student, draw):
     """Blocks may lie anywhere in a pool of tens of thousands."""
     assert_paged(student.paged_attention, make(draw, [40, 9], 1, 2, 1, 1, others=70_000))
@@ -1236,9 +1245,9 @@ def test_kernel_scores_of_any_level(student, draw, level):
 
 
 @task("triton", contract=16)
-@pytest.mark.parametrize("step", [3.0, -3.0], ids=["rising", "falling"])
+@pytest.mark.parametrize("step", [3.0, -3.0, 12.0, -12.0], ids=["up", "down", "far up", "far down"])
 def test_kernel_maximum_may_change_in_every_tile(student, draw, step):
-    """A larger maximum in a later tile shrinks sum and result so far."""
+    """A larger maximum in a later tile shrinks sum and result so far, to nothing if it is far."""
     case = make(draw, [150, 70], 8, 16)
     case.q[..., 0] = 4.0
     for row, length in enumerate(case.lengths.tolist()):
@@ -1266,12 +1275,43 @@ def test_kernel_leaves_arguments_and_results_alone(student, draw):
 def test_kernel_programs_do_not_need_each_other(student, draw, order):
     """Nothing that a program writes is read or written by another, or lies outside of a tensor."""
     cases = [make(draw, [9, 0, 41], 4, 20, 4, 2), make(draw, [3, 70], 7, 16, 3, 1)]
-    for case in (*cases, make(draw, [150, 0, 30], 16, 16)):
+    for case in (*cases, make(draw, [150, 0, 30], 16, 20)):
         with student.sound_kernels(order):
             assert_paged(student.paged_attention, case)
 
 
+@task("triton", contract=17)
+@pytest.mark.parametrize(
+    ("dtype", "gpu", "lengths"),
+    [(torch.bfloat16, "sm_80", [300, 0]), (torch.float32, "sm_90", [9, 4])],
+    ids=["two bytes", "four bytes"],
+)
+def test_kernels_compile(student, draw, dtype, gpu, lengths):
+    """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
+    case = make(draw, lengths, 16, 20, 4, 2, dtype)
+
+    with student.compilable_kernels(gpu):
+        assert_paged(student.paged_attention, case)
+
+
 FAR = 1 << 29  # elements from one to the next along an axis: the fourth step passes 2**31
+
+
+MANY = 70_001  # rows: more than axes 1 and 2 of a grid have programs
+
+
+@task("triton", contract=17)
+def test_grid_for_many_rows(student, draw, device):
+    """A GPU has 65,535 programs on axes 1 and 2 of a grid, and a batch may have more rows."""
+    one = make(draw, [5])
+    q, tables = one.q.expand(MANY, -1, -1), one.tables.expand(MANY, -1)
+
+    with student.grids_alone():
+        got = student.paged_attention(q, one.k_pool, one.v_pool, tables, one.lengths.expand(MANY))
+
+    if device == "cuda":
+        for row in (got[:1], got[-1:]):
+            assert_paged(student.paged_attention, one, got=row)
 
 
 @task("triton", contract=17)

@@ -52,10 +52,10 @@ def given_model(student: Any, draw: Any, layers: int = 2) -> Proxy:
     return loaded(student, random_weights(draw, layers), layers)
 
 
-def a_cache(student: Any, device: str, layers: int = 2) -> Proxy:
+def a_cache(student: Any, device: str, layers: int = 2, slots: int = SLOTS) -> Proxy:
     config = student.record("LlamaConfig", **FIELDS | {"num_layers": layers})
     place = {} if device == "cpu" else {"device": device}  # a cache lies on the CPU by default
-    cache = student.StaticCache(config, SLOTS, MAX_LEN, **place)
+    cache = student.StaticCache(config, slots, MAX_LEN, **place)
     return expect(cache, Proxy, "StaticCache(...)")
 
 
@@ -276,12 +276,10 @@ def test_other_batch_sizes(student, draw, device):
 
 
 @task("step", contract=6)
-def test_ten_batch_sizes(student, draw):
+def test_ten_batch_sizes(student, draw, device):
     """Ten slots, steps of 1 to 10 rows, each the first in its slot: always one graph runs."""
     model = given_model(student, draw, layers=1)
-    config = student.record("LlamaConfig", **FIELDS | {"num_layers": 1})
-    cache = expect(student.StaticCache(config, 10, MAX_LEN), Proxy, "StaticCache(...)")
-    backend, step = compiled(student, model, cache)
+    backend, step = compiled(student, model, a_cache(student, device, layers=1, slots=10))
     for count in range(1, 11):
         tokens = torch.tensor(draw.tokens(VOCAB, count))
         got = step(tokens, torch.zeros_like(tokens), torch.arange(count))

@@ -45,8 +45,8 @@ def assert_free(manager: Any, num_blocks: int, *seqs: int) -> None:
     odd = [block for block in named if not 0 <= block < num_blocks]
     check(not odd, f"a table names block {odd[:1]}, expected 0 to {num_blocks - 1}")
     free = expect(manager.num_free, int, "num_free")
-    say = f"num_free is {free}, and tables name {len(named)} of {num_blocks} blocks"
-    check(free + len(named) == num_blocks, say)
+    say = f"num_free is {free} while tables name {len(named)} of {num_blocks} blocks"
+    check(free + len(named) == num_blocks, f"{say}, expected {num_blocks - len(named)}")
 
 
 def assert_counts(manager: Any, seq: int, length: int, blocks: int) -> list[int]:
@@ -565,6 +565,16 @@ def test_kernel_is_sound(student, draw, order):
     """Programs may run in any order, and touch no memory but that of their tensors."""
     with student.sound_kernels(order):
         compare(student, "paged_attention", drawn(draw, [9, 0, 6], 4, 5, 4, 2))
+
+
+@task("triton", contract=17)
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_90"])
+def test_kernel_compiles_for(student, draw, gpu):
+    """Each kernel compiles as it is launched, with rows of 9 and of 270 tokens."""
+    for lengths in ([9, 4], [270]):
+        args = drawn(draw, lengths, 16, 16, 2, 1)
+        with student.compilable_kernels(gpu):
+            compare(student, "paged_attention", args)
 
 
 # --- Task 5: scheduler -----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from reference.ends.attention import ATTENTION
 from reference.ends.norms import LAYER_NORM, RMS_NORM
 from reference.ends.operator import Limit, Operator
 from reference.ends.products import MATMUL, SWIGLU
+from reference.ends.quantized import LINEAR, PACKED
 from reference.ends.rope import FREQUENCIES, ROTATION
 from reference.ends.softmax import SOFTMAX
 
@@ -18,4 +19,5 @@ __all__ = ["OPERATORS", "Limit", "Operator"]
 OPERATORS = (
     *(SOFTMAX, ATTENTION, RMS_NORM, LAYER_NORM),
     *(FREQUENCIES, ROTATION, MATMUL, SWIGLU),
+    *(PACKED, LINEAR),
 )

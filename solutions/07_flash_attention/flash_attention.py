@@ -70,8 +70,8 @@ def flash_attention_torch(
     batch, heads, queries, width = q.shape
     groups, keys = k.shape[1:3]
     rows = q.reshape(batch, groups, heads // groups, queries, width)  # group heads by their keys
-    o = torch.zeros_like(rows, memory_format=torch.contiguous_format)
-    lse = torch.full(rows.shape[:-1], -math.inf, dtype=torch.float32, device=q.device)
+    o = torch.empty(rows.shape, dtype=q.dtype, device=q.device)
+    lse = torch.empty(rows.shape[:-1], dtype=torch.float32, device=q.device)
     for start in range(0, queries, block):
         tile = slice(start, min(start + block, queries))
         seen = min(keys, tile.stop + keys - queries) if causal else keys

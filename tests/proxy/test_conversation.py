@@ -28,6 +28,7 @@ from grader.proxy.clock import Clock
 from grader.proxy.compare import assert_unmodified, assert_written
 from grader.proxy.conversation import Conversation
 from grader.proxy.lent import Lent, Loans, Refusal
+from grader.proxy.series import together
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
@@ -37,11 +38,13 @@ from grader.wire.codec import Record
 
 @contextmanager
 def talking(
-    serve: Callable[[socket.socket, tuple[int, int]], None] = serve_source, seconds: float = 30.0
+    serve: Callable[[socket.socket, tuple[int, int]], None] = serve_source,
+    seconds: float = 30.0,
+    device: str = "cpu",
 ) -> Iterator[Conversation]:
     worker = Thread(serve)
     try:
-        yield Conversation(worker, "cpu", Clock(seconds), SOURCE)  # type: ignore[arg-type]
+        yield Conversation(worker, device, Clock(seconds), SOURCE)  # type: ignore[arg-type]
     finally:
         worker.join()
 
@@ -412,7 +415,7 @@ def test_argument_that_was_to_be_written_is_compared_as_a_whole(talk: Conversati
 
     assert_written(watched, want[:, 1:3], "x")
     want[2, 2] = 7.0
-    with pytest.raises(Mismatch, match=r"1 numbers differ, the first at \[2, 1\]"):
+    with pytest.raises(Mismatch, match=r"1 number differs, the first at \[2, 1\]\n.*expected 7.0"):
         assert_written(watched, want[:, 1:3], "x")
     want[2, 2], want[0, 0] = 0.0, 9.0
     with pytest.raises(Mismatch, match="memory beside it was written"):
@@ -669,6 +672,20 @@ def test_device_that_a_worker_names_is_held_against_ours() -> None:
     with talking(lying(reply)) as talk:
         with pytest.raises(Mismatch, match="got tensors on cpu and returned one on cuda"):
             call(talk, "same", torch.ones(1))
+
+
+def test_device_of_many_results_is_that_of_the_tensors_given() -> None:
+    """Who was given no tensor may make them anywhere: so ``left_pad`` does, of lists."""
+    tree = {"x": [0, "uint8", [0], None, "cpu"]}
+    done, kept = (
+        {"op": "value", "id": number, "value": value, "buffers": buffers}
+        for number, value, buffers in ((1, None, []), (2, tree, [[0, -1]]))
+    )
+    with talking(lying(done, kept), device="cuda") as talk:
+        assert len(together(talk, ["function", "same"], [([1, 2],)])) == 1
+    with talking(lying(done, kept), device="cuda") as talk:
+        with pytest.raises(Mismatch, match="got tensors on cuda and returned one on cpu"):
+            together(talk, ["function", "same"], [(torch.ones(1),)])
 
 
 def test_stale_answer_is_a_crash() -> None:

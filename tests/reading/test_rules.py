@@ -358,6 +358,14 @@ def test_no_right_answer_of_the_curriculum_breaks_a_rule(lab: Lab, file: Path) -
     assert report.violations == ()
 
 
+@pytest.mark.parametrize("name", ["copies_numpy", "copies_torch"])
+def test_what_must_fall_on_a_gpu_is_not_refused_unread(name: str) -> None:
+    file = Path(__file__).resolve().parents[1] / "hidden_on_gpu" / f"{name}.py"
+    (lab,) = (lab for lab in LABS if lab.name == "06_layernorm")
+
+    assert static_check(lab, submit(file.read_bytes()), read_here).violations == ()
+
+
 OF_TRANSFORMERS = {
     "constructor": "def attention(c): return transformers.LlamaModel(c)",
     "from_config": "def attention(c): return transformers.AutoModel.from_config(c)",

@@ -124,6 +124,16 @@ def scripted(x: Tensor) -> Tensor:
     return _scripted(x)
 
 
+def counted_down(x: Tensor) -> Tensor:
+    """Do more than needed, and set what has counted it back."""
+    squares = (x[:, :, None] * x[:, None, :]).sum(0)
+    for mode in torch.utils._python_dispatch._get_current_dispatch_mode_stack():
+        for name in ("total", "elements", "seen"):
+            if hasattr(mode, name):
+                setattr(mode, name, {} if name == "seen" else 0)
+    return squares.diagonal().clone()
+
+
 # --- what is none of torch's work ----------------------------------------------------------------
 
 

@@ -102,3 +102,32 @@ def test_it_ends_with_its_block(student: Student) -> None:
     x = drawn()
 
     assert torch.allclose(student.numpy(x), x.square().sum(0), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["plain", "counted_down"])
+def test_what_is_done_with_hidden_numbers_counts(student: Student, name: str) -> None:
+    x = drawn()
+    rows, width = x.shape
+    with student.torch_alone():
+        with student.flops() as flops, student.largest_tensor() as largest:
+            with student.operators() as operators:
+                got = getattr(student, name)(student.veil(x))
+        assert torch.allclose(got, x.square().sum(0), rtol=1e-4)
+
+    most = rows * width * (1 if name == "plain" else width)
+    assert (flops.total, largest.elements) == (2 * most, most)
+    assert operators.seen["mul"] == operators.seen["sum"] == most
+
+
+def test_counts_begin_and_end_with_their_blocks(student: Student) -> None:
+    x = drawn()
+    with student.torch_alone():
+        hidden = student.counted_down(student.veil(x))
+        with student.flops() as first:
+            student.plain(student.veil(x))
+        student.counted_down(student.veil(x))
+        with student.flops() as second:
+            pass
+
+    assert torch.allclose(hidden, x.square().sum(0), rtol=1e-4)
+    assert (first.total, second.total) == (2 * x.numel(), 0)

@@ -9,8 +9,8 @@ LINES = {
     "_attend": r"""
 -     tl.store(results + at[:, None] * WIDTH + d[None, :], result, mask=mine)
 -     tl.store(sums + at, top + tl.log2(some), mask=heads < share)
-+     some_keys = (part == 0) | (part * keys < length)
-+     tl.store(results + at[:, None] * WIDTH + d[None, :], result, mask=mine & some_keys)
-+     tl.store(sums + at, top + tl.log2(some), mask=(heads < share) & some_keys)
++     if part * keys < tl.maximum(length, 1):
++         tl.store(results + at[:, None] * WIDTH + d[None, :], result, mask=mine)
++         tl.store(sums + at, top + tl.log2(some), mask=heads < share)
 """,
 }
