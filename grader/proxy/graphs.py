@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, StudentMemory, StudentTimeout, SubmissionFault
@@ -173,10 +172,3 @@ def _why(fault: SubmissionFault) -> str:
     if isinstance(fault, StudentMemory):
         return "it takes more memory than a worker has"
     return str(getattr(fault, "message", "") or fault)[:300]
-
-
-def only_tensor(result: Any) -> Any:
-    """Return the tensor that a graph's results are, if they are one."""
-    items = cast(list[Any], result) if isinstance(result, list | tuple) else [result]
-    tensors = [item for item in items if isinstance(item, torch.Tensor)]
-    return tensors[0] if len(tensors) == 1 else result

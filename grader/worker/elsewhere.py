@@ -11,7 +11,8 @@ from grader.wire.link import Link
 from grader.worker.device import Device
 
 SIZE = 64
-X, Y = ([number, 0, "float32", [SIZE], [1]] for number in (0, -1))
+X: list[Any] = [0, 0, "float32", [SIZE], [1]]  # the judge's
+Y: list[Any] = [-1, *X[1:]]
 SUM = {"op": "run", "name": "add", "overload": "Tensor", "outs": [[*Y, 4 * SIZE]]}
 
 
