@@ -145,8 +145,8 @@ def _head(
     P: tl.constexpr, D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """One query head of one row, block after block, in sums instead of products of matrices."""
-    b = tl.program_id(1).to(tl.int64)
-    h = tl.program_id(0).to(tl.int64)
+    b = tl.program_id(0).to(tl.int64)
+    h = tl.program_id(1).to(tl.int64)
     length = tl.load(lengths + b * l0)
     p = tl.arange(0, BLOCK_P)
     d = tl.arange(0, BLOCK_D)
@@ -178,7 +178,7 @@ def paged_attention(
 ) -> Tensor:
     (B, H, D), (_, P, G, _) = q.shape, k_pool.shape
     o = torch.empty_like(q)
-    _head[(H, B)](
+    _head[(B, H)](
         q, k_pool, v_pool, tables, lengths, o, D**-0.5, H // G, *q.stride(), *k_pool.stride(),
         *v_pool.stride(), *tables.stride(), *lengths.stride(), *o.stride(), P=P, D=D,
         BLOCK_P=triton.next_power_of_2(P), BLOCK_D=triton.next_power_of_2(D),
