@@ -955,7 +955,8 @@ def test_kernel_on_long_sequences(student, draw, device, T, S, D, causal):
     """Hundreds of blocks give the same; these sizes run on a GPU only."""
     needs_gpu(device)
     for dtype in (torch.float32, torch.bfloat16):
-        assert_attends(student.flash_attention, make(draw, T, S, D, 4, 2, dtype=dtype), causal)
+        # Two heads: the oracles of eight took 35 s of a grading on a GPU.
+        assert_attends(student.flash_attention, make(draw, T, S, D, 2, 1, 1, dtype), causal)
 
 
 def needs_gpu(device: str) -> None:
