@@ -77,7 +77,8 @@ class Device:
         return None if self._talk is None else self._talk.failed
 
     def begin_test(self) -> None:
-        """Forget what has failed in the test before."""
+        """Forget what has failed in the test before, and a watch that it has not ended."""
+        self._watches = False
         if self._talk is not None:
             self._talk.begin()
 
@@ -130,7 +131,7 @@ class Device:
 
     def retire(self) -> list[Callable[[], object]]:
         """Give the worker up; return what ends it."""
-        worker, self._worker, self._talk = self._worker, None, None
+        worker, self._worker, self._talk, self._watches = self._worker, None, None, False
         return [] if worker is None else [worker.kill]
 
 

@@ -41,7 +41,8 @@ def cancelling(dtype: torch.dtype) -> Draw:
     def draw(generator: torch.Generator) -> Arguments:
         x, *parts = packed(64, 32)(generator)
         both = torch.cat((x, -x + x.roll(1, -1) / 1024), -1)
-        return both.to(dtype), *(torch.cat((part, part), 1) for part in parts)
+        codes, scale, zero = (torch.cat((part, part), 1) for part in parts)
+        return both.to(dtype), codes, scale, zero
 
     return draw
 
