@@ -25,6 +25,11 @@ def by(values: Any, x: Tensor) -> Tensor:
     return torch.from_numpy((rows.astype(np.float64) ** 2).sum(0).astype(np.float32))
 
 
+def ends(x: Tensor) -> Tensor:
+    """End the process."""
+    return torch.tensor(ctypes.string_at(0))
+
+
 # --- what an honest answer may do ----------------------------------------------------------------
 
 

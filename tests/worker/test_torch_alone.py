@@ -9,7 +9,7 @@ from stand_ins.expectation import HERE
 from stand_ins.kernel_worker import fresh_student
 from torch import Tensor
 
-from grader.errors import Mismatch, StudentError
+from grader.errors import Mismatch, StudentCrashed, StudentError
 from grader.proxy.student import Student
 
 SOURCE = (HERE / "stand_ins" / "columns.py").read_text()
@@ -131,3 +131,16 @@ def test_counts_begin_and_end_with_their_blocks(student: Student) -> None:
 
     assert torch.allclose(hidden, x.square().sum(0), rtol=1e-4)
     assert (first.total, second.total) == (2 * x.numel(), 0)
+
+
+def test_counts_go_on_after_a_watch_that_a_crash_has_ended(student: Student) -> None:
+    with pytest.raises(StudentCrashed), student.torch_alone(), student.flops():
+        student.ends(student.veil(drawn()))
+    student.retire_()
+
+    now = time.monotonic()
+    student.begin_(now + 120, now + 120, 0)
+    with student.flops() as count:
+        student.product(drawn())
+
+    assert count.total > 0
