@@ -51,7 +51,7 @@ def attention_off(
     sizes = queries.abs() @ keys.abs().mT * abs(factor)
     weights = torch.softmax(scores, -1).nan_to_num(0.0)
     o = weights @ values
-    moved = (weights * sizes * UNIT * (1 + math.sqrt(q.shape[-1]) / 4)).square()
+    moved = (weights * sizes * UNIT * (1 + math.sqrt(q.shape[-1]) / 2)).square()
     apart = moved @ values.square() - 2 * o * (moved @ values)
     apart = apart + o.square() * moved.sum(-1, keepdim=True)
     lse = _finite(scores.logsumexp(-1)).abs() * UNIT
