@@ -16,7 +16,7 @@ from torch import Tensor
 from grader.errors import StudentTimeout
 from grader.proxy.clock import Clock
 from grader.proxy.conversation import Conversation
-from grader.proxy.failed import Failed
+from grader.proxy.failed import Place
 from grader.proxy.kinds import expect
 from grader.sandbox.process import WorkerProcess
 from grader.wire.channel import WireError
@@ -71,10 +71,10 @@ class Device:
         self._next, self._watches = 0, True
         return theirs
 
-    @property
-    def failed(self) -> Failed | None:
-        """The request in which it has failed in this test, if it has."""
-        return None if self._talk is None else self._talk.failed
+    def place(self) -> Place | None:
+        """Return where it has failed in this test; None if it has not."""
+        failed = None if self._talk is None else self._talk.failed
+        return None if failed is None else Place(failed, elsewhere=True)
 
     def begin_test(self) -> None:
         """Forget what has failed in the test before, and a watch that it has not ended."""

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from grader.proxy.shown import plain
 from grader.proxy.values import Far, Hidden
 
 ON_A_GPU = "INFERLAB_HIDE_ON_GPU"  # in the judge's environment
+Counted = TypeVar("Counted", Count, Operators)
 NUMBERS = 64  # that may leave where graphs compute: no row of logits, and no weights
 
 
@@ -59,19 +60,19 @@ class Instruments(KernelInstruments):
 
     def flops(self) -> AbstractContextManager[Count]:
         """Count floating-point operations of the calls inside, by torch's counter."""
-        return self._counted("flops", elsewhere=True)
+        return self._counted("flops", Count(), elsewhere=True)
 
     def largest_tensor(self) -> AbstractContextManager[Count]:
         """Measure the largest tensor, in elements, that the calls inside make."""
-        return self._counted("largest", elsewhere=True)
+        return self._counted("largest", Count(), elsewhere=True)
 
     def launches(self) -> AbstractContextManager[Count]:
         """Count the Triton kernels that the calls inside launch, but no trials of autotune."""
-        return self._counted("launches")
+        return self._counted("launches", Count())
 
     def silenced(self) -> AbstractContextManager[Count]:
         """Let no Triton kernel run in the calls inside; count those that would have."""
-        return self._counted("silenced")
+        return self._counted("silenced", Count())
 
     @property
     def hides(self) -> bool:
@@ -167,29 +168,22 @@ class Instruments(KernelInstruments):
         """
         if self._setting.device == "cpu":
             raise NotGraded("memory is measured on a GPU only")
-        with self._counted("memory") as count:
+        with self._counted("memory", Count()) as count:
             yield count
 
-    @contextmanager
-    def operators(self) -> Generator[Operators, None, None]:
+    def operators(self) -> AbstractContextManager[Operators]:
         """Note the aten operators of the calls inside, by base name ("sum"), and their sizes."""
-        operators = Operators()
-        with (
-            self._device.counting("operators") as there,
-            self._conversation().probe("operators", {}) as reading,
-        ):
-            yield operators
-        operators.take(reading, there)
+        return self._counted("operators", Operators(), elsewhere=True)
 
     @contextmanager
-    def _counted(self, probe: str, *, elsewhere: bool = False) -> Generator[Count, None, None]:
+    def _counted(
+        self, probe: str, into: Counted, *, elsewhere: bool = False
+    ) -> Generator[Counted, None, None]:
         """Count in the worker; and, ``elsewhere``, what the device does, if that is more."""
-        count = Count()
         counting = self._device.counting(probe) if elsewhere else nullcontext(())
         with counting as there, self._conversation().probe(probe, {}) as reading:
-            yield count
-        count.take(reading)
-        count.total = max(count.total, *there, 0)
+            yield into
+        into.take(reading, there)
 
 
 @contextmanager

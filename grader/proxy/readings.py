@@ -23,11 +23,14 @@ class Count:
         """The reading, under the name that suits ``largest_tensor``."""
         return self.total
 
-    def take(self, reading: list[Any]) -> None:
-        """Take what the conversation's ``probe`` has left, or raise Mismatch."""
+    def take(self, reading: list[Any], there: Sequence[int] = ()) -> None:
+        """Take what the conversation's ``probe`` has left, or raise Mismatch.
+
+        What was counted ``there``, on the device, holds if it is more.
+        """
         if not reading or type(reading[0]) is not int or reading[0] < 0:
             raise Mismatch(UNCOUNTED)
-        self.total = reading[0]
+        self.total = max(reading[0], *there, 0)
 
 
 @dataclass(slots=True)
@@ -36,19 +39,17 @@ class Operators:
 
     seen: dict[str, int] = field(default_factory=dict[str, int])
 
-    def take(self, reading: list[Any], there: list[Any]) -> None:
+    def take(self, reading: list[Any], there: Sequence[dict[str, int]] = ()) -> None:
         """Take what the conversation's ``probe`` has left, and the device's; or raise Mismatch."""
-        sizes = [self._checked(value) for value in reading[:1] or [None]]
-        for name, size in (pair for each in (*sizes, *there) for pair in each.items()):
-            self.seen[name] = max(size, self.seen.get(name, 0))
-
-    def _checked(self, value: Any) -> dict[str, int]:
+        value = reading[0] if reading else None
         if type(value) is not dict or len(cast(dict[Any, Any], value)) > MAX_OPERATORS:
             raise Mismatch(UNCOUNTED)
         sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
         if not all(type(size) is int and size >= 0 for size in sizes.values()):
             raise Mismatch(UNCOUNTED)
-        return sizes
+        for seen in (sizes, *there):
+            for name, size in seen.items():
+                self.seen[name] = max(size, self.seen.get(name, 0))
 
 
 @dataclass(slots=True)

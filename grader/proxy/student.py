@@ -181,7 +181,7 @@ class Student(Requests, Instruments):
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
         self._place = self._groups.place() or self._place
-        elsewhere = self._device.failed
+        elsewhere = self._device.place()
         kills = [*self._groups.retire(), *self._referee.retire(), *self._device.retire()]
         if self._talk is not None and self._worker is not None:
             if self._talk.failed is not None:
@@ -189,8 +189,7 @@ class Student(Requests, Instruments):
             self._talk.over = True
             kills.append(self._worker.kill)
             self._talk = self._worker = None
-        if elsewhere is not None:  # that is where what the worker met came from
-            self._place = Place(elsewhere, elsewhere=True)
+        self._place = elsewhere or self._place  # what the worker met came from there
         for kill in kills:
             killer = threading.Thread(target=kill)
             killer.start()

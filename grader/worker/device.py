@@ -8,6 +8,7 @@ but as many numbers as the judge lets it, and answers the judge alone.
 import math
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -50,6 +51,24 @@ class Device:
 
     # -- for the judge ---------------------------------------------------------------------
 
+    def answer(self, header: dict[str, Any], unpacked: Callable[[], Any]) -> Any:
+        """Do what the judge asks for; a value that has come is ``unpacked`` where there is one."""
+        match header["action"]:
+            case "hide":
+                return self.hide(header["number"], unpacked())
+            case "read":
+                return self.read(header["after"], header["layout"])
+            case "lend":
+                return self.lend(header["number"])
+            case "replays":
+                return self.replays()
+            case "begin_count":
+                return self.begin_count(header["name"])
+            case "end_count":
+                return self.end_count(header["name"])
+            case _:
+                return self.end(header["after"])
+
     def hide(self, number: int, value: Tensor) -> None:
         """Take the true numbers of an argument; its storage is what the worker has decoys of."""
         with self._turn:
@@ -58,9 +77,8 @@ class Device:
     def read(self, after: int, layout: list[Any]) -> Tensor:
         """Return a result, once as many messages have been done; raises what has failed."""
         with self._turn:
-            self._turn.wait_for(lambda: self._done >= after or self._over)
-            if self._error is not None:
-                raise self._error
+            self._wait(after)
+            self._raise()
             return self._memory.tensor(layout).clone()
 
     def lend(self, number: int) -> None:
@@ -76,10 +94,9 @@ class Device:
     def end(self, after: int) -> dict[str, Any]:
         """Return what was done, once as many messages have been; raises what has failed."""
         with self._turn:
-            self._turn.wait_for(lambda: self._done >= after or self._over)
+            self._wait(after)
             self.close()
-            if self._error is not None:
-                raise self._error
+            self._raise()
             found = [] if self._kernels is None else self._kernels.found.plain()
             return {"launches": self._launches, "notes": [*self._notes], "found": found}
 
@@ -94,6 +111,14 @@ class Device:
         with self._turn:
             self._settle()
             return self._counters.pop(name).reading
+
+    def _wait(self, after: int) -> None:
+        """Wait until as many messages have been done."""
+        self._turn.wait_for(lambda: self._done >= after or self._over)
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
 
     def _settle(self) -> None:
         """Wait until what was sent is done; a call that has come back has sent all of its own."""
@@ -172,13 +197,12 @@ class Device:
         return Call(operator, args, kwargs, made)
 
     def _assert_may(self, call: Call, secrets: list[Region]) -> None:
+        if not secrets or not (self._runs_kernels or self._runs_graphs):
+            return
         size = most_elements((call.args, list(call.kwargs.values()), call.made))
-        given, what = any(region.given for region in secrets), (call.operator, call.args)
-        if (
-            secrets
-            and (self._runs_kernels or self._runs_graphs)
-            and not self._allowance.may(*what, call.kwargs, given=given, elements=size)
-        ):
+        given = any(region.given for region in secrets)
+        operation = call.operator, call.args, call.kwargs
+        if not self._allowance.may(*operation, given=given, elements=size):
             self._note(f"torch's {name_of(call.operator)}"[:60])
             raise Unknown
 

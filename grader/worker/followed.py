@@ -46,15 +46,13 @@ REFUSED = (
     *("sparse", "nested", "jagged", "mkldnn", "quantiz", "qparams", "fbgemm", "cudnn", "miopen"),
     *("csr", "cslt", "coalesce", "_test_", "_fw_primal"),
 )
+MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
 
 
 def name_of(operator: object) -> str:
     """Return the base name of an aten operator, without its underscores; "" for any other."""
     space, _, rest = str(operator).partition(".")
     return rest.partition(".")[0].strip("_") if space == "aten" else ""
-
-
-MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
 
 
 def is_refused(name: str) -> bool:

@@ -255,21 +255,7 @@ class Worker:
             self.file = header["config"]["file"]
             self.twin = Device(self.channel.fds.pop(), header["config"])
             return None
-        match header["action"]:
-            case "hide":
-                return self.twin.hide(header["number"], self.unpack(header["value"], buffers))
-            case "read":
-                return self.twin.read(header["after"], header["layout"])
-            case "lend":
-                return self.twin.lend(header["number"])
-            case "replays":
-                return self.twin.replays()
-            case "begin_count":
-                return self.twin.begin_count(header["name"])
-            case "end_count":
-                return self.twin.end_count(header["name"])
-            case _:
-                return self.twin.end(header["after"])
+        return self.twin.answer(header, lambda: self.unpack(header["value"], buffers))
 
     def arguments(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
         """Return the arguments of a call, and those by name."""
