@@ -62,6 +62,7 @@ SAYS = {
     ("gpu", "12"): OURS + "RuntimeError: CUDA error: no CUDA-capable device is detected",
     ("nccl", "08"): OURS + "DistBackendError: NCCL error",
     ("threads", "08"): "the ranks did not find each other",
+    ("threads", "12"): OURS + "RuntimeError: can't start new thread",  # which a device needs
 }
 
 
