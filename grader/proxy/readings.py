@@ -47,8 +47,8 @@ class Operators:
         sizes = cast(dict[str, Any], value)  # the wire lets only str be a key
         if not all(type(size) is int and size >= 0 for size in sizes.values()):
             raise Mismatch(UNCOUNTED)
-        for seen in (sizes, *there):
-            for name, size in seen.items():
+        for counted in (sizes, *there):
+            for name, size in counted.items():
                 self.seen[name] = max(size, self.seen.get(name, 0))
 
 
