@@ -128,10 +128,11 @@ class Tried:
     killed: int = 0
     equal: int = 0
     left: int = 0  # survivors without a reason
+    idle: int = 0  # in functions that run nowhere here
 
     @property
     def tried(self) -> int:
-        """How many were graded, or reached by no test."""
+        """How many were judged: graded, or reached by no test."""
         return self.killed + self.equal + self.left
 
 

@@ -2,15 +2,16 @@
 
 Each is graded by the tests of the tasks that can reach what it changed, until one of them fails.
 What lives has a reason in ``equivalent.toml``, or is a gap of the suite, or shows that the model
-answer has a part that it could do without.
+answer has a part that it could do without. In a function that runs nowhere here one is graded.
 """
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ from grader.prove.equivalent import Key, reasons_of, stale
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import EQUIVALENT, shown, solution
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Tried, verdict
+from grader.prove.idle import Body, bodies
 from grader.prove.mutants import Mutant, drawn, mutants_of
 from grader.prove.proven import Module
 from grader.prove.runner import Judges, Runner, forked_judges
+from grader.prove.spans import Edit
 from grader.prove.trials import Trial
 
 _ALIVE = (Verdict.PASSED, Verdict.NOT_GRADED, Verdict.SKIPPED)
@@ -39,6 +42,7 @@ class Fate:
     killer: TestResult | None = None
     failure: str = ""
     tasks: tuple[str, ...] = ()  # whose tests reach it
+    idle: Body | None = None  # around it, if that runs nowhere here
 
 
 class _Killed(Exception):
@@ -81,6 +85,8 @@ class _Hunt:
         self._source = solution(lab).read_bytes()
         self._all = [*mutants_of(self._source)]
         self._drawn = drawn(self._all, lab.name, date, sample) if sample else self._all
+        self._bodies = bodies(self._source)
+        self._idle: dict[Body, bool] = {}
         self._fates: dict[int, Fate] = {}
         self._reasons: dict[Key, str] = {}
         self._problems: list[Finding] = []
@@ -107,16 +113,34 @@ class _Hunt:
             yield lambda place=place, mutant=mutant, tasks=tasks: self._try(place, mutant, tasks)
 
     def _try(self, place: int, mutant: Mutant, tasks: tuple[str, ...]) -> str:
-        fate = Fate(mutant) if not tasks else self._grade(place, mutant, tasks)
-        self._fates[place] = fate
+        fate = self._fates[place] = self._fate(mutant, tasks)
         name = f"{self._lab.name} {self._lab.code_name}:{mutant.line} {mutant.edit.kind}"
         if fate.failure:
             return f"{name}: {fate.failure}"
+        if fate.idle:
+            return f"{name}: {fate.idle.name} runs nowhere here"
         return name if fate.killer else f"{name}: lives: {mutant.before} → {mutant.after}"
 
-    def _grade(self, place: int, mutant: Mutant, tasks: tuple[str, ...]) -> Fate:
-        file = self._folder / f"mutant_{place}.py"
-        file.write_bytes(mutant.edit.apply(self._source))
+    def _fate(self, mutant: Mutant, tasks: tuple[str, ...]) -> Fate:
+        if not tasks:
+            return Fate(mutant)
+        around = next((body for body in self._bodies if body.holds(mutant)), None)
+        if around and self._idle.get(around):
+            return Fate(mutant, tasks=tasks, idle=around)
+        fate = self._grade(mutant, mutant.edit, tasks)
+        if fate.killer or fate.failure or not around:
+            return fate
+        if around not in self._idle:
+            without = self._grade(mutant, around.edit, tasks)
+            self._idle[around] = not without.killer and not without.failure
+        return replace(fate, idle=around) if self._idle[around] else fate
+
+    def _grade(self, mutant: Mutant, edit: Edit, tasks: tuple[str, ...]) -> Fate:
+        """Tell what becomes of a mutant if ``edit`` is made."""
+        fd, name = tempfile.mkstemp(".py", "mutant_", self._folder)
+        with open(fd, "wb") as writing:
+            writing.write(edit.apply(self._source))
+        file = Path(name)
         quick = self._runner.judges.quick(self._lab)
         request = Request(
             lab=self._lab,
@@ -152,6 +176,11 @@ class _Hunt:
         yield from stale(self._lab, self._reasons, {mutant.key for mutant in self._all})
         for _, fate in sorted(self._fates.items()):
             yield self._finding(fate)
+        unrun = Counter(fate.idle for fate in self._fates.values() if fate.idle)
+        for body, number in unrun.items():
+            rule, file = f"{body.name} runs here", shown(self._lab, solution(self._lab))
+            got = f"every test passes without its body, whose {number} mutants say nothing"
+            yield Finding(self._lab.name, rule, f"{file}:{body.line}", Outcome.WARNING, got=got)
 
     def _finding(self, fate: Fate) -> Finding:
         mutant, lab = fate.mutant, self._lab.name
@@ -164,7 +193,7 @@ class _Hunt:
         if fate.killer and reason:
             got = f"{fate.killer.id} fails, though a reason says: {reason}"
             return Finding(lab, rule, file, Outcome.WARNING, got=got, details=lines)
-        if fate.killer or reason:
+        if fate.killer or reason or fate.idle:
             return Finding(lab, rule, file, Outcome.OK)
         tests = f"every test of {', '.join(fate.tasks)} passes" if fate.tasks else "no test reaches"
         wanted = f"a test that fails, or a reason in {EQUIVALENT}"
@@ -175,8 +204,9 @@ class _Hunt:
         fates = [fate for fate in self._fates.values() if not fate.failure]
         killed = sum(fate.killer is not None for fate in fates)
         equal = sum(not fate.killer and fate.mutant.key in self._reasons for fate in fates)
-        left = len(fates) - killed - equal
-        return Tried(self._lab.name, len(self._all), killed, equal, left)
+        idle = sum(bool(fate.idle) and fate.mutant.key not in self._reasons for fate in fates)
+        left = len(fates) - killed - equal - idle
+        return Tried(self._lab.name, len(self._all), killed, equal, left, idle)
 
 
 def _look(tests: Iterable[TestResult], tasks: Collection[str]) -> None:

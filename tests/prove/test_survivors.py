@@ -128,6 +128,23 @@ def test_what_no_test_reaches_lives(lab: Lab) -> None:
     assert report.mutants[0].left > 2
 
 
+def test_a_function_that_runs_nowhere_is_told_once(lab: Lab) -> None:
+    unused = "return x + x\n\n\ndef elsewhere(x: int) -> int:\n    y = x * 4\n    return y + 1"
+    test_check.edit(lab, "solutions/01_numbers/numbers.py", "return x + x", unused)
+    judge = Judge()
+    judge.asked["double"] += ["elsewhere"]
+
+    report = hunt(load_lab(lab.folder), judge, jobs=1)
+
+    tried = report.mutants[0]
+    assert (tried.left, tried.idle) == (2, tried.mutants - tried.killed - 2)
+    assert tried.idle > 5
+    (warned,) = [item for item in report.findings if item.outcome is Outcome.WARNING]
+    assert warned.rule == "elsewhere runs here"
+    assert f"whose {tried.idle} mutants say nothing" in warned.got
+    assert len(judge.chosen) == tried.killed + tried.left + 2  # one of elsewhere, and its body
+
+
 def test_nothing_is_tried_with_a_model_answer_that_fails(lab: Lab) -> None:
     test_check.edit(lab, "solutions/01_numbers/numbers.py", "x + x", "x + 1")
 
@@ -167,10 +184,10 @@ def test_a_grading_ends_with_the_first_test_that_fails(lab: Lab) -> None:
 
 
 def test_the_table_has_a_line_a_lab_and_one_for_all(capsys: pytest.CaptureFixture[str]) -> None:
-    print_mutants([Tried("01_a", 100, 20, 3, 2), Tried("02_b", 50, 10, 0, 0)])
+    print_mutants([Tried("01_a", 100, 20, 3, 2, 7), Tried("02_b", 50, 10, 0, 0)])
 
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "    100     25     20      3     2  01_a",
-        "     50     10     10      0     0  02_b",
-        "    150     35     30      3     2  all labs",
+        "    100     25     20      3     2     7  01_a",
+        "     50     10     10      0     0     0  02_b",
+        "    150     35     30      3     2     7  all labs",
     ]
