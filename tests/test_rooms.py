@@ -136,16 +136,18 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.swaps", {"box", "places"}),
         (
             "worker.sender",
-            {"channel", "codec", "link", "counters", "followed", "launch_sites", "places"},
+            {"admitted", "channel", "codec", "link", "counters", "followed", "launch_sites"}
+            | {"places"},
         ),
         ("worker.launch_sites", {"channel", "codec", "kernel_names", "kernel_syntax", "places"}),
         ("worker.places", {"channel", "codec", "storage"}),
         (
             "worker.device",
             {"channel", "codec", "link", "counters", "device_kernels", "device_memory", "followed"}
-            | {"device_graphs", "places"},
+            | {"admitted", "device_graphs", "places"},
         ),
         ("worker.device_graphs", {"channel", "places"}),
+        ("worker.admitted", set()),
         ("worker.taped", {"places", "sender"}),
         ("worker.device_memory", {"channel", "codec", "storage"}),
         (

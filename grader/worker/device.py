@@ -17,10 +17,11 @@ from torch import Tensor
 from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
 from grader.wire.link import Link
+from grader.worker.admitted import is_admitted
 from grader.worker.counters import Flops, Largest, Operators, most_elements
 from grader.worker.device_graphs import Call, Graphs, Unknown
 from grader.worker.device_memory import Memory, Region
-from grader.worker.followed import Allowance, is_refused, name_of
+from grader.worker.followed import Allowance, name_of
 
 MAX_NOTES = 20
 COUNTERS = {"flops": Flops, "largest": Largest, "operators": Operators}
@@ -224,7 +225,7 @@ class Device:
         name, overload = header["name"], header["overload"]
         packet = getattr(torch.ops.aten, name) if _is_name(name) else None
         operator = getattr(packet, overload) if _is_name(overload) else None
-        if not isinstance(operator, Operator) or is_refused(name):
+        if not isinstance(operator, Operator) or not is_admitted(name):
             raise WireError("an operator that is not run here")
         args, kwargs = Unpacker([], self._resolve).unpack(header["values"])
         return operator, args, kwargs

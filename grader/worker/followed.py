@@ -39,13 +39,6 @@ ARITHMETIC = frozenset(
         *("bitwise_left_shift", "bitwise_right_shift"),
     )
 )
-# What a device runs for nobody, by parts of its name: it reads files, lends memory, gives a tensor
-# another storage, or believes indices that it is given.
-REFUSED = (
-    *("from_file", "data_ptr", "record_stream", "pin_memory", "set_data", "resize", "segment"),
-    *("sparse", "nested", "jagged", "mkldnn", "quantiz", "qparams", "fbgemm", "cudnn", "miopen"),
-    *("csr", "cslt", "coalesce", "_test_", "_fw_primal"),
-)
 MOST_RENEWALS = 40  # so that nobody replays to have more of it: no test has half as many steps
 
 
@@ -53,11 +46,6 @@ def name_of(operator: object) -> str:
     """Return the base name of an aten operator, without its underscores; "" for any other."""
     space, _, rest = str(operator).partition(".")
     return rest.partition(".")[0].strip("_") if space == "aten" else ""
-
-
-def is_refused(name: str) -> bool:
-    """Tell whether a device runs an operator for nobody."""
-    return name.strip("_") == "set" or any(part in name for part in REFUSED)
 
 
 class Allowance:

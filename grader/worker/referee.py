@@ -1,8 +1,8 @@
 """Run a graph that a submission has told, in a worker that never meets the submission.
 
 Memory is filled with what the judge sends, so a graph that is right here depends on nothing else.
-Operators are those of a list; sizes are found out with tensors that have no memory, before any
-operator runs. What does not fit raises ``Refused``, whose text says what.
+Operators are those of a list, and draw nothing; sizes are found out with tensors that have no
+memory, before any operator runs. What does not fit raises ``Refused``, whose text says what.
 """
 
 import math
@@ -13,44 +13,12 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_flatten
 
+from grader.worker.admitted import is_admitted
 from grader.worker.graphs import MAX_NODES
 
 MAX_ELEMENTS = 1 << 22  # of one tensor
 MAX_MADE = 1 << 27  # of all tensors that the operators of a graph make
 MAX_BYTES = 1 << 26  # of one memory
-
-OPERATORS = frozenset(
-    """
-    _softmax _log_softmax softmax _safe_softmax _to_copy _unsafe_view _reshape_alias
-    _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math
-    _scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention
-    _scaled_dot_product_fused_attention_overrideable scaled_dot_product_attention
-    _assert_async _assert_tensor_metadata _fused_rms_norm rms_norm native_layer_norm
-    abs add addbmm addcdiv addcmul addmm addmv alias all amax amin any arange argmax argmin
-    as_strided as_strided_copy as_strided_scatter atan2 baddbmm bitwise_and bitwise_left_shift
-    bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm broadcast_tensors cat ceil chunk
-    clamp clamp_max clamp_min clone concat concatenate constant_pad_nd contiguous copy cos cosh
-    cumprod cumsum deg2rad detach diagonal div dot einsum elu embedding empty empty_like
-    empty_permuted empty_strided eq erf exp exp2 expand expand_as expand_copy expm1 eye fill
-    flatten flip floor floor_divide fmod frac full full_like gather ge gelu greater
-    greater_equal gt index index_add index_copy index_fill index_put _index_put_impl
-    _unsafe_index _unsafe_index_put _unsafe_masked_index index_select isfinite isinf isnan le less
-    less_equal lift_fresh lift_fresh_copy linear log log10 log1p log2 logical_and logical_not
-    logical_or logical_xor logsumexp lt masked_fill masked_scatter matmul max maximum mean min
-    minimum mm movedim mul multiply mv narrow narrow_copy ne neg new_empty new_empty_strided
-    new_full new_ones new_zeros not_equal one_hot ones ones_like outer permute permute_copy polar
-    pow prod reciprocal relu remainder repeat repeat_interleave reshape roll round rsqrt rsub
-    scalar_tensor scatter scatter_add scatter_reduce select select_copy select_scatter sigmoid
-    sign silu sin sinh slice slice_copy slice_scatter softplus sort split split_copy
-    split_with_sizes split_with_sizes_copy sqrt square squeeze squeeze_copy stack std sub subtract
-    sum swapaxes swapdims t t_copy take take_along_dim tan tanh tensor_split tile to topk transpose
-    transpose_copy tril triu true_divide trunc type_as unbind unbind_copy unflatten unfold
-    unsqueeze unsqueeze_copy var var_mean view view_as view_copy where xlogy zero zeros zeros_like
-    view_as_complex view_as_real _conj conj real imag complex _foreach_add
-    _foreach_copy _foreach_mul
-    resolve_conj resolve_neg
-    """.split()
-)
 
 
 class Refused(ValueError):
@@ -117,10 +85,12 @@ def operator_of(name: str) -> Any:
     if name == "getitem":
         return getitem
     match name.split("."):
-        case ["aten", base, overload] if base.removesuffix("_") in OPERATORS:
+        case ["aten", base, overload] if is_admitted(base):
             packet = getattr(torch.ops.aten, base, None)
             if packet is not None and overload in packet.overloads():
-                return getattr(packet, overload)
+                operator = getattr(packet, overload)
+                if torch.Tag.nondeterministic_seeded not in operator.tags:
+                    return operator
         case _:
             pass
     raise Refused(f"it calls {name}, which is none of the operators that are run here")

@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import (
 from grader.wire.channel import Misfit, WireError
 from grader.wire.codec import Packer
 from grader.wire.link import Link
+from grader.worker.admitted import is_admitted
 from grader.worker.counters import Dispatch
 from grader.worker.followed import body_of, fills, name_of
 from grader.worker.launch_sites import Launch, LaunchSites
@@ -145,9 +146,9 @@ class Sender(Dispatch):
     def _operator(self, func: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
         """Return an operator as data, before it has written to anything; None if it is none."""
         space, _, rest = str(func).partition(".")
-        if space != "aten":
-            return None
         name, _, overload = rest.partition(".")
+        if space != "aten" or not is_admitted(name):
+            return None
         try:
             values = self._plain([list(args), kwargs])
         except Misfit:

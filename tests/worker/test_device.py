@@ -316,6 +316,18 @@ def operator(name: str, overload: str) -> dict[str, Any]:
 ONES = {"name": "ones", "overload": "default", "values": [[[1]], {"d": []}]}
 MANY = {**ONES, "values": [[[1000]], {"d": []}]}
 NOTHING = {"op": "run", **ONES, "outs": [None]}
+# Operators that believe indices, sizes or strides, give another storage, or tell of the machine.
+UNKNOWN = (
+    *(("_embedding_bag", "default"), ("embedding_dense_backward", "default")),
+    *(("lu_unpack", "default"), ("_fft_c2r", "default"), ("_reshape_alias", "default")),
+    *(("resize_", "default"), ("set_", "source_Tensor"), ("_nested_view_from_buffer", "default")),
+    *(
+        ("max_unpool2d", "default"),
+        ("_weight_int4pack_mm", "default"),
+        ("mkldnn_linear", "default"),
+    ),
+    *(("_cudnn_rnn", "default"), ("native_layer_norm_backward", "default"), ("save", "default")),
+)
 
 
 @pytest.fixture(scope="module")
@@ -375,6 +387,7 @@ def test_what_the_device_does_is_counted_there(liar: Student) -> None:
             "outs": [],
         },
         {"op": "run", **operator("mul", "op")},
+        *({"op": "run", **operator(*name)} for name in UNKNOWN),
         {"op": "launch", "kernel": [1, "x"], "values": [], "names": {}},
         {"op": "plain", "number": -1},
         {"op": ["run"]},
