@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from grader.labs.lab import Lab
 from grader.labs.results import ContractResult, Report, State
+from grader.report.contracts import contract_line
 from grader.report.heatmap import difference_of
 from grader.report.next_step import guide_to, next_step
 from grader.report.notices import notices
@@ -130,8 +131,9 @@ def _failure(report: Report, part: TaskSummary) -> str:
     assert test is not None
     title = f"{part.task.id} · {test.id} · {SHOWN_AS[test.verdict]}"
     lines = [f'<p style="margin:.6rem 0 0"><b>{escaped(title)}</b></p>']
-    origin, message = origin_line(report, part), test.message.strip() or "no message"
-    lines += [f"<p>{escaped(origin)}</p>"] if origin else []
+    message = test.message.strip() or "no message"
+    for line in (contract_line(report, test), origin_line(report, part)):
+        lines += [f'<p style="margin:.2rem 0">{escaped(line)}</p>'] if line else []
     lines.append(f'<pre style="{_PRE}">{_block(message, MESSAGE)}</pre>')
     difference = difference_of(report, test)
     lines += [difference.html] if difference else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from grader.labs.results import ContractResult, Report, State
+from grader.labs.results import ContractResult, Report, State, TestResult
 
 
 def numbers_text(numbers: Iterable[int]) -> str:
@@ -20,6 +20,12 @@ def numbers_text(numbers: Iterable[int]) -> str:
 def of_state(report: Report, state: State) -> list[ContractResult]:
     """Return the contracts that came out like this."""
     return [contract for contract in report.contracts if contract.state is state]
+
+
+def contract_line(report: Report, test: TestResult) -> str:
+    """Say which contract a test is about, in its words; "" for one that is about none."""
+    says = next((c.says for c in report.contracts if c.number == test.contract), "")
+    return f"contract {test.contract}: {says}" if says else ""
 
 
 def contract_lines(report: Report) -> list[str]:

@@ -7,6 +7,7 @@ The format is that of gradescope-autograders.readthedocs.io/en/latest/specs. Eve
 from typing import Any
 
 from grader.labs.results import Report
+from grader.report.contracts import contract_line
 from grader.report.notices import notices
 from grader.report.speed import suspicions
 from grader.report.summary import SHOWN_AS, TaskSummary, score_line, summarize
@@ -25,12 +26,14 @@ def render_gradescope(report: Report) -> dict[str, Any]:
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": [_entry(part, index) for index, part in enumerate(summarize(report), start=1)],
+        "tests": [
+            _entry(report, part, index) for index, part in enumerate(summarize(report), start=1)
+        ],
         "extra_data": encodable(_extra(report)),
     }
 
 
-def _entry(part: TaskSummary, index: int) -> dict[str, Any]:
+def _entry(report: Report, part: TaskSummary, index: int) -> dict[str, Any]:
     task = part.task
     entry: dict[str, Any] = {
         "name": f"{visible_line(task.id)}: {visible_line(task.title)}",
@@ -39,7 +42,7 @@ def _entry(part: TaskSummary, index: int) -> dict[str, Any]:
         "score": task.score,
         # What this machine cannot judge leaves the denominator here too.
         "max_score": task.points if task.graded else 0,
-        "output": _output(part),
+        "output": _output(report, part),
         "output_format": "text",
         "visibility": "visible",
     }
@@ -48,13 +51,16 @@ def _entry(part: TaskSummary, index: int) -> dict[str, Any]:
     return entry
 
 
-def _output(part: TaskSummary) -> str:
+def _output(report: Report, part: TaskSummary) -> str:
     lines = [part.counted]
     if not part.task.graded:
         lines.append(f"{number(part.task.points)} points not graded: {part.not_graded_because}")
     if part.lost and part.first:
         test = part.first
-        lines += ["", f"{visible_line(test.id)}: {SHOWN_AS[test.verdict]}", visible(test.message)]
+        lines += ["", f"{visible_line(test.id)}: {SHOWN_AS[test.verdict]}"]
+        contract = contract_line(report, test)
+        lines += [visible_line(contract)] if contract else []
+        lines.append(visible(test.message))
     return "\n".join(lines)
 
 

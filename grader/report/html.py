@@ -7,7 +7,7 @@ from typing import Any
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, TestResult, Verdict
 from grader.report.chart import speed_figures
-from grader.report.contracts import contract_lines, head_and_rows
+from grader.report.contracts import contract_line, contract_lines, head_and_rows
 from grader.report.heatmap import difference_of
 from grader.report.measured import listed, speed_cases, table_of, text_of
 from grader.report.notices import notices
@@ -132,7 +132,8 @@ def _failure(report: Report, part: TaskSummary) -> str:
     assert test is not None
     command = f"make hint LAB={report.lab} TASK={part.task.id}"
     origin = origin_line(report, part)
-    told = f"<p>{escaped(origin)}</p>" if origin else ""
+    lines = [line for line in (contract_line(report, test), origin) if line]
+    told = "".join(f"<p>{escaped(line)}</p>" for line in lines)
     differs = difference_of(report, test)
     shown = _texts(test) + (differs.html if differs else "")
     return (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from grader.labs.results import Report
-from grader.report.contracts import contract_lines
+from grader.report.contracts import contract_line, contract_lines
 from grader.report.measured import speed_cases
 from grader.report.notices import notices
 from grader.report.origins import origin_line
@@ -81,8 +81,8 @@ def _failure(report: Report, part: TaskSummary) -> list[str]:
     test = part.first
     assert test is not None
     lines = ["", f"## {_plain(part.task.id)}: {SHOWN_AS[test.verdict]}", "", _plain(test.id), ""]
-    origin = origin_line(report, part)
-    lines += [_plain(origin), ""] if origin else []
+    for line in (contract_line(report, test), origin_line(report, part)):
+        lines += [_plain(line), ""] if line else []
     lines += _fenced(test.message.strip() or "no message")
     if test.output.strip():
         lines += ["", "It printed:", "", *_fenced(test.output.strip())]

@@ -35,12 +35,16 @@ COUNTED_AS = SHOWN_AS | {
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """One task with the verdicts of its tests; ``first`` is the failure to explain."""
+    """One task with the verdicts of its tests; ``first`` is the failure to explain.
+
+    ``others`` are the first failures of the other contracts that are broken.
+    """
 
     task: TaskResult
     tests: tuple[TestResult, ...]
     counts: Mapping[Verdict, int]
     first: TestResult | None
+    others: tuple[TestResult, ...] = ()
 
     @property
     def lost(self) -> bool:
@@ -115,23 +119,34 @@ def _summary(task: TaskResult, report: Report) -> TaskSummary:
     # A skipped test only says that another one failed, so it explains a task last.
     failures = sorted((t for t in tests if t.verdict in AT_FAULT), key=_telling)
     skipped = [test for test in tests if test.verdict is Verdict.SKIPPED]
+    by_contract: dict[int, TestResult] = {}
+    for test in failures:
+        by_contract.setdefault(test.contract, test)
     return TaskSummary(
         task=task,
         tests=tests,
         counts=Counter(test.verdict for test in tests if not _is_kept_rule(test)),
         first=next(iter(failures + skipped), None),
+        others=tuple(by_contract.values())[1:],
     )
 
 
 def _telling(test: TestResult) -> tuple[int, bool]:
-    """Order failures: exceptions before wrong values, what can be read first, stubs last."""
-    kind = 2 if is_unwritten(test) else int(test.verdict is Verdict.FAILED)
-    return kind, test.suite != "public"
+    """Order failures by how much each says: stubs last, and what can be read before what cannot."""
+    said = {Verdict.ERROR: 0, Verdict.FAILED: 1}.get(test.verdict, 2)
+    return 3 if is_unwritten(test) else said, test.suite != "public"
 
 
 def is_unwritten(test: TestResult) -> bool:
     """True if the test met a function that is still the stub's."""
     return "NotImplementedError" in test.message[:2000]
+
+
+def gist(test: TestResult) -> str:
+    """Return the line of a message that says what was wrong, not what was asked for."""
+    lines = [line.strip() for line in test.message.splitlines() if line.strip()]
+    said = [line for line in lines[1:] if not line.startswith(("call:", "calls:"))]
+    return (said or lines or ["no message"])[0]
 
 
 def functions_at_fault(part: "TaskSummary", known: Sequence[str]) -> dict[str, int]:

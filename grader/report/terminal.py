@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.labs.results import Report, State, TestResult
-from grader.report.contracts import contract_lines, of_state
+from grader.report.contracts import contract_line, contract_lines, of_state
 from grader.report.measured import speed_cases
 from grader.report.next_step import (
     Guide,
@@ -39,6 +39,7 @@ from grader.report.speed import (
 from grader.report.summary import (
     SHOWN_AS,
     TaskSummary,
+    gist,
     is_stub,
     score_line,
     summarize,
@@ -51,6 +52,8 @@ PRINTED = 300
 WIDE = 1000  # columns of what is no terminal
 RULES = "rules"  # the suite of what was read, not run
 SHOWN_BROKEN = 6  # contracts in words
+SHOWN_OTHERS = 4  # failures of other contracts, in a line each
+OTHER = 200  # characters of such a line
 _TAIL = re.compile(r" +$", re.MULTILINE)
 
 
@@ -209,12 +212,26 @@ def _failure(report: Report, parts: Sequence[TaskSummary]) -> Padding:
     origin = origin_line(report, part)
     if origin:
         shown.append(f"\n  {visible_line(origin)}", style="not bold")
+    contract = contract_line(report, test)
+    if contract:
+        shown.append(f"\n  {visible_line(contract)}", style="not bold")
     body = Padding(Text(visible(test.message.strip() or "no message", MESSAGE)), (0, 0, 0, 2))
     # A rule says itself what to do.
     hint = (
         [] if test.suite == RULES else [Text(f"  hint: {hint_command(report, part)}", style="dim")]
     )
-    return _block(Group(shown, body, *_printed(test), *hint))
+    return _block(Group(shown, body, *_printed(test), *_others(part), *hint))
+
+
+def _others(part: TaskSummary) -> list[Text]:
+    """Name what broke of other contracts, a line each."""
+    lines = [
+        f"contract {test.contract}, {test.id}: {SHOWN_AS[test.verdict]}, {gist(test)}"
+        for test in part.others[:SHOWN_OTHERS]
+    ]
+    left = len(part.others) - len(lines)
+    lines += [f"and {left} more contracts" if left > 1 else "and one more contract"] * (left > 0)
+    return [Text(f"  also: {visible_line(line, OTHER)}", style="dim") for line in lines]
 
 
 def _printed(test: TestResult) -> list[Padding]:

@@ -47,19 +47,15 @@ ADMITTED = frozenset(
     conj conj_physical complex imag neg_view polar real view_as_complex view_as_complex_copy
     view_as_real view_as_real_copy
 
-    dropout fused_dropout fused_rms_norm glu group_norm layer_norm log_softmax native_dropout
-    native_group_norm native_layer_norm rms_norm safe_softmax scaled_dot_product_attention_math
-    scaled_dot_product_efficient_attention scaled_dot_product_flash_attention
-    scaled_dot_product_flash_attention_for_cpu scaled_dot_product_fused_attention_overrideable
-    scaled_dot_product_attention softmax softmax_backward_data log_softmax_backward_data
-    select_backward slice_backward diagonal_backward glu_backward
-
-    bernoulli cauchy exponential geometric log_normal multinomial normal normal_functional rand
-    rand_like randint randint_like randn randn_like random randperm uniform
+    fused_rms_norm glu group_norm layer_norm log_softmax native_group_norm native_layer_norm
+    rms_norm safe_softmax scaled_dot_product_attention_math scaled_dot_product_efficient_attention
+    scaled_dot_product_flash_attention scaled_dot_product_flash_attention_for_cpu
+    scaled_dot_product_fused_attention_overrideable scaled_dot_product_attention softmax
+    softmax_backward_data log_softmax_backward_data select_backward slice_backward diagonal_backward
+    glu_backward
 
     add_relu and divide floor_divide greater greater_equal ilshift ior irshift ixor less less_equal
-    lshift multiply negative not_equal or prelu prelu_kernel rrelu_with_noise rshift subtract
-    true_divide xor
+    lshift multiply negative not_equal or prelu prelu_kernel rshift subtract true_divide xor
 
     foreach_abs foreach_add foreach_addcdiv foreach_addcmul foreach_clamp_max foreach_clamp_min
     foreach_copy foreach_div foreach_exp foreach_log foreach_maximum foreach_minimum foreach_mul
@@ -68,12 +64,21 @@ ADMITTED = frozenset(
     """.split()
 )
 
+# What draws numbers.
+RANDOM = frozenset(
+    """
+    bernoulli cauchy dropout exponential fused_dropout geometric log_normal multinomial
+    native_dropout normal normal_functional rand rand_like randint randint_like randn randn_like
+    random randperm uniform
+    """.split()
+)
+
 
 @functools.cache
 def is_admitted(name: str) -> bool:
     """Tell whether an aten operator runs, by its name without the overload's."""
     base = name.strip("_")
-    return base in ADMITTED or is_pointwise(base)
+    return base in ADMITTED or base in RANDOM or is_pointwise(base)
 
 
 def is_pointwise(base: str) -> bool:

@@ -9,9 +9,11 @@ from rich.console import Console
 
 from grader.labs.results import ContractResult, Report, State, TaskResult, TestResult, Verdict
 from grader.report.contracts import contract_lines, numbers_text
+from grader.report.gradescope import render_gradescope
 from grader.report.html import render_html
 from grader.report.markdown import render_markdown
 from grader.report.next_step import Guide
+from grader.report.summary import summarize
 from grader.report.terminal import make_console, render_terminal
 
 STATES = [State.HOLDS, State.HOLDS, State.HOLDS, State.BROKEN, State.WAITING, State.UNTRIED]
@@ -195,3 +197,46 @@ def test_task_that_holds_is_no_origin() -> None:
     )
 
     assert "builds on" not in shown(item)
+
+
+def test_each_form_names_the_contract_of_a_failure() -> None:
+    item = report(failed(4, "first"))
+    said = "contract 4: what 4 says"
+
+    (entry,) = render_gradescope(item)["tests"]
+    for text in (shown(item), render_html(item), render_markdown(item), entry["output"]):
+        assert said in text.replace("\\", "")
+
+
+def test_failure_of_no_contract_names_none() -> None:
+    assert "contract 0" not in shown(report(failed(0, "first")))
+
+
+def test_what_else_broke_is_told_in_a_line_for_each_contract() -> None:
+    tests = [failed(4, "first")] + [
+        failed(number, "first", message=f"What holds.\ncall: first({number})\n{number} is off")
+        for number in (5, 5, 6)
+    ]
+
+    text = shown(report(*tests))
+
+    also = [line.strip() for line in text.splitlines() if "also:" in line]
+    assert also == [
+        "also: contract 5, test_5: failed, 5 is off",
+        "also: contract 6, test_6: failed, 6 is off",
+    ]
+
+
+def test_the_rest_of_many_broken_contracts_is_counted() -> None:
+    text = shown(report(*(failed(number, "first") for number in range(1, 9))))
+
+    assert text.count("also:") == 5
+    assert "also: and 3 more contracts" in text
+
+
+@pytest.mark.parametrize("slow", [Verdict.CRASHED, Verdict.TIMEOUT, Verdict.MEMORY])
+def test_wrong_value_is_told_before_what_ended_a_worker(slow: Verdict) -> None:
+    (part,) = summarize(report(failed(4, "first", slow), failed(5, "second")))
+
+    assert part.first is not None
+    assert part.first.function == "second"
