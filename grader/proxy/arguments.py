@@ -17,6 +17,7 @@ from grader.proxy.shown import MOST_VALUES, NUMBERS, form, numbers, plain, revea
 from grader.wire.codec import Record
 
 MOST_NAMED = 4  # items of a container of a hidden test
+MOST_FIELDS = 6  # of a configuration, and tensors of a dictionary
 
 
 def argument(value: Any, names: Mapping[int, str]) -> str:
@@ -76,12 +77,15 @@ def _lent(lent: Lent) -> str:
 
 
 def _record(value: Record, names: Mapping[int, str]) -> str:
+    if len(value.fields) > MOST_FIELDS:
+        return f"{value.name}(…)"
     fields = (f"{key}={argument(item, names)}" for key, item in value.fields.items())
     return f"{value.name}({', '.join(fields)})"
 
 
 def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:
-    if not revealed():
+    weights = len(value) > MOST_FIELDS and all(isinstance(x, Tensor) for x in value.values())
+    if not revealed() or weights:
         keys, items = _kinds([*value]), _kinds([*value.values()])
         return f"dict of {len(value)}: {keys} to {items}" if value else "{}"
     items = [f"{plain(key)}: {argument(item, names)}" for key, item in [*value.items()][:4]]

@@ -18,6 +18,7 @@ MOST_LINE = 400  # characters
 # What else a call of some kinds does.
 MORE = {"overwritten": ", and its result is then written over", "gradients": ", then backward"}
 EACH = {"together": "", "gradients_together": ", then backward"}  # one call a case
+WATCHED = "watch", "reads"  # what the judge's backend calls is a function of the submission
 
 
 @dataclass(slots=True)
@@ -45,15 +46,16 @@ class Calls:
     """Notes calls as they are made. They are put into words when they are asked for."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin a test, whose worker may number its objects anew."""
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self.came = ""  # the last value that came from the submission, in words
         self._kinds: dict[int, str] = {}
         self._found: dict[int, str] = {}  # what was taken from a module or class, by its path
-
-    def clear(self) -> None:
-        """Begin a test."""
-        self._calls.clear()
-        self.came = ""
+        self._given: set[int] = set()  # objects that given code has made
+        self._backends: set[int] = set()  # objects of the judge's, whatever is called like them
 
     def take(self, came: str, *, given: bool) -> None:
         """Keep what came; what we count beside what is ``given`` only where it is all there is."""
@@ -65,7 +67,7 @@ class Calls:
         kind = self._kinds.get(target[1], "object") if target[0] == "object" else ""
         call = Call(target, args, kwargs, kind)
         for item in _taken(call):
-            self._kinds.setdefault(item.number_, item.kind_)
+            self._kinds[item.number_] = item.kind_
         self._calls.append(call)
         return call
 
@@ -73,6 +75,8 @@ class Calls:
         """Keep that a call returned an object."""
         call.made = number
         self._kinds[number] = kind
+        if call.target[0] == "given":
+            self._given.add(number)
 
     def found(self, header: dict[str, Any], answer: Any) -> Any:
         """Keep by which path an object was taken from a module or a class, and return it."""
@@ -82,6 +86,8 @@ class Calls:
                 path = name
             case {"op": "get", "object": int(owner), "name": str(name)} if owner in self._found:
                 path = f"{self._found[owner]}.{name}"
+            case {"op": "backend"} if type(number) is int:
+                self._backends.add(number)
             case _:
                 pass
         if path and type(number) is int:
@@ -92,13 +98,14 @@ class Calls:
     @property
     def function(self) -> str:
         """The public name of the submission that the last call was about; "" without a call."""
-        return self._calls[-1].function if self._calls else ""
+        told = filter(None, map(self._told, reversed(self._calls)))
+        return next((call.function for call in told), "")
 
     def lines(self) -> list[str]:
         """Return the last call and those that its objects have seen, as one could type them."""
         if not self._calls:
             return []
-        led = self._led_to(self._calls[-1])
+        led = [*filter(None, map(self._told, self._led_to(self._calls[-1])))]
         names = self._names(led)
         lines = [_line(call, names) for call in led]
         if len(lines) <= MOST_LINES:
@@ -115,6 +122,25 @@ class Calls:
             if not found:
                 return led
             objects |= found
+
+    def _told(self, call: Call) -> Call | None:
+        """Return a call as a student would make it, or None for what the judge does beside it."""
+        if call.of in self._backends:
+            if call.target[-1] not in WATCHED:
+                return None
+            function, *args = call.args
+            target = ["object", function.number_, "__call__"]
+            args = (*args, *call.kwargs.values())
+            return Call(target, args, {}, self._kinds.get(function.number_, "object"))
+        if call.of not in self._given or any(x.number_ not in self._given for x in _taken(call)):
+            return call
+        called = call.target[-1] == "__call__" and self._was_handed_on(call.target[1])
+        return call if called else None
+
+    def _was_handed_on(self, number: int) -> bool:
+        """Tell whether a function of the submission has had an object of the given code."""
+        own = (call for call in self._calls if call.target[0] == "function")
+        return any(number == item.number_ for call in own for item in _taken(call))
 
     def _names(self, calls: list[Call]) -> Mapping[int, str]:
         """Give each object that calls have to do with a name of its own."""
@@ -182,6 +208,6 @@ def _arguments(args: Any, kwargs: Mapping[str, Any], names: Mapping[int, str]) -
 
 def _name(call: Call, names: Mapping[int, str]) -> str:
     if call.of is None:
-        return ".".join(map(str, call.target[1:]))
+        return str(call.target[-1])
     name, method = names.get(call.of, "object"), call.target[-1]
     return name if method == "__call__" else f"{name}.{method}"

@@ -175,3 +175,71 @@ def test_each_test_begins_with_no_call() -> None:
     calls.clear()
 
     assert (calls.lines(), calls.function) == ([], "")
+
+
+def compiled() -> Calls:
+    """The calls of a test that has had a model compiled."""
+    calls = Calls()
+    fields = dict.fromkeys("abcdefghi", 1)
+    weights = {name: torch.ones(1) for name in fields}
+    given = ["given", "llama", "Llama"]
+    calls.returned(calls.note(given, (Record("LlamaConfig", fields), weights), {}), 1, "Llama")
+    calls.found({"op": "backend"}, Stub(2, "Backend"))
+    arguments = Stub(1, "Llama"), Stub(2, "Backend")
+    calls.note(["object", 2, "name"], arguments[:1], {})
+    step = calls.note(["function", "compile_step"], arguments, {})
+    calls.returned(step, 3, "OptimizedModule")
+    return calls
+
+
+COMPILED = [
+    "llama = Llama(LlamaConfig(…), dict of 9: strings to tensors)",
+    "optimized_module = compile_step(llama, backend)",
+]
+
+
+def test_what_the_judge_asks_its_own_objects_is_no_call_of_the_students() -> None:
+    calls = compiled()
+    calls.note(["object", 1, "state_dict"], (), {})
+    calls.note(["object", 2, "counts"], (), {})
+
+    with revealing(True):
+        assert calls.lines() == COMPILED
+    assert calls.function == "compile_step"
+
+
+def test_function_that_is_watched_is_told_as_called() -> None:
+    calls = compiled()
+    calls.note(["object", 2, "watch"], (Stub(3, "OptimizedModule"),), {"tokens": 7})
+
+    assert calls.lines() == [*COMPILED, "optimized_module(7)"]
+
+
+def test_object_of_given_code_is_told_of_once_the_submission_has_had_it() -> None:
+    calls = Calls()
+    calls.returned(calls.note(["given", "llama", "Llama"], (), {}), 1, "Llama")
+    calls.note(["object", 1, "__call__"], (1,), {})
+    assert calls.lines() == ["llama = Llama()"]
+
+    calls.note(["function", "quantize_model"], (Stub(1, "Llama"),), {})
+    calls.note(["object", 1, "__call__"], (2,), {})
+
+    assert calls.lines()[-2:] == ["quantize_model(llama)", "llama(2)"]
+
+
+def test_object_of_given_code_is_told_of_where_it_takes_one_of_the_submission() -> None:
+    calls = Calls()
+    calls.returned(calls.note(["given", "llama", "Llama"], (), {}), 1, "Llama")
+    calls.returned(calls.note(["function", "Cache"], (), {}), 2, "Cache")
+    calls.note(["object", 1, "__call__"], (7,), {"caches": [Stub(2, "Cache")]})
+
+    assert calls.lines() == ["llama = Llama()", "cache = Cache()", "llama(7, caches=[cache])"]
+
+
+def test_numbers_of_another_worker_have_no_names_of_this_one() -> None:
+    calls = Calls()
+    calls.returned(calls.note(["function", "Rows"], (), {}), 1, "Rows")
+    calls.clear()
+    calls.note(["function", "f"], (Stub(1, "Cache"),), {})
+
+    assert calls.lines() == ["f(cache)"]
