@@ -86,7 +86,6 @@ class Prefill:
     """Reads prompts, padded to a few lengths so that there are as few graphs."""
 
     def __init__(self, model: Llama, cache: StaticCache, sizes: list[int], backend: Any) -> None:
-        self._model = model
         self._cache = cache
         self._sizes = sizes
 
