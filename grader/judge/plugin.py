@@ -19,6 +19,7 @@ from grader.errors import (
     SubmissionFault,
     Unsound,
 )
+from grader.judge.aftermath import Aftermath
 from grader.judge.ahead import Ahead
 from grader.judge.blame import Blame
 from grader.judge.configuration import Run
@@ -66,6 +67,7 @@ class JudgePlugin:
         self._gpu = GpuUse(student, ahead) if run.device != "cpu" else None
         self._blame = Blame(student, self._gpu)
         self._retrial = Retrial(run, student, model)
+        self._aftermath = Aftermath(run, student)
         self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
@@ -75,6 +77,7 @@ class JudgePlugin:
         self._late = StudentTimeout("the grading ran past its time limit")  # of all that are left
         self._outcome: tuple[Verdict, str] | None = None
         self._halves = False  # whether the test at hand found what a GPU does not forgive
+        self._function = ""  # that the last call of the test at hand was about
         self._current_task = ""
         self._tasks_left: set[str] = set()  # a worker each is still to come
         self._asked: dict[str, set[str]] = {}  # by task: what its tests called
@@ -180,7 +183,7 @@ class JudgePlugin:
             self._student.retire_()
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
-        self._outcome, self._halves = None, False
+        self._outcome, self._halves, self._function = None, False, ""
         started = time.monotonic()
         deadline = PACE.now() + self._lab.limits.test_seconds
         self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
@@ -201,7 +204,7 @@ class JudgePlugin:
         self._asked.setdefault(expected.task, set()).update(self._student.asked_())
         suite, task_id = expected.suite, expected.task
         passed = verdict in (Verdict.PASSED, Verdict.SKIPPED)
-        function = "" if passed else self._student.calls_().function
+        function = "" if passed else self._function
         result = TestResult(
             *(expected.id, task_id, suite, verdict, message, seconds, output),
             *(expected.contract, function, self._halves),
@@ -305,7 +308,13 @@ class JudgePlugin:
             self._grading_deadline += PACE.now() - started  # what that takes is ours
             if trouble:
                 return Verdict.INFRA, trouble
-        return verdict_of(item, error, self._student.calls_().lines())
+        calls = self._student.calls_()
+        self._function = calls.function
+        verdict, message = verdict_of(item, error, calls.lines())
+        started = PACE.now()
+        site = self._aftermath.told(item, error)
+        self._grading_deadline += PACE.now() - started  # what that takes is ours
+        return verdict, f"{message}\n{site}" if site else message
 
     def _close(self, task_id: str, message: str) -> None:
         """Fail the gate of the rules, which the code alone had passed."""

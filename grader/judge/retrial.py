@@ -81,7 +81,7 @@ class Retrial:
             student, stopwatch = self._model = self._model or self._start()
             end = PACE.now() + self._run.lab.limits.test_seconds
             student.begin_(end, math.inf, 0)
-            given = self._given(item, student, stopwatch)
+            given = given_again(item, self._run, student, stopwatch)
             test: Callable[..., Any] = getattr(item, "obj")  # noqa: B009  # a function's item alone has it
             with measuring(), differing():
                 hold_to_its_time(lambda: test(**given))
@@ -93,16 +93,17 @@ class Retrial:
                     self._model[0].retire_()
         return True
 
-    def _given(
-        self, item: pytest.Item, student: Student, stopwatch: Stopwatch | None
-    ) -> dict[str, Any]:
-        """Return what the test was given, with the model answer for the submission."""
-        used: dict[str, Any] = getattr(item, "funcargs")  # noqa: B009
-        fresh = {
-            "student": student,
-            "draw": Draw(self._run.seed, item.nodeid.partition("::")[2]),
-            "stopwatch": stopwatch,
-            "plot": Recorder(lambda *_: None),
-        }
-        info = item._fixtureinfo  # pyright: ignore
-        return {name: fresh.get(name, used[name]) for name in info.argnames}
+
+def given_again(
+    item: pytest.Item, run: Run, student: Student, stopwatch: Stopwatch | None
+) -> dict[str, Any]:
+    """Return what a test was given, drawn again, with another ``student`` or stopwatch."""
+    used: dict[str, Any] = getattr(item, "funcargs")  # noqa: B009
+    fresh = {
+        "student": student,
+        "draw": Draw(run.seed, item.nodeid.partition("::")[2]),
+        "stopwatch": stopwatch,
+        "plot": Recorder(lambda *_: None),
+    }
+    info = item._fixtureinfo  # pyright: ignore
+    return {name: fresh.get(name, used[name]) for name in info.argnames}

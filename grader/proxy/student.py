@@ -81,6 +81,10 @@ class Student(Requests, Instruments):
 
     # -- for the plugin ---------------------------------------------------------------------
 
+    def lines_(self) -> list[str]:
+        """Return the submission, line by line."""
+        return self._lines()
+
     def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
         """Set the deadlines of the next test, and how many fresh workers later ones will take."""
         alive = self._groups.alive or (self._talk is not None and not self._talk.over)

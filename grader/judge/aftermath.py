@@ -1,0 +1,51 @@
+"""Where a kernel was when it ended a worker, for the message: a signal names no line.
+
+The test runs once more, on the same seed and draw, with launches followed through memory as by the
+sanitizer: there an access that leaves its tensor is noted and does not happen. What comes of the
+test is thrown away, so it costs no point and earns none.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from grader.errors import StudentCrashed
+from grader.judge.configuration import Run
+from grader.judge.retrial import given_again
+from grader.proxy.budget import hold_to_its_time
+from grader.proxy.compare import measuring
+from grader.proxy.mistakes import TOO_LARGE, Sanitized, told
+from grader.proxy.shown import differing
+from grader.proxy.student import Student
+from grader.sandbox.pace import PACE
+
+MOST_SECONDS = 20.0  # of a test
+MOST_TESTS = 2  # of a grading: others crash where these did
+
+
+class Aftermath:
+    """Runs tests again that a crash has ended."""
+
+    def __init__(self, run: Run, student: Student) -> None:
+        self._run = run
+        self._student = student
+        self._left = MOST_TESTS if run.device == "cpu" and "triton" in run.lab.imports else 0
+
+    def told(self, item: pytest.Item, error: BaseException) -> str:
+        """Return what kernels of the test did that may be why it crashed, each at its line."""
+        if not self._left or not isinstance(error, StudentCrashed):
+            return ""
+        self._left -= 1
+        end = PACE.now() + min(MOST_SECONDS, self._run.lab.limits.test_seconds)
+        self._student.begin_(end, math.inf, 0)
+        followed = Sanitized()
+        with contextlib.suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
+            with self._student.sanitized() as followed, measuring(), differing():
+                test: Callable[..., Any] = getattr(item, "obj")  # noqa: B009  # as in Retrial
+                given = given_again(item, self._run, self._student, None)
+                hold_to_its_time(lambda: test(**given))
+        found = [mistake for mistake in followed.found if mistake.kind != TOO_LARGE]
+        return told(found, self._student.lines_()) if found else ""
