@@ -21,8 +21,9 @@ from grader.files import json_bytes, write_file
 from grader.judge.request import Request
 from grader.labs.lab import Lab, all_labs, find_lab, find_root
 from grader.labs.results import Report
-from grader.labs.standing import Standing, last_file, next_to_do, standing
+from grader.labs.standing import ELSEWHERE, Standing, last_file, next_to_do, standing
 from grader.prove.findings import CheckReport, Finding, Outcome
+from grader.report.changes import changes
 from grader.report.forms import STDOUT, Output, write
 from grader.report.next_step import guide_to, typed
 from grader.report.summary import score_line
@@ -59,17 +60,23 @@ class Order:
 
 def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
     """Grade, write the outputs and show the report."""
+    report = _graded(order, outputs)
+    return INTERRUPTED if report is None else report.exit_code
+
+
+def _graded(order: Order, outputs: tuple[Output, ...]) -> Report | None:
+    """Do what ``grade_one`` does; returns the report, None if Ctrl-C has ended it."""
     lab = find_lab(order.lab, find_root())
     for task in order.tasks:
         lab.task(task)  # a typing error is told before anything runs
-    # What was asked of some tasks alone is no result of the lab.
-    kept = None if order.tasks else _keeping_place(lab, order.suite)
+    # What was asked of some tasks alone is no result of the lab; of another file, none of this one.
+    kept = None if order.tasks else _keeping_place(lab, order)
     try:
         report = _grade(lab, order, kept)
     except KeyboardInterrupt:
         left = f"; what was graded is in {typed(kept)}" if kept and kept.exists() else ""
         print(f"interrupted{left}", file=sys.stderr)
-        return INTERRUPTED
+        return None
     _keep(report, kept)
     write(report, outputs)
     if any(output.target == STDOUT for output in outputs):
@@ -77,7 +84,7 @@ def grade_one(order: Order, outputs: tuple[Output, ...]) -> int:
     else:
         guide = guide_to(lab, order.source)
         make_console(sys.stdout).print(render_terminal(report, guide))
-    return report.exit_code
+    return report
 
 
 def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
@@ -88,9 +95,10 @@ def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
     return report.of_tasks(order.tasks) if order.tasks else report
 
 
-def _keeping_place(lab: Lab, suite: str) -> Path | None:
+def _keeping_place(lab: Lab, order: Order) -> Path | None:
     """Where results are kept as they arrive; None in a tree that cannot be written to."""
-    path = last_file(lab, suite)
+    own = order.source is None or order.source.resolve().is_relative_to(lab.folder.resolve())
+    path = last_file(lab, order.suite if own else ELSEWHERE)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -115,11 +123,13 @@ def watch(order: Order) -> int:
     guide = guide_to(lab, order.source)
     files = (Path(guide.stub), Path(guide.pseudocode))
     try:
-        code = grade_one(order, ())
-        for _ in saves(files) if code != INTERRUPTED else ():
-            code = grade_one(order, ())
-            if code == INTERRUPTED:
+        last = _graded(order, ())
+        for _ in saves(files) if last else ():
+            report = _graded(order, ())
+            if report is None:
                 break
+            print("\n".join(f"  {line}" for line in changes(last, report)), flush=True)
+            last = report
     except KeyboardInterrupt:
         pass
     return 0

@@ -13,6 +13,7 @@ from typing import Any, cast
 from grader.labs.lab import Lab
 
 FOLDER = ".inferlab"
+ELSEWHERE = "elsewhere"  # what was graded from another place than the lab's own folder
 
 
 @dataclass(frozen=True, slots=True)

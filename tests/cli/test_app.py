@@ -110,7 +110,7 @@ def test_options_reach_the_judge(tree: Path, judge: Any) -> None:
     assert call.pop("on_event")
     assert call == {
         "request": Request(find_lab("1", tree), Path("x y"), "cpu", 7, "none"),
-        "partial_file": tree / ".inferlab" / "last" / "01_llama.json",
+        "partial_file": tree / ".inferlab" / "elsewhere" / "01_llama.json",
     }
 
 
@@ -361,8 +361,22 @@ def test_status_reads_a_damaged_file_as_none(
     assert "next: make grade LAB=1" in capsys.readouterr().out
 
 
+def test_another_file_is_no_standing_of_the_lab(
+    tree: Path, judge: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge(graded())
+    other = tree / "other.py"
+    other.write_text("x = 1")
+
+    run("grade", "1", "--from", str(other))
+    run("status")
+
+    assert "not graded yet" in capsys.readouterr().out.splitlines()[-4]
+    assert (tree / ".inferlab" / "elsewhere" / "01_llama.json").exists()
+
+
 def test_watch_grades_public_tests_at_each_save(
-    tree: Path, judge: Any, monkeypatch: pytest.MonkeyPatch
+    tree: Path, judge: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = judge(graded())
     watched: list[Path] = []
@@ -376,6 +390,7 @@ def test_watch_grades_public_tests_at_each_save(
 
     assert run("watch", "1") == 0
     assert [call["request"].suite for call in calls] == ["public", "public"]
+    assert capsys.readouterr().out.endswith("  since the last save: nothing changed\n")
     assert [str(path) for path in watched] == [
         "labs/01_llama/llama.py",
         "labs/01_llama/PSEUDOCODE.md",
