@@ -44,7 +44,7 @@ class Spool:
     def open(self) -> None:
         """Make the folder and take the reserve; raises DiskFull if there is no room."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Without a name: it goes with the process, however that ends.
             self._reserve = tempfile.TemporaryFile(dir=self.folder)
             os.posix_fallocate(self._reserve.fileno(), 0, RESERVE_BYTES)
