@@ -26,6 +26,10 @@ LONGEST_NAME = 255  # of a branch; a file system takes no more
 LISTING_BYTES = 256 << 20
 MOST_BRANCHES = 20_000  # of a repository that are known, but for those that were asked for
 _MOST_OTHERS = 10  # branches that are looked at beside a student's own
+# All of it. git asks no host for a depth that serves files alone, as many as it likes: of those
+# neither their number nor what is in them has a limit.
+_WHOLE = "--depth=2147483647"
+_FILES_ALONE = "dumb http transport"
 _INDEXER = "invalid index-pack output"
 _NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-./]|[./]$")
 
@@ -58,13 +62,13 @@ def fetched(remote: str, branch: str, bounds: Bounds) -> Generator[Path]:
         yield alone if alone.exists() else whole
 
 
-def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, *depth: str) -> str:
+def _fetch(folder: Path, remote: str, branch: str, bounds: Bounds, depth: str = _WHOLE) -> str:
     """Fetch, and return what is too much, or an empty string; raises Broken."""
     folder.mkdir()
     try:
         git("init", "--bare", "--quiet", "--template=", folder=folder)
         git("remote", "add", "--", "student", remote, folder=folder)
-        what = (f"--filter=blob:limit={MAX_BYTES + 1}", *depth)
+        what = (f"--filter=blob:limit={MAX_BYTES + 1}", depth)
         _ask(folder, what, [f"+refs/heads/{branch}:{TIP}"], bounds)
         check_objects(folder)
     except TooMuch as much:
@@ -104,6 +108,8 @@ def _within(bounds: Bounds) -> Limits:
 
 
 def _reason(error: GitError, remote: str, branch: str, folder: Path, bounds: Bounds) -> str:
+    if _FILES_ALONE in error.message:
+        return "its host serves files alone, and does not speak git's own protocol"
     if "find remote ref" not in error.message:
         return error.message
     try:
