@@ -26,7 +26,7 @@ OWN = Limits(seconds=600.0, output=2048 * MIB)
 OTHER_END = "at the other end"  # how a reason begins that upload-pack gives
 BIG_FILE = 16 * MIB  # from here on git copies a file without holding it
 # What a fetch is not refused for: names, dates and zones, of which we read seconds alone.
-_HARMLESS = (
+HARMLESS = (
     *("badDate", "badDateOverflow", "missingSpaceBeforeDate", "zeroPaddedDate", "badTimezone"),
     *("badEmail", "badName", "missingEmail", "missingNameBeforeEmail", "missingSpaceBeforeEmail"),
     *("multipleAuthors", "zeroPaddedFilemode"),
@@ -74,7 +74,7 @@ _OPTIONS = {
     "tag.gpgSign": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
-    **{f"fetch.fsck.{name}": "ignore" for name in _HARMLESS},
+    **{f"fetch.fsck.{name}": "ignore" for name in HARMLESS},
 }
 _FOREIGN = re.compile(r"detected dubious ownership in repository at '(.+)'")
 _ELSEWHERE = re.compile(r"unable to access '.+ returned error: 30\d$")
