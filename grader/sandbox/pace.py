@@ -41,29 +41,28 @@ class Reading:
     own: Mapping[int, Mapping[int, int]] = field(default_factory=dict[int, Mapping[int, int]])
 
 
-def _has_ended(before: Reading, now: Reading) -> bool:
-    """Tell whether a thread of a worker has ended since, be it one that no reading has seen."""
+def _restless(before: Reading, now: Reading) -> set[int]:
+    """Return the threads of workers of which one has ended since, be it one never read."""
+    found: set[int] = set()
     for watched in before.own.keys() & now.own.keys():
-        known, found = before.own[watched], now.own[watched]
-        if known.keys() - found.keys():
-            return True
-        given = max(found.values(), default=0) - max(known.values(), default=0)
-        if given > len(found.keys() - known.keys()):
-            return True
-    return False
+        known, own = before.own[watched], now.own[watched]
+        given = max(own.values(), default=0) - max(known.values(), default=0)
+        if known.keys() - own.keys() or given > len(own.keys() - known.keys()):
+            found |= own.keys()
+    return found
 
 
 def lost_between(before: Reading, now: Reading) -> float:
     """Return how much of the time between two readings the threads were kept from running."""
     passed, ran, waited = now.at - before.at, 0.0, 0.0
+    restless = _restless(before, now)  # they may have waited for the one that ended
     for thread, (on_core, in_queue) in now.threads.items():
         known = before.threads.get(thread, (0.0, in_queue))
         ran += on_core - known[0]
-        waited = max(waited, in_queue - known[1])
+        if thread not in restless:
+            waited = max(waited, in_queue - known[1])
     if ran >= FAIR_SHARE * passed:
         return 0.0
-    if _has_ended(before, now):
-        waited = 0.0  # it may have been the one for which the others waited
     gap = passed - BEAT_SECONDS
     stalled = gap if gap > GAP_SECONDS else 0.0
     return min(max(waited, stalled), passed - ran)
@@ -80,7 +79,7 @@ def read_threads(workers: Mapping[int, Iterable[int]], known: Reading | None = N
         found = _accounts(pids)
         threads |= found
         before = known.own.get(watched, {}) if known is not None else {}
-        own[watched] = {thread: before.get(thread) or _own_number(thread) for thread in found}
+        own[watched] = {t: before[t] if t in before else _own_number(t) for t in found}
     return Reading(time.monotonic(), threads | _accounts([os.getpid()]), own)
 
 
@@ -106,7 +105,7 @@ def _accounts(pids: Iterable[int]) -> dict[int, tuple[float, float]]:
 
 
 class Pace:
-    """Counts, some five times a second, what the machine has taken from the workers that are watched."""
+    """Counts, some five times a second, what the machine has taken from watched workers."""
 
     def __init__(self) -> None:
         self._watched: set[int] = set()
