@@ -85,7 +85,7 @@ class Spool:
                 attempt = read_attempt(file)
             except FileNotFoundError:
                 continue  # another run was faster
-            except (ValueError, KeyError, TypeError, OSError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
                 told = f"the result {file} cannot be read ({type(error).__name__})"
                 raise StoreError(told, "move it away, and grade that student again") from None
             try:
