@@ -26,7 +26,7 @@ OWN = Limits(seconds=600.0, output=2048 * MIB)
 OTHER_END = "at the other end"  # how a reason begins that upload-pack gives
 BIG_FILE = 16 * MIB  # from here on git copies a file without holding it
 # What a fetch is not refused for: names, dates and zones, of which we read seconds alone.
-_HARMLESS = (
+HARMLESS = (
     *("badDate", "badDateOverflow", "missingSpaceBeforeDate", "zeroPaddedDate", "badTimezone"),
     *("badEmail", "badName", "missingEmail", "missingNameBeforeEmail", "missingSpaceBeforeEmail"),
     *("multipleAuthors", "zeroPaddedFilemode"),
@@ -62,6 +62,8 @@ _OPTIONS = {
     "fetch.unpackLimit": "1",
     "fetch.writeCommitGraph": "false",
     "transfer.bundleURI": "false",
+    # Else a student's host could lead us, with our passwords, to what is another student's.
+    "http.followRedirects": "false",
     "protocol.allow": "never",
     "protocol.file.allow": "always",
     "protocol.ssh.allow": "always",
@@ -72,9 +74,10 @@ _OPTIONS = {
     "tag.gpgSign": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
-    **{f"fetch.fsck.{name}": "ignore" for name in _HARMLESS},
+    **{f"fetch.fsck.{name}": "ignore" for name in HARMLESS},
 }
 _FOREIGN = re.compile(r"detected dubious ownership in repository at '(.+)'")
+_ELSEWHERE = re.compile(r"unable to access '.+ returned error: 30\d$")
 _SET = {
     "LC_ALL": "C",
     # The other end of a path on this machine reads no command line of ours.
@@ -203,6 +206,8 @@ def _reason(told: bytes) -> str:
         return f"{OTHER_END}: {far[0].removeprefix('fatal: ')}"
     if reason.startswith("Could not read from remote"):
         reason = (lines[: lines.index(faults[0])] or [reason])[-1]
+    if _ELSEWHERE.search(reason):
+        return f"{reason}: it leads to another address, which may be anybody's; name that one"
     if foreign := _FOREIGN.search(reason):
         why = "belongs to another user, whom git does not trust: use ssh://, or be that user"
         return f"{foreign[1]} {why}"

@@ -23,6 +23,7 @@ from grader.judge.aftermath import Aftermath
 from grader.judge.ahead import Ahead
 from grader.judge.blame import Blame
 from grader.judge.configuration import Run
+from grader.judge.deadline import Deadline
 from grader.judge.draw import Draw
 from grader.judge.gates import GateFailed, Gates
 from grader.judge.gpu_use import GpuUse
@@ -73,7 +74,7 @@ class JudgePlugin:
         self._barrier = ""  # why the test at hand does not run
         self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
-        self._grading_deadline = PACE.now() + run.lab.limits.total_seconds
+        self._deadline = Deadline(run.lab.limits.total_seconds)
         self._late = StudentTimeout("the grading ran past its time limit")  # of all that are left
         self._outcome: tuple[Verdict, str] | None = None
         self._halves = False  # whether the test at hand found what a GPU does not forgive
@@ -178,7 +179,7 @@ class JudgePlugin:
         expected = self._expected[item.nodeid]
         self._barrier = self._find_barrier(item, expected)
         if self._gpu is not None and not self._barrier:
-            self._grading_deadline += self._gpu.take(expected.task, item)
+            self._deadline.extend(self._gpu.take(expected.task, item))
         if expected.task != self._current_task:
             self._student.retire_()
             self._current_task = expected.task
@@ -186,7 +187,7 @@ class JudgePlugin:
         self._outcome, self._halves, self._function = None, False, ""
         started = time.monotonic()
         deadline = PACE.now() + self._lab.limits.test_seconds
-        self._student.begin_(deadline, self._grading_deadline, len(self._tasks_left))
+        self._student.begin_(deadline, self._deadline.at, len(self._tasks_left))
         self._emit("begin", expected)
 
         with (
@@ -260,7 +261,7 @@ class JudgePlugin:
         why = self._run.fatal.get(f"{expected.suite} {expected.id}")
         if why is not None:
             raise StudentCrashed(FATAL.format(ENDED[why]))
-        if PACE.now() > self._grading_deadline:
+        if self._deadline.is_over:
             # Without a worker: starting one for each test that is left could take an hour.
             raise self._late
 
@@ -281,9 +282,8 @@ class JudgePlugin:
         if call.excinfo is not None:
             error = call.excinfo.value
             if call.when == "call":
-                started = PACE.now()
-                error = self._retrial.settled(item, error)
-                self._grading_deadline += PACE.now() - started  # what that takes is ours
+                with self._deadline.given_back():
+                    error = self._retrial.settled(item, error)
             self._outcome = self._judge(item, error)
         elif call.when == "call":
             self._outcome = self._inspected(item)
@@ -303,9 +303,8 @@ class JudgePlugin:
         if isinstance(error, Forbidden):
             self._close(self._expected[item.nodeid].task, str(error))
         if isinstance(error, SubmissionFault):
-            started = PACE.now()
-            trouble = self._blame.trouble(error)
-            self._grading_deadline += PACE.now() - started  # what that takes is ours
+            with self._deadline.given_back():
+                trouble = self._blame.trouble(error)
             if trouble:
                 return Verdict.INFRA, trouble
         calls = self._student.calls_()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.errors import JudgeError
 from grader.judge.configuration import Configuration
+from grader.judge.deadline import MOST_GIVEN_BACK
 from grader.judge.listener import Listener, follow
 from grader.judge.scoring import fill_missing
 from grader.judge.start import Session, Starter
@@ -50,7 +51,8 @@ def run_session(session: Session, configuration: Configuration, hear: Listener) 
     slack = SLACK_SECONDS if on_cpu else GPU_SLACK_SECONDS
     group = limits.judge_group(setting.cage, JUDGE_MEMORY) if on_cpu else None
     limited = replace(configuration, group=str(group.folder) if group else "")
-    alarm = threading.Timer(lab.limits.total_seconds + slack, session.kill)
+    seconds = lab.limits.total_seconds + MOST_GIVEN_BACK + slack
+    alarm = threading.Timer(seconds, session.kill)
     alarm.start()
     hear.current = ""
     try:

@@ -49,13 +49,15 @@ class Compiled:
         if "error" in facts:
             missing = facts.get("missing") is True
             return cls(kernel, line, target, error=str(facts["error"])[:200], missing=missing)
-        loads = cast(dict[str, Any], facts.get("loads") or {})
-        matrix = cast(list[Any], facts.get("matrix") or [])
+        loads, matrix = facts.get("loads") or {}, facts.get("matrix") or []
+        if not isinstance(loads, dict) or not isinstance(matrix, list):
+            raise ValueError(told)
+        sizes = cast(dict[str, Any], loads)
         registers, spills, shared, warps, stages = (_whole(facts.get(name)) for name in FIGURES)
         return cls(
             *(kernel, line, target, "", str(facts.get("key", ""))[:64]),
             *(registers, spills, shared, warps, stages),
-            loads={_whole(int(size)): _whole(count) for size, count in sorted(loads.items())},
+            loads={_whole(int(size)): _whole(count) for size, count in sorted(sizes.items())},
             bulk=facts.get("bulk") is True,
             dot=facts.get("dot") is True,
             matrix=tuple(name for name in MATRIX if name in matrix),

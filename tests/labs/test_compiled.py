@@ -34,7 +34,11 @@ def test_figures_of_a_worker_are_taken_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [None, [], {}, {**FACTS, "registers": -1}, {**FACTS, "loads": {"a": 1}}]
+    "told",
+    [
+        *(None, [], {}, {**FACTS, "registers": -1}, {**FACTS, "loads": {"a": 1}}),
+        *({**FACTS, "loads": [1]}, {**FACTS, "loads": {"1": []}}, {**FACTS, "matrix": 5}),
+    ],
 )
 def test_what_has_not_the_form_is_refused(told: object) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -59,6 +59,32 @@ def test_threads_that_came_or_ended_take_nothing_from_what_ran() -> None:
     assert lost_between(before, after) == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize(
+    ("known", "found", "want"),
+    [
+        pytest.param({1: 11, 2: 12}, {1: 11, 2: 12}, 0.9, id="the same"),
+        pytest.param({1: 11, 2: 12}, {1: 11, 2: 12, 3: 13, 4: 14}, 0.9, id="two came"),
+        pytest.param({1: 11, 2: 12}, {1: 11, 2: 12, 4: 14}, 0, id="one came and ended unseen"),
+        pytest.param({1: 11, 2: 12}, {1: 11}, 0, id="one ended"),
+        pytest.param({1: 11, 2: 12}, {1: 11, 3: 13}, 0, id="one ended and another came"),
+        pytest.param({1: 0, 2: 0}, {1: 0, 2: 0, 3: 0}, 0.9, id="no namespace of its own"),
+    ],
+)
+def test_nothing_is_lost_where_one_that_ended_may_have_had_the_core(
+    known: dict[int, int], found: dict[int, int], want: float
+) -> None:
+    before = Reading(0.0, {thread: (1.0, 1.0) for thread in known}, {7: known})
+    after = {thread: (1.0, 1.9) if thread in known else (0.0, 0.0) for thread in found}
+
+    assert lost_between(before, Reading(1.0, after, {7: found})) == pytest.approx(want)
+
+
+def test_time_in_which_everything_stood_still_is_lost_whoever_ended() -> None:
+    before = Reading(0.0, {1: (1.0, 1.0)}, {7: {1: 11}})
+
+    assert lost_between(before, Reading(9.0, {}, {7: {}})) == pytest.approx(9 - BEAT_SECONDS)
+
+
 def test_clock_runs_with_the_monotonic_one_while_nothing_is_watched() -> None:
     pace = Pace()
     before = time.monotonic() - pace.now()

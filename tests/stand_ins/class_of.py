@@ -58,9 +58,9 @@ def course_in(folder: Path) -> Course:
 
 
 def freeze(store: Store, folder: Path, student: str, commit: str, code: str = "x = 1\n") -> None:
-    place = folder / "collected" / student / commit
-    place.mkdir(parents=True)
-    (place / "echo.py").write_text(code)
+    place = Path("collected", student, commit)
+    (folder / place).mkdir(parents=True)
+    (folder / place / "echo.py").write_text(code)
     store.add_frozen(Frozen(student, LAB.name, commit, WHEN, WHEN, str(place), ""))
 
 

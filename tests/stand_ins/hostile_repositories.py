@@ -247,6 +247,42 @@ def twins(remote: Remote) -> None:
     pack.write(remote, pack.commit(pack.tree(("40000", "90_echo", pack.tree(*files)))))
 
 
+def link(remote: Remote) -> None:
+    """A link in place of the lab's folder, to where an answer lies."""
+    pack = Pack()
+    mode, _, folder = _answer(pack)
+    target = pack.add("blob", b"elsewhere")
+    pack.write(
+        remote, pack.commit(pack.tree(("120000", "90_echo", target), (mode, "elsewhere", folder)))
+    )
+
+
+def settings(remote: Remote) -> None:
+    """Files by which git runs programs, rewrites what it reads, or asks another host."""
+    pack = Pack()
+    texts = {
+        ".gitattributes": b"* filter=run diff=run merge=run ident export-subst text eol=crlf\n",
+        ".gitconfig": b'[filter "run"]\n\tsmudge = touch ran\n\tclean = touch ran\n',
+        ".gitmodules": b'[submodule "a"]\n\tpath = a\n\turl = https://example.org/a\n',
+        ".lfsconfig": b"[lfs]\n\turl = https://example.org/lfs\n",
+        ".mailmap": b"Bob <b@x> <s@x>\n",
+    }
+    files = [("100644", name, pack.add("blob", text)) for name, text in texts.items()]
+    pack.write(remote, pack.commit(pack.tree(*files, _answer(pack))))
+
+
+def _dated(seconds: str) -> Callable[[Remote], None]:
+    """A commit of that date."""
+
+    def make(remote: Remote) -> None:
+        pack = Pack()
+        commit = _commit(pack.tree(_answer(pack)), (), "S")
+        usual = str(int(HANDED_IN.timestamp())).encode()
+        pack.write(remote, pack.add("commit", commit.replace(usual, seconds.encode()) + b"work\n"))
+
+    return make
+
+
 ODD: dict[str, tuple[Callable[[Remote], None], str]] = {
     "dot git": (_with(("40000", ".git")), "hasDotgit"),
     "dot dot": (_with(("40000", "..")), "hasDotdot"),
@@ -257,6 +293,13 @@ ODD: dict[str, tuple[Callable[[Remote], None], str]] = {
     "newline": (_with(("100644", "a\nb"), ("100644", "\x1b[2J")), ""),
     "case": (_with(("40000", "90_ECHO"), ("40000", "90_Echo")), ""),
     "windows": (_with(("100644", "aux"), ("100644", "git~1")), "hasDotgit"),
+    "link": (link, "90_echo is not a folder"),
+    "settings": (settings, ""),
+    "year 1": (_dated("0"), ""),
+    "year 9999": (_dated("253402300799"), "no commit dated up to"),
+    "no year": (_dated("9" * 15), "no commit dated up to"),
+    "no date": (_dated("x"), "has a date that no clock shows"),
+    "no number": (_dated("9" * 30), "no commit dated up to"),
     "old mode": (_with(("100664", "a")), ""),
 }
 LATER = HANDED_IN + timedelta(hours=2)

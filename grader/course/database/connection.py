@@ -5,8 +5,9 @@ busy timeout, and writers that take their lock at the start (a transaction that 
 then writes could not wait for its turn).
 """
 
+import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,12 @@ def located(url: str, folder: Path | None) -> URL:
         raise UsageError("the database is no URL", hint) from None
     if parsed.get_backend_name() == "postgresql" and "+" not in parsed.drivername:
         parsed = parsed.set(drivername="postgresql+psycopg")
-    file = _file(parsed)
+    file = file_of(parsed)
     return parsed.set(database=str(folder / file)) if file and folder else parsed
 
 
-def _file(url: URL) -> Path | None:
-    """The file of an SQLite database; None for one in memory, one by URI, and all others."""
+def file_of(url: URL) -> Path | None:
+    """Return the file of an SQLite database; None for one in memory, one by URI, and all others."""
     file = url.database if url.get_backend_name() == "sqlite" else None
     return Path(file) if file and file != ":memory:" and not file.startswith("file:") else None
 
@@ -72,7 +73,7 @@ def connect(url: URL, wait: float) -> Engine:
     sqlite = kind == "sqlite"
     if kind not in ("sqlite", "postgresql"):
         raise UsageError(f"no database of the kind {kind} can be used", "sqlite or postgresql")
-    file = _file(url)
+    file = file_of(url)
     if file and not file.parent.is_dir():
         raise UsageError(f"there is no folder {file.parent} for the database", "make it first")
     options: dict[str, Any] = {"connect_args": {"timeout": wait}} if sqlite else {}
@@ -83,10 +84,18 @@ def connect(url: URL, wait: float) -> Engine:
     except ModuleNotFoundError as missing:
         hint = f"pip install {str(missing.name).replace('psycopg', 'psycopg[binary]')}"
         raise UsageError(f"the database needs the Python package {missing.name}", hint) from None
+    if file:
+        _make_private(file)
     if sqlite:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """Let a database that is new be its owner's alone, whatever the umask: it holds marks."""
+    with suppress(OSError):  # what is wrong SQLite tells, and one that is there keeps its mode
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -126,6 +135,11 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
+
+
+def revisions() -> set[str]:
+    """Return the schemas that this version of the program knows."""
+    return {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
 
 
 def _is_current(connection: Connection, scripts: ScriptDirectory) -> bool:

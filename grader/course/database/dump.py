@@ -6,11 +6,11 @@ Read in one transaction, so that what other commands write meanwhile is in it wh
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import IO, Any
 
-from grader.course.database.connection import upgrade
+from grader.course.database.connection import revisions, upgrade
 from grader.errors import StoreError, UsageError
 from grader.extras import needs
 
@@ -19,6 +19,8 @@ with needs("course"):
     from sqlalchemy import Connection, Integer, MetaData, Table, func, select
 
 VERSIONS = "alembic_version"
+LONGEST_ROW = 64 << 20  # bytes of a line
+_UNREADABLE = "the backup holds a row that cannot be read"
 
 
 def revision_of(connection: Connection) -> str:
@@ -36,11 +38,28 @@ def rows_of(connection: Connection) -> Iterator[bytes]:
             yield json.dumps({"table": table.name, "row": found}).encode() + b"\n"
 
 
+def rows_in(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file; raises StoreError at one that is too long to be a row."""
+    while line := file.readline(LONGEST_ROW + 1):
+        if len(line) > LONGEST_ROW:
+            raise StoreError(_UNREADABLE)
+        yield line
+
+
+def places_of(connection: Connection) -> Sequence[str]:
+    """Return where all that was collected lies, as its rows have it."""
+    frozen = next(table for table in _tables(connection) if table.name == "frozen")
+    return connection.scalars(select(frozen.columns["path"])).all()
+
+
 def load_rows(connection: Connection, lines: Iterable[bytes], revision: str) -> Counter[str]:
     """Make the schema of that revision, insert the rows, and bring it up to date.
 
     Returns how many came by table. Raises UsageError if the database holds rows already.
     """
+    if revision not in revisions():
+        told = f"the backup has the schema {revision!r}, which is not known here"
+        raise StoreError(told, "restore it with the program that made it")
     if not revision_of(connection):
         upgrade(connection, revision)
     tables = {table.name: table for table in _tables(connection)}
@@ -55,7 +74,10 @@ def load_rows(connection: Connection, lines: Iterable[bytes], revision: str) -> 
         name, row = _parsed(line)
         if name not in tables:
             raise StoreError(f"the backup has rows of {name!r}, which this schema does not know")
-        connection.execute(tables[name].insert().values(_typed(tables[name], row)))
+        try:
+            connection.execute(tables[name].insert().values(_typed(tables[name], row)))
+        except (ValueError, TypeError, OverflowError):
+            raise StoreError(_UNREADABLE) from None
         counts[name] += 1
     for table in tables.values():
         _continue_numbers(connection, table)
@@ -84,8 +106,8 @@ def _parsed(line: bytes) -> tuple[str, Mapping[str, Any]]:
     try:
         entry = json.loads(line)
         return str(entry["table"]), dict(entry["row"])
-    except (ValueError, KeyError, TypeError):
-        raise StoreError("the backup holds a row that cannot be read") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise StoreError(_UNREADABLE) from None
 
 
 def _typed(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:

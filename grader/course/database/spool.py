@@ -44,7 +44,7 @@ class Spool:
     def open(self) -> None:
         """Make the folder and take the reserve; raises DiskFull if there is no room."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Without a name: it goes with the process, however that ends.
             self._reserve = tempfile.TemporaryFile(dir=self.folder)
             os.posix_fallocate(self._reserve.fileno(), 0, RESERVE_BYTES)
@@ -85,7 +85,7 @@ class Spool:
                 attempt = read_attempt(file)
             except FileNotFoundError:
                 continue  # another run was faster
-            except (ValueError, KeyError, TypeError, OSError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
                 told = f"the result {file} cannot be read ({type(error).__name__})"
                 raise StoreError(told, "move it away, and grade that student again") from None
             try:

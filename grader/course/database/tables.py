@@ -25,8 +25,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from grader.errors import StoreError
 from grader.text import encodable
 
+LARGEST_REPORT = 256 << 20  # bytes, unpacked; the database may come from a backup of anyone's
 MOST_DIGITS = 9  # that a column of numbers holds
 
 
@@ -79,7 +81,15 @@ class StoredReport(Mapping[str, object]):
         return len(self._decoded())
 
     def _decoded(self) -> dict[str, object]:
-        return cast(dict[str, object], json.loads(zlib.decompress(self._data)))
+        unpacker = zlib.decompressobj()
+        try:
+            text = unpacker.decompress(self._data, LARGEST_REPORT)
+            if unpacker.unconsumed_tail or not unpacker.eof:
+                raise ValueError("cut off, or too large")
+            return cast(dict[str, object], dict(json.loads(text)))
+        except (zlib.error, ValueError, TypeError, RecursionError):
+            told = "a report in the course database is damaged"
+            raise StoreError(told, "restore the course from a backup") from None
 
 
 class Packed(TypeDecorator[Mapping[str, object]]):

@@ -1,8 +1,7 @@
 """A course in one file: its database, what was collected, and results on their way.
 
 A backup may be made while a class is collected or graded: the spool is read before the database and
-the collected files after it, so that nothing is missing that a row names. A restore checks all of
-the file before it changes anything, and never writes over what is there.
+the collected files after it, so that nothing is missing that a row names.
 """
 
 import gzip
@@ -10,21 +9,19 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from pathlib import Path
+from typing import IO
 
 from grader import __version__
-from grader.course.config import Course, load_course
-from grader.course.database.connection import connect, explained, located, migrate, writing
-from grader.course.database.dump import load_rows, revision_of, rows_of
+from grader.course.config import Course
+from grader.course.database.connection import connect, explained, located, migrate
+from grader.course.database.dump import revision_of, rows_of
 from grader.course.database.store import WAIT_SECONDS
 from grader.course.grading.batch import SPOOL
 from grader.course.grading.ledger import FOLDER as COLLECTED
@@ -36,6 +33,7 @@ MANIFEST = "backup.json"  # the last member: it names all others
 ROWS = "rows.jsonl"
 FILES = "course/"
 COURSE_FILE = "course.toml"
+ROSTERS = (".csv", ".tsv", ".txt")  # a restore writes no other file that course.toml may name
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +95,13 @@ class _Packer:
                 self.add(f"{FILES}{file.relative_to(top).as_posix()}", data)
 
 
+def roster_name(course: Course) -> str:
+    """Return the name of a roster that goes into a backup, "" of one that does not."""
+    if course.roster.suffix not in ROSTERS or not course.roster.is_relative_to(course.folder):
+        return ""
+    return course.roster.relative_to(course.folder).as_posix()
+
+
 def _is_draft(file: Path) -> bool:
     return ".draft-" in str(file)
 
@@ -105,8 +110,8 @@ def _write(course: Course, course_file: Path, file: gzip.GzipFile) -> Contents:
     with tarfile.open(fileobj=file, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         packer = _Packer(archive)
         packer.add(FILES + COURSE_FILE, course_file.read_bytes())
-        if course.roster.is_relative_to(course.folder) and course.roster.is_file():
-            name = course.roster.relative_to(course.folder).as_posix()
+        name = roster_name(course)
+        if name and course.roster.is_file():
             packer.add(FILES + name, course.roster.read_bytes())
         packer.add_below(course.folder / OWN / SPOOL, course.folder)
         with tempfile.TemporaryFile() as rows:
@@ -148,106 +153,3 @@ def _manifest(contents: Contents) -> bytes:
         "files": dict(contents.files),
     }
     return json.dumps(data, indent=2).encode()
-
-
-def restore(source: Path, course_file: Path) -> tuple[Course, Contents]:
-    """Bring a course back into the folder of ``course_file``, which may be there already.
-
-    Raises UsageError, with nothing changed, if the backup is damaged or a course is there.
-    """
-    folder = course_file.absolute().parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".restore-", dir=folder) as name:
-            contents = _unpack(source, Path(name))
-            return _put_back(Path(name), contents, course_file), contents
-    except OSError as error:
-        raise CannotGrade(
-            f"nothing can be restored to {folder}: {error.strerror or error}"
-        ) from None
-
-
-def _unpack(source: Path, draft: Path) -> Contents:
-    """Write all members below ``draft``, and hold them against the manifest."""
-    found: dict[str, str] = {}
-    manifest = b""
-    damaged = UsageError(f"{source} is no whole backup", "it was cut off or changed: take another")
-    try:
-        with tarfile.open(source, mode="r:gz") as archive:
-            for member in archive:
-                file = archive.extractfile(member) if member.isreg() else None
-                if file is None or not _is_plain(member.name):
-                    raise damaged
-                data = file.read()
-                if member.name == MANIFEST:
-                    manifest = data
-                    continue
-                found[member.name] = hashlib.sha256(data).hexdigest()
-                place = draft / member.name
-                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                place.write_bytes(data)
-        contents = _contents(manifest)
-    except FileNotFoundError:
-        raise UsageError(f"there is no {source}") from None
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, ValueError, KeyError, TypeError):
-        raise damaged from None
-    if found != contents.files:
-        raise damaged
-    return contents
-
-
-def _is_plain(name: str) -> bool:
-    path = PurePosixPath(name)
-    known = name in (ROWS, MANIFEST) or name.startswith(FILES)
-    return known and not path.is_absolute() and ".." not in path.parts and "\0" not in name
-
-
-def _contents(data: bytes) -> Contents:
-    fields: dict[str, Any] = json.loads(data)
-    if fields["schema"] != SCHEMA:
-        hint = "restore it with the program that it names as inferlab"
-        raise UsageError("the backup is of another version of this program", hint)
-    made = datetime.fromisoformat(fields["made"])
-    return Contents(fields["title"], made, fields["revision"], fields["rows"], fields["files"])
-
-
-def _put_back(draft: Path, contents: Contents, course_file: Path) -> Course:
-    """Move files to their places and rows into the database; whatever fails, nothing stays."""
-    files, folder = draft / FILES, course_file.absolute().parent
-    (files / COURSE_FILE).rename(files / course_file.name)
-    for place in (folder / COLLECTED, folder / OWN / SPOOL):
-        if any(path.is_file() for path in place.rglob("*")):
-            hint = "restore into a folder of its own: --course NEW/course.toml"
-            raise UsageError(f"{place} is there already", hint)
-    with _moved(files, folder):
-        course = load_course(course_file)
-        url = located(course.database, course.folder)
-        with explained(url):
-            engine = connect(url, WAIT_SECONDS)
-            try:
-                with writing(engine).begin() as connection:
-                    with open(draft / ROWS, "rb") as lines:
-                        counts = load_rows(connection, lines, contents.revision)
-                    if dict(counts) != dict(contents.rows):
-                        raise UsageError("the backup does not hold the rows that it names")
-            finally:
-                engine.dispose()
-    return course
-
-
-@contextmanager
-def _moved(files: Path, folder: Path) -> Generator[None]:
-    """Move files to where they are missing; take them away again if what follows fails."""
-    placed: list[Path] = []
-    try:
-        for file in sorted(files.rglob("*")):
-            target = folder / file.relative_to(files)
-            if file.is_file() and not target.exists():
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                placed.append(target)
-                shutil.move(file, target)
-        yield
-    except BaseException:
-        for target in placed:
-            target.unlink(missing_ok=True)
-        raise

@@ -72,7 +72,9 @@ def doubts(
     if any(_before_parent(repository, commit) for commit in seen):
         yield "its date lies before that of its parent: it may have been set by hand"
     if (repository / "shallow").exists():
-        return  # of what is not there nobody can say that it is gone
+        # Of what is not there nobody can say that it is gone, or newer.
+        yield "not all of its history is here: nobody can tell by it whether its dates are true"
+        return
     for name in dict.fromkeys(earlier):
         if not _is_part(repository, name):
             short = name[:SHOWN_COMMIT]

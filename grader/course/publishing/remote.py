@@ -62,7 +62,8 @@ def _url(text: str, root: Path) -> str:
 
 def _refs(url: str, text: str, root: Path) -> dict[str, str]:
     try:
-        lines = git("ls-remote", url, folder=root).splitlines()
+        # Where students push too there may be any number of branches; they stop no publication.
+        lines = git("ls-remote", url, folder=root, limits=OWN).splitlines()
     except GitError as error:
         hint = "git must reach it without a question: by a path, an SSH key or ~/.netrc"
         raise UsageError(f"{text} cannot be read: {error.message}", hint) from None
@@ -74,7 +75,8 @@ def _refuse_instructors(remote: Remote, root: Path) -> None:
     """Refuse a remote where students could fetch a commit of ours with its solutions."""
     names = {commit: name for name, commit in remote.refs.items()}
     stdin = "".join(f"{commit}\n" for commit in names).encode()
-    known = git("cat-file", "--batch-check", folder=root, stdin=stdin).splitlines()
+    line = ("cat-file", "--batch-check")
+    known = git(*line, folder=root, limits=OWN, stdin=stdin).splitlines()
     folders = [folder.rstrip("/") for folder in INSTRUCTORS]
     for line in known:
         commit, _, kind = line.partition(" ")

@@ -439,3 +439,13 @@ def test_a_relative_path_starts_at_the_course_folder(tmp_path: Path) -> None:
         f"sqlite:///{tmp_path}/a/course.db"
     )
     assert databases.located("sqlite:////b/course.db", tmp_path).database == "/b/course.db"
+
+
+def test_a_new_database_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        Store.open("sqlite:///course.db", tmp_path).close()
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "course.db").stat().st_mode & 0o777 == 0o600

@@ -358,7 +358,7 @@ def test_result_that_was_taken_in_twice_is_there_once(store: Store, tmp_path: Pa
 def test_damaged_result_is_one_line_that_names_its_file(store: Store, tmp_path: Path) -> None:
     spool = spool_of(course_in(tmp_path), store)
     spool.folder.mkdir(parents=True)
-    for text in ("{", json.dumps({"student": "ada"})):
+    for text in ("{", json.dumps({"student": "ada"}), "[" * 200_000):
         (spool.folder / "x.json").write_text(text)
         with pytest.raises(StoreError, match=r"the result .*x.json cannot be read"):
             spool.take_in()
