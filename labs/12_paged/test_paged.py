@@ -677,8 +677,13 @@ def test_write_kv_to_views(student, draw):
 
 @task("triton", contract=13)
 def test_kernel_does_the_work(student, draw):
-    """A Triton kernel is launched; without it the result is wrong."""
+    """A Triton kernel is launched, torch multiplies no matrices; without it the result is wrong."""
     args = drawn(draw, [9, 14], 4, 8, 2, 1)
+    with student.operators() as operators:
+        expect(student.paged_attention(*args), Tensor)
+    products = {"mm", "bmm", "mv", "addmm", "baddbmm", "scaled_dot_product_attention"}
+    found = sorted(products & {*operators.seen})
+    check(not found, f"torch multiplies, by {', '.join(found)}, expected kernels to do it")
     assert_from_kernels(
         student, lambda: student.paged_attention(*args), [plain(*args)], "the result"
     )
@@ -749,15 +754,15 @@ def test_kernel_sums_in_float32(student, draw, dtype):
 
 
 @task("triton", contract=16)
-@pytest.mark.parametrize("step", [40.0, -40.0], ids=["rising", "falling"])
+@pytest.mark.parametrize("step", [12.0, -12.0], ids=["rising", "falling"])
 def test_kernel_maximum_may_change(student, draw, step):
-    """Scores rise, or fall, from tile to tile, far beyond what exp can take."""
+    """Scores rise, or fall, from tile to tile, to where exp cannot follow."""
     q, k, v, table, lengths = drawn(draw, [70, 420], 8, 4, 1, 1)
     q[..., 0] = 1.0
     for row, length in enumerate(lengths.tolist()):
         for s in range(length):
             k[table[row, s // 8], s % 8, :, 0] = step * (s // 8)
-    compare(student, "paged_attention", (q, k, v, table, lengths), room=1e-5)
+    compare(student, "paged_attention", (q, k, v, table, lengths), room=1e-4)
 
 
 @task("triton", contract=16)
