@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.task import Task
-from grader.prove.files import contract_rows, shown
+from grader.prove.files import contract_rows, plain, shown
 from grader.prove.findings import Finding, verdict
 from grader.prove.least import LEAST
 
@@ -38,7 +38,7 @@ def check_contracts(lab: Lab) -> Iterator[Finding]:
 def _listed(lab: Lab, handout: str) -> Finding:
     rows = contract_rows(lab)
     # Other tables of a handout may begin with a number too.
-    found = [row for row in _ROW.findall(handout) if row in rows]
+    found = [row for row in map(plain, _ROW.findall(handout)) if row in rows]
     problem = "the order is not that of lab.toml" if found != rows else ""
     missing = [row for row in rows if row not in found]
     return _finding(lab, "handout lists the contracts", lab.handout, missing[:1] or [problem])

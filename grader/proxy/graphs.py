@@ -22,6 +22,7 @@ from grader.sandbox.process import WorkerProcess
 SECONDS = 30.0  # that the referee may take for a graph
 MAX_CONSTANTS = 4 << 20  # bytes
 MAX_COUNT = 1 << 40
+MAX_REASONS = 3
 UNKNOWN = "what the backend has seen could not be read"
 
 
@@ -79,10 +80,21 @@ class Backend:
         """How often a graph ran that it has returned."""
         return self._counts()[1]
 
-    def _counts(self) -> list[int]:
+    @property
+    def why(self) -> str:
+        """What torch says of graphs that were made anew, as the end of a sentence; "" for nothing.
+
+        The guard that failed names the argument that has changed.
+        """
+        told = "; ".join(str(reason)[:200] for reason in self._counts()[2])
+        return f"; torch tells why: {told}" if told else ""
+
+    def _counts(self) -> tuple[int, int, list[Any]]:
         match self.argument.invoke_("counts", (), {}):
-            case [int(calls), int(runs)] if 0 <= calls < MAX_COUNT and 0 <= runs < MAX_COUNT:
-                return [calls, runs]
+            case [int(calls), int(runs), list(reasons)] if (
+                0 <= calls < MAX_COUNT and 0 <= runs < MAX_COUNT
+            ):
+                return calls, runs, cast(list[Any], reasons)[:MAX_REASONS]
             case _:
                 raise Mismatch(UNKNOWN)
 

@@ -7,6 +7,7 @@ constant, whose bytes are told too.
 
 import importlib
 import operator
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from torch.utils._python_dispatch import (
 
 MAX_CONSTANTS = 4 << 20  # bytes that a graph may bring along
 MAX_NODES = 5_000
+MAX_REASONS = 3  # of graphs that were made anew: the first, and the last
 
 
 class Reads(TorchDispatchMode):
@@ -57,6 +59,7 @@ class Backend:
     def __init__(self) -> None:
         # What was compiled for others counts towards torch's limits, and makes sizes dynamic.
         importlib.import_module("torch._dynamo").reset()
+        self._records().clear_compilation_metrics()
         self.calls = 0
         self.runs = 0
         self.last: list[list[int]] = []
@@ -119,9 +122,16 @@ class Backend:
             sys.setprofile(before)
         return [*reads.seen][:5]
 
-    def counts(self) -> list[int]:
-        """Return how often the backend was called, and how often a graph of it."""
-        return [self.calls, self.runs]
+    def counts(self) -> list[Any]:
+        """Return how often the backend was called, how often a graph of it, and why that often."""
+        reasons = [reason_of(each) for each in self._records().get_compilation_metrics()]
+        first, *rest = [*dict.fromkeys(filter(None, reasons))] or [""]
+        return [self.calls, self.runs, [*filter(None, [first, *rest[1 - MAX_REASONS :]])]]
+
+    @staticmethod
+    def _records() -> Any:
+        """Return where torch's compiler keeps a record of each piece of code that it took."""
+        return importlib.import_module("torch._dynamo.utils")
 
     def shapes(self) -> list[list[int]]:
         """Return the shapes of the tensors that the last graph was run on, each once."""
@@ -218,6 +228,21 @@ class Telling:
             raw = torch.empty(0, dtype=torch.uint8, device=storage.device)
             found.append([storage.nbytes(), raw.set_(storage).clone()])  # pyright: ignore
         return found
+
+
+def reason_of(record: Any) -> str:
+    """Return why torch compiled a piece of code again, or not at all; "" for the first time.
+
+    Torch says ``0/1: place == 3  # the line of code  # path:7 in step`` and a stack.
+    """
+    if "recompile_limit" in str(record.fail_reason):
+        return "torch keeps no more graphs of one function than these (recompile_limit)"
+    if broken := re.fullmatch(r"torch_dynamo_resume_in_(\w+)_at_(\d+)", record.co_name or ""):
+        return f"the graph breaks in {broken[1]}, at line {broken[2]}"
+    first, *_ = str(record.recompile_reason or "").splitlines() or [""]
+    guard = re.sub(r"^\d+/\d+: ", "", first).partition("  # ")[0].strip()
+    place = re.search(r":(\d+) in (\S+)$", first.strip())
+    return f"{guard[:120]}{f' (line {place[1]}, in {place[2]})' if place else ''}"
 
 
 def id_of(tensor: Tensor) -> int:

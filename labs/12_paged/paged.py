@@ -8,6 +8,9 @@ Work from top to bottom. ``Scheduler`` may use your ``BlockManager``. Without a 
 interprets your kernels (TRITON_INTERPRET=1, which the grader sets).
 """
 
+import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 
 # --- Task 1: blocks (and task 2, sharing) ----------------------------------------------------

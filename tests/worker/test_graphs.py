@@ -120,6 +120,56 @@ def test_runs_that_break_are_counted():
     assert (backend.calls, runs, result.tolist()) == (2, 2, [3.0])
 
 
+def compiled_often(function: Any, *cases: tuple[Any, ...], **options: Any) -> list[Any]:
+    """Compile a function for each of the cases, as a rule, and return the counts."""
+    backend = Backend()
+    compiled = torch.compile(function, backend=backend, **options)
+    for case in cases:
+        compiled(*case)
+    return backend.counts()
+
+
+def test_guards_that_failed_are_told():
+    def step(x: Tensor, place: int) -> Tensor:
+        return x * place
+
+    line = step.__code__.co_firstlineno + 1
+    x = torch.ones(2)
+
+    assert compiled_often(step, (x, 3), (x, 3)) == [1, 2, []]
+    assert compiled_often(step, (x, 3), (x, 4), (x, 5)) == [
+        *(2, 3, [f"place == 3 (line {line}, in step)"]),
+    ]
+    assert compiled_often(step, (x, 3), (torch.ones(5), 3))[2] == [
+        "tensor 'x' size mismatch at index 0. expected 2, actual 5"
+    ]
+
+
+def test_limit_of_torch_is_told():
+    def step(x: Tensor, place: int) -> Tensor:
+        return x * place
+
+    cases = [(torch.ones(2), place) for place in range(2, 12)]
+    calls, runs, told = compiled_often(step, *cases, dynamic=False)
+
+    assert (calls, runs, len(told)) == (8, 8, 3)
+    assert told[0].startswith("place == 2 ")
+    assert "recompile_limit" in told[2]
+
+
+def test_breaks_of_a_graph_are_told():
+    def step(x: Tensor) -> Tensor:
+        y = x * 2
+        torch._dynamo.graph_break()
+        return y + 1
+
+    line = step.__code__.co_firstlineno + 2
+
+    assert compiled_often(step, (torch.ones(1),)) == [
+        *(2, 2, [f"the graph breaks in step, at line {line}"]),
+    ]
+
+
 @pytest.mark.parametrize(
     ("look", "by"),
     [
@@ -140,7 +190,7 @@ def test_reads_are_seen(look, by):
     step(torch.ones(2))
 
     assert backend.reads(step, torch.ones(2)) == ([] if by is None else [by])
-    assert backend.counts() == [1, 2]
+    assert backend.counts()[:2] == [1, 2]
 
 
 def graph_of(*nodes: list[Any], size: int = 4, shape: tuple[int, ...] = (1,)) -> dict[str, Any]:
