@@ -310,9 +310,8 @@ class JudgePlugin:
         calls = self._student.calls_()
         self._function = calls.function
         verdict, message = verdict_of(item, error, calls.lines())
-        started = PACE.now()
-        site = self._aftermath.told(item, error)
-        self._grading_deadline += PACE.now() - started  # what that takes is ours
+        with self._deadline.given_back():
+            site = self._aftermath.told(item, error)
         return verdict, f"{message}\n{site}" if site else message
 
     def _close(self, task_id: str, message: str) -> None:
