@@ -25,6 +25,7 @@ TARGETS = (
     *("trace", "compile", "bench", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
+EXPLORER = "labs/conftest.py"  # public tests in plain pytest; the instructors may have none
 KERNEL_PAGES = tuple(
     f"docs/{name}.md"
     for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "roofline")
@@ -72,7 +73,7 @@ def student_tree(
     for name in sorted(models):
         wanted += _below(files, f"labs/checkpoints/{name}/")
     wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
-    wanted += [path for path in files if _is_judge(path) or path == NOTEBOOKS]
+    wanted += [path for path in files if _is_judge(path) or path in (NOTEBOOKS, EXPLORER)]
     tree = {path: _file(files, path) for path in [*wanted, *TOP]}
     makefile = _file(files, "Makefile").decode()
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
