@@ -23,6 +23,7 @@ from grader.notebook.files import take_answers
 from grader.notebook.judging import Judge
 from grader.notebook.pictures import Pictures
 from grader.notebook.verdict import Verdict
+from grader.notebook.waiting import Waiting
 from grader.notebook.work import Work
 from grader.text import visible_line
 
@@ -137,11 +138,15 @@ class LabMagics(Magics):
             return self._graded("", take_answers(self.chosen, self._side))
 
     def _graded(self, task: str, remarks: tuple[str, ...]) -> Verdict | None:
+        waiting = Waiting(self._shell, task or f"lab {self.chosen.number:02d}")
         try:
-            return Verdict(self.chosen, self._judge.grade(self.chosen, task), task, remarks)
+            report = self._judge.grade(self.chosen, task, waiting.tell)
         except KeyboardInterrupt:
             print("interrupted: nothing was graded")
             raise
+        finally:
+            waiting.end()
+        return Verdict(self.chosen, report, task, remarks)
 
     @line_magic
     def hint(self, line: str) -> None:

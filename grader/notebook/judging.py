@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -25,7 +25,13 @@ _BOOT = (
     "from grader.cli.app import main; sys.exit(main())"
 )
 PATIENCE_SECONDS = 5.0  # that a grading has to end by itself once it is interrupted
+TOLD_SECONDS = 1.0
 _CHILD = ("PYTHONSTARTUP", "MPLBACKEND")  # what a kernel sets for itself
+Tell = Callable[[str], None]
+
+
+def _tell_nobody(said: str) -> None:
+    """Hear what the judge has said so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +47,19 @@ class Judge:
         kept = {key: value for key, value in os.environ.items() if key not in _CHILD}
         return cls(sys.executable, MappingProxyType({**kept, "NO_COLOR": "1"}))
 
-    def grade(self, lab: Lab, task: str = "") -> Report:
-        """Grade the files of a lab, or one task; raises ``CannotGrade`` with what was said."""
+    def grade(self, lab: Lab, task: str = "", tell: Tell = _tell_nobody) -> Report:
+        """Grade the files of a lab, or one task; raises ``CannotGrade`` with what was said.
+
+        Each second what has been said until then is told.
+        """
         chosen = ["--task", task] if task else []
-        code, out, err = self.run("grade", str(lab.number), *chosen, "--json", "-")
+        code, out, err = self.run("grade", str(lab.number), *chosen, "--json", "-", tell=tell)
         try:
             return report_of(json.loads(out))
         except (ValueError, AttributeError):
             raise CannotGrade(*_said(err, code)) from None
 
-    def run(self, *arguments: str) -> tuple[int, str, str]:
+    def run(self, *arguments: str, tell: Tell = _tell_nobody) -> tuple[int, str, str]:
         """Run one command to its end; an interrupt ends it, and is raised."""
         process = subprocess.Popen(
             [self.python, "-I", "-c", _BOOT, *arguments],
@@ -63,11 +72,20 @@ class Judge:
         )
         with process:
             try:
-                out, err = process.communicate()
+                out, err = _come(process, tell)
             except BaseException:
                 _end(process)
                 raise
         return process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def _come(process: subprocess.Popen[bytes], tell: Tell) -> tuple[bytes, bytes]:
+    """Return what a process has printed, once it has ended."""
+    while True:
+        try:
+            return process.communicate(timeout=TOLD_SECONDS)
+        except subprocess.TimeoutExpired as late:
+            tell((late.stderr or b"").decode("utf-8", "replace"))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

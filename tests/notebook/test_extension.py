@@ -1,5 +1,6 @@
 """The magics in a real kernel: what reaches the file, what is graded, and what never counts."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,8 @@ def test_verdict_says_what_was_asked_and_what_came(kernel: Kernel) -> None:
     assert "\x1b" not in wrong.plain
     assert len(wrong.html) < 6000
     assert "✓ passed · norm: 10 of 10 points" in right.html
+    assert right.line[0] == "grading norm …"
+    assert re.fullmatch(r"norm: \d+ s", right.line[-1])
     assert "<script" not in wrong.html + right.html
 
 
@@ -177,6 +180,7 @@ def test_interrupt_ends_the_grading_and_not_the_kernel(kernel: Kernel, course: L
 
     assert got.error == "KeyboardInterrupt"
     assert got.text.startswith("interrupted: nothing was graded")
+    assert re.match(r"grading norm … \d+ s", got.line[1])
     assert kernel.run("6 * 7").plain == "42"
     ends = time.monotonic() + 20
     while judges(course) and time.monotonic() < ends:

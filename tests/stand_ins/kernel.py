@@ -21,6 +21,7 @@ class Output:
     error: str = ""
     next_input: str = ""
     asked: list[str] = field(default_factory=list[str])
+    line: list[str] = field(default_factory=list[str])  # what one that is written over has shown
 
 
 class Kernel:
@@ -58,6 +59,8 @@ class Kernel:
                 for item in self._reply(request).get("payload", ()):
                     output.next_input = item.get("text", "")
                 return output
+            if message["msg_type"] in ("display_data", "update_display_data"):
+                output.line.append(content["data"].get("text/plain", ""))
             _note(output, content)
         raise AssertionError(f"a cell did not end within {seconds} s: {output}")
 
