@@ -140,10 +140,11 @@ def _executed(lab: Lab, notebook: Any) -> Iterator[str]:
             told = "error: " in text and cell.source != "%submit"
             if output.output_type == "error" or told:
                 yield f"cell {number}: {output.get('evalue') or text.strip()}"
-            html = output.get("data", {}).get("text/html", "")
-            right = "✓ passed ·" in html or ">not graded ·" in html
-            if cell.source.startswith("%check") and not right:
-                plain = output.get("data", {}).get("text/plain", text)
+        if cell.source.startswith("%check"):
+            shown = [output.get("data", {}) for output in cell.get("outputs", ())]
+            htmls = [data.get("text/html", "") for data in shown]
+            if not any("✓ passed ·" in html or ">not graded ·" in html for html in htmls):
+                plain = "\n".join(data.get("text/plain", "") for data in shown)
                 yield f"cell {number}, {cell.source}: {plain[:900]}"
 
 
