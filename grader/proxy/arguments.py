@@ -14,6 +14,8 @@ from torch import Tensor
 
 from grader.proxy.lent import Lent
 from grader.proxy.shown import MOST_VALUES, NUMBERS, form, numbers, plain, revealed
+from grader.proxy.values import Far, Hidden
+from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 
 MOST_NAMED = 4  # items of a container of a hidden test
@@ -84,7 +86,7 @@ def _record(value: Record, names: Mapping[int, str]) -> str:
 
 
 def _dictionary(value: dict[Any, Any], names: Mapping[int, str]) -> str:
-    weights = len(value) > MOST_FIELDS and all(isinstance(x, Tensor) for x in value.values())
+    weights = len(value) > MOST_FIELDS and all(_kind(x) is Tensor for x in value.values())
     if not revealed() or weights:
         keys, items = _kinds([*value]), _kinds([*value.values()])
         return f"dict of {len(value)}: {keys} to {items}" if value else "{}"
@@ -129,6 +131,13 @@ def _and(sizes: list[int]) -> str:
 def _kinds(items: list[Any]) -> str:
     """Name the kinds of items, in the plural if there are several."""
     words: dict[type, str] = {str: "string", type(None): "None"}
-    kinds = dict.fromkeys(Tensor if isinstance(item, Tensor) else type(item) for item in items)
+    kinds = dict.fromkeys(map(_kind, items))
     ending = "" if len(items) == 1 else "s"
     return " or ".join(f"{words.get(kind, kind.__name__.lower())}{ending}" for kind in kinds)
+
+
+def _kind(item: Any) -> type:
+    """Return the kind of an item: a tensor is one however it is passed, watched or hidden."""
+    passed = isinstance(item, Hidden | Far | Watched)
+    inside = item.value if passed else item
+    return Tensor if isinstance(inside, Tensor) else type(inside)

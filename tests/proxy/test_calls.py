@@ -8,6 +8,7 @@ import torch
 from grader.proxy.calls import KEPT, MOST_LINES, Calls
 from grader.proxy.lent import Lent
 from grader.proxy.shown import revealing
+from grader.proxy.values import Hidden
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
 
@@ -75,6 +76,7 @@ HIDDEN = [
         "f([float32[1], float32[2], float32[3], float32[4], … 5 in all])",
     ),
     (({"w": torch.zeros(2), "b": None},), "f(dict of 2: strings to tensors or Nones)"),
+    (({"w": Hidden(torch.ones(2), torch.zeros(2))},), "f(dict of 1: string to tensor)"),
     (([[7]], [torch.bfloat16]), "f(list of 1 list of 1 int, [torch.bfloat16])"),
     ((torch.float32, torch.device("cpu")), "f(torch.float32, device(type='cpu'))"),
     ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
