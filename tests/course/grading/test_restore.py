@@ -61,7 +61,7 @@ def bring(tmp_path: Path) -> Callable[..., Path]:
     return call
 
 
-def packed(found: Members, changes: Mapping[str, object]) -> bytes:
+def packed(found: Members, changes: Mapping[str, Any]) -> bytes:
     data = {name: content for name, content in found.items() if name != MANIFEST}
     manifest: dict[str, Any] = json.loads(found[MANIFEST])
     manifest["files"] = {name: hashlib.sha256(text).hexdigest() for name, text in data.items()}
