@@ -63,9 +63,8 @@ def grade(
         # The session starts while files are judged.
         with started(start, stage) as session:
             closed = _judge_files(lab, submission, hear, read, budget)
-            code = submission.code.decode("utf-8", errors="replace")
             run = Run.of(request, device, seed, closed)
-            configuration = Configuration(run, setting, code)
+            configuration = Configuration(run, setting, submission.text)
             died = run_session(session, configuration, hear)
         run_again(died, configuration, start, hear)
         provenance["seconds"] = round(time.monotonic() - hear.started, 2)

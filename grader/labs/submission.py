@@ -47,6 +47,11 @@ class Submission:
         return self.files[self.code_name]
 
     @property
+    def text(self) -> str:
+        """The code as text, without the byte order mark that some editors begin a file with."""
+        return self.code.decode("utf-8-sig", errors="replace")
+
+    @property
     def code_path(self) -> Path:
         """The copy that a worker loads."""
         return self.folder / self.code_name

@@ -130,9 +130,8 @@ def _problems(
         ]
         for task in _tasks(lab)
     ]
-    code = submission.code.decode("utf-8", errors="replace")
     given = [_read(lab.handout), *(section.prompt for section in prompts.values())]
-    request = {"code": code, "given": given, "stub": _read(lab.stub), "asked": asked}
+    request = {"code": submission.text, "given": given, "stub": _read(lab.stub), "asked": asked}
     ended = budget.run(READER, json.dumps(request).encode())
     if ended.over is Resource.CPU:
         return dict.fromkeys(own, f"PSEUDOCODE.md {TOO_SLOW}: a step is one short line")

@@ -6,8 +6,10 @@ on the other side.
 """
 
 import ast
+import io
 import json
 import sys
+import tokenize
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -42,6 +44,9 @@ def read(source: bytes) -> dict[str, Any]:
     """Give the facts of a file; ``fault`` is why it is no Python, None if it is."""
     if found := notebook_mishap(source):  # which may be an expression of Python
         return _fault(*found)
+    if name := _other_text(source):
+        told = f"in the encoding {name} that it names the code is another text: save it as UTF-8"
+        return _fault(1, told)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -62,6 +67,21 @@ def read(source: bytes) -> dict[str, Any]:
         return {"fault": None} | uses | _measures(tree)
     finally:
         sys.setrecursionlimit(before)
+
+
+def _other_text(source: bytes) -> str:
+    """Return the encoding that code names, if in it the code is not what anyone else reads.
+
+    Who compares, shows or lifts code takes it for UTF-8, and Python for what it names. Letters
+    beyond ASCII are in strings and comments: those alone may differ.
+    """
+    try:
+        name, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        text = source.decode(name)
+    except (SyntaxError, LookupError, ValueError):
+        return ""  # the parser says what is wrong
+    same = text.encode("ascii", "ignore") == bytes(byte for byte in source if byte < 128)
+    return "" if same else name
 
 
 def _told(source: bytes, error: SyntaxError) -> tuple[int, str]:

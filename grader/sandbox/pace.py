@@ -133,8 +133,9 @@ class Pace:
             self._last = None
 
     def _beat(self) -> None:
+        draw = random.SystemRandom()  # at no moment that can be known
         while True:
-            time.sleep(random.uniform(0.5, 1.0) * BEAT_SECONDS)  # at no moment that can be known
+            time.sleep(draw.uniform(0.5, 1.0) * BEAT_SECONDS)
             # Memory may be used up for a while (``proxy/ceiling``); the clock goes on after that.
             with contextlib.suppress(MemoryError):
                 self.count()

@@ -275,3 +275,10 @@ def test_the_fingerprint_depends_on_names_and_bytes_alone() -> None:
     assert base == fingerprint({"b": b"2", "a": b"1"})
     others = [{"a": b"1"}, {"a": b"12", "b": b""}, {"a": b"2", "b": b"1"}, {"a": b"1", "c": b"2"}]
     assert len({base, *map(fingerprint, others)}) == 5
+
+
+def test_text_begins_without_a_byte_order_mark(lab: Lab, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "own")
+    (folder / "llama.py").write_bytes(b"\xef\xbb\xbfx = '\xff'\n")
+
+    assert take(lab, folder, tmp_path).text == "x = '\ufffd'\n"

@@ -456,6 +456,13 @@ def test_many_violations_make_a_short_message() -> None:
     assert lines[-1] == "and 4 more"
 
 
+@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b"# coding: latin-1\n", b"# coding: cp1252\n"])
+def test_an_encoding_in_which_code_is_the_same_is_read(start: bytes) -> None:
+    text = "x = 'naïve'\n".encode("utf-8" if start.startswith(b"\xef") else "cp1252")
+
+    assert check(start + text).fault is None
+
+
 def test_the_manifest_holds_a_gate_without_weight_for_each_task() -> None:
     results = rule_results(LAB, submit(""), check(""))
 
@@ -480,6 +487,14 @@ def test_pseudocode_of_a_single_file_stays_ungraded() -> None:
         (b"if 1:\nx = 1\n", "line 2: IndentationError: "),
         (b"x = 1\nreturn x\n", "line 2: SyntaxError: 'return' outside function"),
         (b"# coding: klingon\n", "SyntaxError: "),
+        (
+            b"# coding: utf_7\nx +AD0- 1\n",
+            "line 1: in the encoding utf_7 that it names the code is",
+        ),
+        (
+            b"# coding: sjis\nx = '\x83\x5c'\n",
+            "line 1: in the encoding sjis that it names the code",
+        ),
         (b"x = 1\nx = '\xff\xfe'\n", "line 2: byte 0xff is no UTF-8, in `x = '"),
         (b"x = 1\0\n", "line 1: there is a null byte, which no text has, in `x = 1\\x00`: "),
         ("# Ä\nx = 1\n".encode("utf-16"), "the file is in UTF-16, not in UTF-8: save it as UTF-8 "),
@@ -509,7 +524,7 @@ def test_pseudocode_of_a_single_file_stays_ungraded() -> None:
         (b"lambda:" * 100_000 + b"1", ""),
         (b"if 1:\n" + b"".join(b" " * n + b"if 1:\n" for n in range(1, 99)), ""),
     ],
-    ids=range(23),
+    ids=range(25),
 )
 def test_code_that_cannot_be_read_costs_every_task_of_code(code: bytes, message: str) -> None:
     report = check(code)

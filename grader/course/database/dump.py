@@ -6,7 +6,7 @@ Read in one transaction, so that what other commands write meanwhile is in it wh
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
@@ -46,10 +46,10 @@ def rows_in(file: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def places_of(connection: Connection) -> Sequence[str]:
-    """Return where all that was collected lies, as its rows have it."""
-    frozen = next(table for table in _tables(connection) if table.name == "frozen")
-    return connection.scalars(select(frozen.columns["path"])).all()
+def texts_of(connection: Connection, table: str, column: str) -> set[str]:
+    """Return what a column of a table holds."""
+    [found] = (t for t in _tables(connection) if t.name == table)
+    return {str(text) for text in connection.scalars(select(found.columns[column]))}
 
 
 def load_rows(connection: Connection, lines: Iterable[bytes], revision: str) -> Counter[str]:

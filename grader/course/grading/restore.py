@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.course.config import Course, load_course
 from grader.course.database.connection import connect, explained, file_of, located, writing
-from grader.course.database.dump import load_rows, places_of, rows_in
+from grader.course.database.dump import load_rows, rows_in, texts_of
 from grader.course.database.store import WAIT_SECONDS
 from grader.course.grading.backup import (
     COURSE_FILE,
@@ -34,14 +35,20 @@ from grader.course.grading.backup import (
     roster_name,
 )
 from grader.course.grading.ledger import FOLDER as COLLECTED
+from grader.course.grading.roster import is_id
 from grader.errors import CannotGrade, UsageError
+from grader.extras import needs
 from grader.labs.standing import FOLDER as OWN
+
+with needs("course"):
+    from sqlalchemy import Connection
 
 MOST_FILES = 200_000  # of a class of 300 in 12 labs there are 20,000
 LARGEST_MANIFEST = 64 << 20
 LARGEST_READ = 16 << 20  # at once; what a tar calls a header may have any size
 CHUNK = 1 << 20
 OF_THE_DISK = 0.5  # of what is free: a few megabytes can stand for gigabytes
+_LAB = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 _DAMAGES = (
     *(tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, RecursionError),
     *(ValueError, KeyError, TypeError, OverflowError),
@@ -213,10 +220,21 @@ def _load(rows: Path, contents: Contents, course: Course, is_new: Callable[[Path
                     )
                 if dict(counts) != dict(contents.rows):
                     raise UsageError("the backup does not hold the rows that it names")
-                if not all(map(_is_collected, places_of(connection))):
-                    raise UsageError("the backup names collected work outside of its folder")
+                _check_rows(connection)
         finally:
             engine.dispose()
+
+
+def _check_rows(connection: Connection) -> None:
+    """Raise UsageError if rows name what becomes a path, or part of one, and leads elsewhere."""
+    if not all(map(_is_collected, texts_of(connection, "frozen", "path"))):
+        raise UsageError("the backup names collected work outside of its folder")
+    if not all(map(is_id, texts_of(connection, "students", "id"))):
+        raise UsageError("the backup has students whose ids no roster takes")
+    tables = ("frozen", "runs", "attempts", "overrides")
+    labs = {lab for table in tables for lab in texts_of(connection, table, "lab")}
+    if not all(map(_LAB.fullmatch, labs)):
+        raise UsageError("the backup has work on what is no lab")
 
 
 def _is_collected(place: str) -> bool:

@@ -159,11 +159,16 @@ def _student(fields: Sequence[str], columns: dict[str, int], branch: str) -> Stu
     return Student(student, name, _field(fields, columns, "repository"), own)
 
 
+def is_id(text: str) -> bool:
+    """True for what names a student, and a folder."""
+    return len(text) <= _ID_LENGTH and _ID.fullmatch(text) is not None
+
+
 def _problem(student: Student, remote: str) -> str:
     """Return what is wrong with one row by itself."""
     if not student.id:
         return "the id is missing"
-    if len(student.id) > _ID_LENGTH or _ID.fullmatch(student.id) is None:
+    if not is_id(student.id):
         told = f"the id {visible_line(student.id, 40)!r} cannot name a folder"
         return f"{told}: up to {_ID_LENGTH} letters, digits and . _ @ + -, a letter or digit first"
     if student.id.casefold().endswith((".git", ".lock")):

@@ -61,7 +61,7 @@ def bring(tmp_path: Path) -> Callable[..., Path]:
     return call
 
 
-def packed(found: Members, changes: Mapping[str, object]) -> bytes:
+def packed(found: Members, changes: Mapping[str, Any]) -> bytes:
     data = {name: content for name, content in found.items() if name != MANIFEST}
     manifest: dict[str, Any] = json.loads(found[MANIFEST])
     manifest["files"] = {name: hashlib.sha256(text).hexdigest() for name, text in data.items()}
@@ -150,6 +150,8 @@ def test_a_name_that_is_not_plain_does_not_come(
         ("students", "name", [[]]),
         ("frozen", "path", "../../solutions/01_llama"),
         ("frozen", "path", "/etc"),
+        ("runs", "lab", "../../labs"),
+        ("attempts", "lab", "no lab"),
     ],
 )
 def test_a_row_that_says_what_none_of_ours_does_is_a_line(
@@ -162,6 +164,19 @@ def test_a_row_that_says_what_none_of_ours_does_is_a_line(
 ) -> None:
     with pytest.raises(InferlabError):
         bring(with_row(members, table, column, value))
+
+    assert is_empty(tmp_path / "new")
+
+
+def test_an_id_that_a_terminal_acts_on_does_not_come(
+    members: Members, bring: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Ids are printed as they are, since no roster takes such a one."""
+    odd = members[ROWS].replace(b'"id": "ada"', b'"id": "\\u001b[2J"')
+    odd = odd.replace(b'"student": "ada"', b'"student": "\\u001b[2J"')
+
+    with pytest.raises(InferlabError, match="whose ids no roster takes"):
+        bring(members | {ROWS: odd})
 
     assert is_empty(tmp_path / "new")
 
