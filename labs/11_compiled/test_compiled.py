@@ -243,14 +243,11 @@ def test_update_of_the_handout(student, device):
     assert_equal(memory(cache)["keys"][0], torch.zeros_like(want), "keys[0], which had no update,")
 
 
-def assert_updates(
-    draw: Any, cache: Proxy, positions: Tensor, slots: Tensor, *sizes: int, dtype: Any = None
-) -> None:
+def assert_updates(draw: Any, cache: Proxy, positions: Tensor, slots: Tensor, *sizes: int) -> None:
     """Update layer 0 at these places, and compare what comes back and what is there then."""
     want = {part: tensors[0].clone() for part, tensors in memory(cache, *sizes).items()}
-    dtype = want["keys"].dtype
-    shape = *positions.shape, 2, 6
-    new = {part: draw.normal(*shape, dtype=dtype).transpose(1, 2) for part in PARTS}
+    form = {"dtype": want["keys"].dtype}
+    new = {part: draw.normal(*positions.shape, 2, 6, **form).transpose(1, 2) for part in PARTS}
 
     returned = layer_of(cache, 0, positions, slots).update(*new.values())
 

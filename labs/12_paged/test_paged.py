@@ -965,6 +965,66 @@ def test_what_is_shared_may_grow_while_a_request_waits(student):
     assert_step(batch, [[0, 4, 5], [1, 1, 2], [2, 2, 5]], [5, 9, 4], [0, 2])
 
 
+Trace = list[tuple[list[list[int]], list[int], list[int]]]  # rows, preempted, ended
+
+
+def assert_trace(
+    batch: Any, added: dict[int, list[tuple[int, list[int], int]]], trace: Trace
+) -> None:
+    """Add requests before some steps, and compare each step; request r says (r + step) mod 5."""
+    for step, (rows, preempted, ended) in enumerate(trace):
+        for request, prompt, limit in added.get(step, []):
+            batch.add(request, prompt, limit, [])
+        tokens = [(row[0] + step) % 5 for row in rows]
+        assert_step(batch, rows, tokens, ended, preempted)
+
+
+@task("scheduler", contract=21)
+def test_late_comers(student):
+    """Seven blocks of 2, 3 rows, 9 tokens: requests come before steps 0, 1 and 3."""
+    added = {
+        0: [(4, [1] * 3, 6), (1, [2] * 5, 4), (7, [3], 5)],
+        1: [(2, [4] * 6, 3)],
+        3: [(5, [5] * 2, 7), (0, [6], 2)],
+    }
+    trace: Trace = [
+        ([[4, 0, 3], [1, 0, 5], [7, 0, 1]], [], []),
+        ([[4, 3, 4], [1, 5, 6], [7, 1, 2]], [], []),
+        ([[4, 4, 5], [1, 6, 7]], [7], []),  # 4 takes the last block, 1 needs one too
+        ([[4, 5, 6], [1, 7, 8]], [], [1]),
+        ([[4, 6, 7], [7, 0, 3]], [], []),  # 2 waits: its six tokens lack blocks
+        ([[4, 7, 8], [7, 3, 4]], [], [4]),
+        ([[7, 4, 5], [2, 0, 6], [5, 0, 2]], [], [7]),  # nine tokens, three rows
+        ([[2, 6, 7], [5, 2, 3], [0, 0, 1]], [], []),
+        ([[2, 7, 8], [5, 3, 4], [0, 1, 2]], [], [2, 0]),
+        ([[5, 4, 5]], [], []),
+    ]
+    assert_trace(scheduler(student, 7, 2, 3, 9), added, trace)
+
+
+@task("scheduler", contract=22)
+def test_late_comers_that_share(student):
+    """Nine blocks of 2, 4 rows, 12 tokens, and prompts that begin alike."""
+    added = {
+        0: [(3, [1, 2, 3, 4, 5], 6), (8, [1, 2, 3, 9], 5)],
+        1: [(6, [1, 2, 3, 4, 5, 7], 4), (2, [1, 2], 6)],
+        4: [(9, [1, 2, 3, 4], 3), (5, [6], 4)],
+    }
+    trace: Trace = [
+        ([[3, 0, 5], [8, 2, 4]], [], []),
+        ([[3, 5, 6], [8, 4, 5], [6, 4, 6], [2, 0, 2]], [], []),
+        ([[3, 6, 7], [8, 5, 6], [6, 6, 7]], [2], []),
+        ([[3, 7, 8], [8, 6, 7], [6, 7, 8]], [], []),
+        ([[3, 8, 9], [8, 7, 8]], [6], [8]),
+        ([[3, 9, 10], [6, 4, 9], [2, 2, 3]], [], [3, 6]),  # they share anew, with 3
+        ([[2, 3, 4], [9, 2, 4], [5, 0, 1]], [], []),
+        ([[2, 4, 5], [9, 4, 5], [5, 1, 2]], [], []),
+        ([[2, 5, 6], [9, 5, 6], [5, 2, 3]], [], [9]),
+        ([[2, 6, 7], [5, 3, 4]], [], [2, 5]),
+    ]
+    assert_trace(scheduler(student, 9, 2, 4, 12, True), added, trace)
+
+
 @task("scheduler", contract=23)
 def test_ends(student):
     """A request ends at one of its EOS ids, in the first step too, or at max_new_tokens."""
