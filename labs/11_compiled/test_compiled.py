@@ -442,20 +442,6 @@ def prefilled(student: Any, model: Proxy, cache: Proxy, sizes: list[int]) -> tup
     return backend, expect(prefill, Proxy, "Prefill(...)")
 
 
-def assert_reads(
-    prefill: Proxy, backend: Backend, texts: Texts, cache: Proxy, slot: int, size: int
-) -> None:
-    """Let the text of a slot enter as a prompt, padded to a size."""
-    text, before, runs = texts.of[slot], memory(cache, 1), backend.runs
-    got = expect(prefill(text, slot), Tensor, "the logits", shape=(VOCAB,))
-    close(got, says(texts.model, text), f"the logits of {len(text)} tokens")
-    assert_kept(cache, before, but=[slot])
-    ran = backend.runs - runs
-    check(ran == 1, f"{ran} graphs ran for a prompt of {len(text)} tokens, expected 1{backend.why}")
-    padded = any(size in shape for shape in backend.shapes)
-    check(padded, f"no input of the graph for {len(text)} tokens has length {size}")
-
-
 SIZES = [9, 3, 10, 7, 1, 8, 5, 2, 6]
 # Lengths of prompts and their slots: some of one bucket, all of nine, and short ones at last.
 PROMPTS = [(4, 0), (5, 2), (4, 1), (5, 0), (9, 2), (9, 0), (3, 1), (1, 2), (8, 1), (2, 0)]
