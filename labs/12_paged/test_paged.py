@@ -158,7 +158,7 @@ class Traced:
     def __init__(self, student: Any, num_blocks: int, size: int, share: bool) -> None:
         self._manager = made(student, num_blocks, size, share)
         self._blocks, self._size, self._share = num_blocks, size, share
-        self.texts: dict[int, list[int]] = {}
+        self.said: dict[int, list[int]] = {}  # by the living
         self._places: dict[int, dict[int, int]] = {}  # block: offset: token
 
     def _begins(self, tokens: list[int], text: list[int]) -> int:
@@ -168,19 +168,19 @@ class Traced:
         return sum(tokens[:end] == text[:end] for end in ends)
 
     def admit(self, seq: int, tokens: list[int]) -> None:
-        alike = [self._begins(tokens, text) for text in self.texts.values()] if self._share else []
+        alike = [self._begins(tokens, text) for text in self.said.values()] if self._share else []
         shared = max(alike, default=0)
         fits = -(-len(tokens) // self._size) - shared <= self._free()
         got = self._manager.admit(seq, tokens)
         assert_equal(got, shared * self._size if fits else None, f"what admit({seq}, …) returns")
         if fits:
-            self.texts[seq] = list(tokens)
+            self.said[seq] = [*tokens]
             self._write(seq, shared * self._size)
         self.look()
 
     def append(self, seq: int, token: int) -> None:
-        (table, *others), text = tables(self._manager, seq, *self.texts), self.texts[seq]
-        full = len(text) % self._size == 0
+        (table, *others), text = tables(self._manager, seq, *self.said), self.said[seq]
+        full = not len(text) % self._size
         copied = not full and sum(table[-1] in other for other in others) > 1
         got = self._manager.append(seq, token)
         if (full or copied) and not self._free():
@@ -198,12 +198,12 @@ class Traced:
 
     def fork(self, parent: int, child: int) -> None:
         self._manager.fork(parent, child)
-        self.texts[child] = list(self.texts[parent])
+        self.said[child] = [*self.said[parent]]
         self.look()
 
     def release(self, seq: int) -> None:
         self._manager.release(seq)
-        del self.texts[seq]
+        del self.said[seq]
         self.look()
 
     def _free(self) -> int:
@@ -212,15 +212,15 @@ class Traced:
 
     def _write(self, seq: int, start: int) -> None:
         (table,) = tables(self._manager, seq)
-        check(len(table) * self._size >= len(self.texts[seq]), f"{seq} has too few blocks")
-        for place, token in enumerate(self.texts[seq][start:], start):
+        check(len(table) * self._size >= len(self.said[seq]), f"{seq} has too few blocks")
+        for place, token in enumerate(self.said[seq][start:], start):
             self._places.setdefault(table[place // self._size], {})[place % self._size] = token
 
     def look(self) -> None:
         """All counts are right, and what is free may be lost: each text can be read."""
-        assert_free(self._manager, self._blocks, *self.texts)
+        assert_free(self._manager, self._blocks, *self.said)
         held = set[int]()
-        for seq, text in self.texts.items():
+        for seq, text in self.said.items():
             table = assert_counts(self._manager, seq, len(text), -(-len(text) // self._size))
             held |= {*table}
             for place, token in enumerate(text):
@@ -246,8 +246,8 @@ def test_shared_texts_can_be_read_in_any_trace(student, draw, size):
 
 def drawn_trace(draw: Any, traced: Traced, kinds: list[str]) -> None:
     for new in range(70):
-        kind = draw.choice(kinds) if traced.texts else "admit"
-        living = draw.choice(list(traced.texts)) if traced.texts else 0
+        kind = draw.choice(kinds) if traced.said else "admit"
+        living = draw.choice(list(traced.said)) if traced.said else 0
         if kind == "admit":
             traced.admit(new, draw.tokens(2, draw.integer(1, 9)))
         elif kind == "append":
@@ -256,7 +256,7 @@ def drawn_trace(draw: Any, traced: Traced, kinds: list[str]) -> None:
             traced.fork(living, new)
         else:
             traced.release(living)
-    for seq in list(traced.texts):
+    for seq in list(traced.said):
         traced.release(seq)
 
 
@@ -543,8 +543,8 @@ def at_level(draw: Any, level: float) -> Arguments:
 def with_last_tokens(draw: Any, dtype: torch.dtype) -> Arguments:
     """Draw rows of hundreds of tokens, the last of which count most."""
     q, k, v, table, lengths = drawn(draw, [257, 1, 515], 16, 8, 2, 1, dtype)
-    for row, length in enumerate(lengths.tolist()):
-        k[table[row, (length - 1) // 16], (length - 1) % 16] = 3 * q[row, :1]
+    for row, n in enumerate(map(int, lengths)):
+        k[table[row, (n - 1) // 16], (n - 1) % 16] = 3 * q[row, :1]
     return q, k, v, table, lengths
 
 
@@ -615,7 +615,7 @@ def test_torch_sizes(student, draw, sizes):
 
 @task("torch", contract=11)
 @pytest.mark.parametrize("level", [400.0, -400.0])
-def test_torch_scores_of_any_level(student, draw, level):
+def test_torch_scores_at_a_level(student, draw, level):
     """All scores of a row may be in the hundreds, or as far below 0."""
     compare(student, "paged_attention_torch", at_level(draw, level), room=1e-4)
 
@@ -759,15 +759,15 @@ def test_kernel_maximum_may_change(student, draw, step):
     """Scores rise, or fall, from tile to tile, to where exp cannot follow."""
     q, k, v, table, lengths = drawn(draw, [70, 420], 8, 4, 1, 1)
     q[..., 0] = 1.0
-    for row, length in enumerate(lengths.tolist()):
-        for s in range(length):
+    for row, n in enumerate(map(int, lengths)):
+        for s in range(n):
             k[table[row, s // 8], s % 8, :, 0] = step * (s // 8)
     compare(student, "paged_attention", (q, k, v, table, lengths), room=1e-4)
 
 
 @task("triton", contract=16)
 @pytest.mark.parametrize("level", [400.0, -400.0])
-def test_kernel_scores_of_any_level(student, draw, level):
+def test_kernel_scores_at_a_level(student, draw, level):
     """All scores of a row may be in the hundreds, or as far below 0."""
     compare(student, "paged_attention", at_level(draw, level), room=1e-4)
 
@@ -965,6 +965,66 @@ def test_what_is_shared_may_grow_while_a_request_waits(student):
     assert_step(batch, [[0, 4, 5], [1, 1, 2], [2, 2, 5]], [5, 9, 4], [0, 2])
 
 
+Trace = list[tuple[list[list[int]], list[int], list[int]]]  # rows, preempted, ended
+
+
+def assert_trace(
+    batch: Any, added: dict[int, list[tuple[int, list[int], int]]], trace: Trace
+) -> None:
+    """Add requests before some steps, and compare each step; request r says (r + step) mod 5."""
+    for step, (rows, preempted, ended) in enumerate(trace):
+        for request, prompt, limit in added.get(step, []):
+            batch.add(request, prompt, limit, [])
+        tokens = [(row[0] + step) % 5 for row in rows]
+        assert_step(batch, rows, tokens, ended, preempted)
+
+
+@task("scheduler", contract=21)
+def test_late_comers(student):
+    """Seven blocks of 2, 3 rows, 9 tokens: requests come before steps 0, 1 and 3."""
+    added = {
+        0: [(4, [1] * 3, 6), (1, [2] * 5, 4), (7, [3], 5)],
+        1: [(2, [4] * 6, 3)],
+        3: [(5, [5] * 2, 7), (0, [6], 2)],
+    }
+    trace: Trace = [
+        ([[4, 0, 3], [1, 0, 5], [7, 0, 1]], [], []),
+        ([[4, 3, 4], [1, 5, 6], [7, 1, 2]], [], []),
+        ([[4, 4, 5], [1, 6, 7]], [7], []),  # 4 takes the last block, 1 needs one too
+        ([[4, 5, 6], [1, 7, 8]], [], [1]),
+        ([[4, 6, 7], [7, 0, 3]], [], []),  # 2 waits: its six tokens lack blocks
+        ([[4, 7, 8], [7, 3, 4]], [], [4]),
+        ([[7, 4, 5], [2, 0, 6], [5, 0, 2]], [], [7]),  # nine tokens, three rows
+        ([[2, 6, 7], [5, 2, 3], [0, 0, 1]], [], []),
+        ([[2, 7, 8], [5, 3, 4], [0, 1, 2]], [], [2, 0]),
+        ([[5, 4, 5]], [], []),
+    ]
+    assert_trace(scheduler(student, 7, 2, 3, 9), added, trace)
+
+
+@task("scheduler", contract=22)
+def test_late_comers_that_share(student):
+    """Nine blocks of 2, 4 rows, 12 tokens, and prompts that begin alike."""
+    added = {
+        0: [(3, [1, 2, 3, 4, 5], 6), (8, [1, 2, 3, 9], 5)],
+        1: [(6, [1, 2, 3, 4, 5, 7], 4), (2, [1, 2], 6)],
+        4: [(9, [1, 2, 3, 4], 3), (5, [6], 4)],
+    }
+    trace: Trace = [
+        ([[3, 0, 5], [8, 2, 4]], [], []),
+        ([[3, 5, 6], [8, 4, 5], [6, 4, 6], [2, 0, 2]], [], []),
+        ([[3, 6, 7], [8, 5, 6], [6, 6, 7]], [2], []),
+        ([[3, 7, 8], [8, 6, 7], [6, 7, 8]], [], []),
+        ([[3, 8, 9], [8, 7, 8]], [6], [8]),
+        ([[3, 9, 10], [6, 4, 9], [2, 2, 3]], [], [3, 6]),  # they share anew, with 3
+        ([[2, 3, 4], [9, 2, 4], [5, 0, 1]], [], []),
+        ([[2, 4, 5], [9, 4, 5], [5, 1, 2]], [], []),
+        ([[2, 5, 6], [9, 5, 6], [5, 2, 3]], [], [9]),
+        ([[2, 6, 7], [5, 3, 4]], [], [2, 5]),
+    ]
+    assert_trace(scheduler(student, 9, 2, 4, 12, True), added, trace)
+
+
 @task("scheduler", contract=23)
 def test_ends(student):
     """A request ends at one of its EOS ids, in the first step too, or at max_new_tokens."""
@@ -1023,7 +1083,7 @@ class Served:
         self.batch = scheduler(student, *setting)
         _, self._size, self._running, self._tokens = setting[:4]
         self.texts = [list(prompt) for prompt in prompts]
-        self._tables: dict[int, list[int]] = {}  # of those that run
+        self._blocks: dict[int, list[int]] = {}  # of those that run
         self._places: dict[tuple[int, int], list[int]] = {}
 
     def step(self) -> bool:
@@ -1039,7 +1099,7 @@ class Served:
             right = right and 0 <= row[1] < row[2] == len(self.texts[row[0]])
             check(right, f"{row} is no row of a request and its tokens")
             check(len(table) == -(-row[2] // self._size), f"{row[2]} tokens are in {table}")
-            self._tables[row[0]] = table
+            self._blocks[row[0]] = table
         spent = sum(stop - start for _, start, stop in rows)
         check(spent <= self._tokens, f"{spent} tokens in a step, max_tokens is {self._tokens}")
         self._compute(rows)
@@ -1052,8 +1112,8 @@ class Served:
     def _forget(self, gone: list[int]) -> None:
         """What nobody holds any more may be lost."""
         for request in gone:
-            self._tables.pop(request, None)
-        held = {block for table in self._tables.values() for block in table}
+            self._blocks.pop(request, None)
+        held = {block for table in self._blocks.values() for block in table}
         self._places = {place: it for place, it in self._places.items() if place[0] in held}
 
     def _compute(self, rows: list[list[int]]) -> None:
@@ -1067,7 +1127,7 @@ class Served:
                 check(right, f"request {request} does not find its token {p} by its table")
 
     def _place(self, request: int, p: int) -> tuple[int, int]:
-        return self._tables[request][p // self._size], p % self._size
+        return self._blocks[request][p // self._size], p % self._size
 
 
 @task("scheduler", contract=26)

@@ -4,7 +4,8 @@ import torch
 
 from labs.plots import BLUE, GREY, HATCHES, INK, ORANGE, Drawn, explains, figure, label
 
-COLORS_OF_SIZES = (ORANGE, BLUE, GREY)
+COLORS_OF_SIZES = (ORANGE, BLUE, INK)
+STYLES = ("-", "--", ":")
 
 
 def _texts(slots: int, steps: int) -> list[tuple[int, int]]:
@@ -75,18 +76,11 @@ def padding_by_sizes(largest: int = 32, mean: int = 10) -> Drawn:
         size = torch.tensor(sizes)[torch.bucketize(rows, torch.tensor(sizes))]
         padded = (size - rows) * steps
         share = padded.sum() / (size * steps).sum()
-        below.bar(
-            (rows + 0.28 * (n - 1)).numpy(),
-            (size - rows).numpy(),
-            0.28,
-            color=COLORS_OF_SIZES[n],
-            hatch=HATCHES[n],
-            edgecolor=INK,
-            linewidth=0.3,
-            label=f"{name} (graphs: {len(sizes)})",
-        )
-        said.append(f"{name} (graphs: {len(sizes)}) {share:.0%}")
-    below.legend()
+        what = f"{name} (graphs: {len(sizes)}) {share:.0%}"
+        below.step(rows, size - rows, where="mid", color=COLORS_OF_SIZES[n], ls=STYLES[n])
+        below.lines[-1].set_label(what)
+        said.append(what)
+    below.legend(title="padding, of all rows")
     label(below, "rows of a step", "rows of padding")
     return drawn, (
         f"Steps of 1 to {largest} rows, most of about {mean}. Of all rows that graphs compute, "
