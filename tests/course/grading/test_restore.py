@@ -67,7 +67,7 @@ def packed(found: Members, changes: Mapping[str, Any]) -> bytes:
     manifest["files"] = {name: hashlib.sha256(text).hexdigest() for name, text in data.items()}
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
-        for name, content in (data | {MANIFEST: json.dumps(manifest | changes).encode()}).items():
+        for name, content in (data | {MANIFEST: json.dumps({**manifest, **changes}).encode()}).items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
