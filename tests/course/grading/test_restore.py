@@ -65,9 +65,10 @@ def packed(found: Members, changes: Mapping[str, Any]) -> bytes:
     data = {name: content for name, content in found.items() if name != MANIFEST}
     manifest: dict[str, Any] = json.loads(found[MANIFEST])
     manifest["files"] = {name: hashlib.sha256(text).hexdigest() for name, text in data.items()}
+    data[MANIFEST] = json.dumps({**manifest, **changes}).encode()
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
-        for name, content in (data | {MANIFEST: json.dumps(manifest | changes).encode()}).items():
+        for name, content in data.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
