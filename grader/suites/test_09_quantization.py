@@ -885,11 +885,16 @@ def test_few_rows_and_columns_in_every_combination(student, draw, dtype):
 @task("kernel", contract=37)
 @pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
 @pytest.mark.parametrize(
-    ("rows", "num_out", "width", "group"), [(35, 67, 66, 6), (1, 130, 1056, 32)]
+    ("dtype", "rows", "num_out", "width", "group"),
+    [(FP32, 35, 67, 66, 6), (FP32, 1, 131, 1056, 32), (BF16, 1, 131, 1056, 32)],
+    ids=str,
 )
-def test_kernel_programs_do_not_need_each_other(student, draw, rows, num_out, width, group, order):
+def test_kernel_programs_do_not_need_each_other(
+    student, draw, dtype, rows, num_out, width, group, order
+):
     """Nothing that a program writes is read or written by another, or lies outside of a tensor."""
-    x, weights = draw.normal(rows, width), packed_weights(draw, num_out, width, group)
+    x = draw.normal(rows, width, dtype=dtype)
+    weights = packed_weights(draw, num_out, width, group)
 
     with student.sound_kernels(order):
         got = multiplied(student, x, weights)
@@ -937,7 +942,8 @@ def test_grid_for_many_rows(student, draw, device, rows, num_out):
     [
         *((2, 7, 30, 15), (1, 33, 34, 17), (5, 3, 18, 3), (33, 7, 24, 1), (1, 5, 10, 5)),
         *((1, 20, 1056, 32), (2, 35, 256, 128), (3, 19, 130, 130), (16, 9, 192, 96)),
-        *((1, 19, 320, 64), (1, 67, 512, 512), (1, 2, 4106, 2053)),
+        *((1, 19, 320, 64), (1, 67, 512, 512), (1, 2, 4106, 2053), (1, 9, 4128, 32)),
+        (131, 5, 96, 32),
     ],
 )
 def test_any_group_in_the_kernel(student, draw, rows, num_out, width, group):
@@ -949,7 +955,10 @@ def test_any_group_in_the_kernel(student, draw, rows, num_out, width, group):
 
 @task("kernel", contract=30)
 @DTYPES
-@pytest.mark.parametrize(("rows", "width", "group"), [(1, 1024, 32), (6, 700, 50)])
+@pytest.mark.parametrize(
+    ("rows", "width", "group"),
+    [(1, 1024, 32), (6, 700, 50), (1, 4128, 32), (70, 96, 32), (1, 320, 64)],
+)
 def test_low_precision_is_accumulated_in_float32(student, draw, dtype, rows, width, group):
     """The result has x's dtype; sums are float32, whatever that is."""
     x, weights = draw.normal(rows, width, dtype=dtype), packed_weights(draw, 23, width, group)
