@@ -54,7 +54,7 @@ def test_notebook_holds_what_the_lab_has(lab: Lab) -> None:
             task.id in prompts(lab.pseudocode.read_text("utf-8"))
         )
     for contract in (contract for task in lab.tasks for contract in task.contracts):
-        assert contract.says in text
+        assert contract.says in text.replace("`", "")  # lab.toml has no marks of code
     assert "](pictures/" not in text
     assert sum(source.startswith("picture(") for source in sources) >= 2
     assert sources.count("%grade") == sources.count("%submit") == 1
