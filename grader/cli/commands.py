@@ -125,11 +125,10 @@ def watch(order: Order) -> int:
     try:
         last = _graded(order, ())
         for _ in saves(files) if last else ():
-            report = _graded(order, ())
-            if report is None:
+            before, last = last, _graded(order, ())
+            if before is None or last is None:
                 break
-            print("\n".join(f"  {line}" for line in changes(last, report)), flush=True)
-            last = report
+            print("\n".join(f"  {line}" for line in changes(before, last)), flush=True)
     except KeyboardInterrupt:
         pass
     return 0

@@ -682,10 +682,10 @@ def test_kernel_takes_any_group(student, draw, M, width, group):
 
 @task("kernel", contract=30)
 @LOW
-@pytest.mark.parametrize("M", [1, 3])
-def test_product_has_the_dtype_of_x(student, draw, M, dtype):
+@pytest.mark.parametrize(("M", "I"), [(1, 512), (3, 512), (1, 4224), (72, 64)])
+def test_product_has_the_dtype_of_x(student, draw, M, I, dtype):  # noqa: E741
     """x of low precision gives a result of that dtype, rounded once."""
-    x, (parts, weight) = draw.normal(M, 512, dtype=dtype), drawn(draw, 6, 512, 32)
+    x, (parts, weight) = draw.normal(M, I, dtype=dtype), drawn(draw, 6, I, 32)
 
     assert_product_of(student.int4_matmul(x, *parts, 32), x, weight)
 
