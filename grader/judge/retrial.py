@@ -81,10 +81,7 @@ class Retrial:
             student, stopwatch = self._model = self._model or self._start()
             end = PACE.now() + self._run.lab.limits.test_seconds
             student.begin_(end, math.inf, 0)
-            given = given_again(item, self._run, student, stopwatch)
-            test: Callable[..., Any] = getattr(item, "obj")  # noqa: B009  # a function's item alone has it
-            with measuring(), differing():
-                hold_to_its_time(lambda: test(**given))
+            run_again(item, self._run, student, stopwatch)
         except (Exception, pytest.skip.Exception, pytest.fail.Exception):
             return False
         finally:
@@ -94,7 +91,15 @@ class Retrial:
         return True
 
 
-def given_again(
+def run_again(item: pytest.Item, run: Run, student: Student, stopwatch: Stopwatch | None) -> None:
+    """Run a test on what it was given, drawn again; nothing that it measures is kept."""
+    given = _given(item, run, student, stopwatch)
+    test: Callable[..., Any] = getattr(item, "obj")  # noqa: B009  # a function's item alone has it
+    with measuring(), differing():
+        hold_to_its_time(lambda: test(**given))
+
+
+def _given(
     item: pytest.Item, run: Run, student: Student, stopwatch: Stopwatch | None
 ) -> dict[str, Any]:
     """Return what a test was given, drawn again, with another ``student`` or stopwatch."""

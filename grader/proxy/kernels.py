@@ -9,7 +9,7 @@ from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, Unsound
 from grader.labs.compiled import Compiled
 from grader.proxy.conversation import Conversation
 from grader.proxy.device import Device, Policy
-from grader.proxy.mistakes import TOO_LARGE, Sanitized, mistakes, told
+from grader.proxy.mistakes import Sanitized, mistakes, told
 from grader.proxy.readings import Apart, Meter, Recorded, Shadow
 from grader.proxy.refused import told as told_refused
 from grader.sandbox.setting import Setting
@@ -181,9 +181,8 @@ class KernelInstruments(ABC):
                 yield
         except (Mismatch, StudentError) as error:  # what was found until then may be why
             failure = error
-        found = [mistake for mistake in sanitized.found if mistake.kind != TOO_LARGE]
-        if found:
-            raise Unsound(told(found, self._lines()))
+        if sanitized.unsound:
+            raise Unsound(told(sanitized.unsound, self._lines()))
         if failure is not None:
             raise failure
 

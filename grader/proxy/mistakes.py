@@ -31,6 +31,11 @@ class Sanitized:
     found: list[Mistake] = field(default_factory=list[Mistake])
     partial: bool = False
 
+    @property
+    def unsound(self) -> list[Mistake]:
+        """What no GPU forgives; a block may be too large for one card and fit another."""
+        return [mistake for mistake in self.found if mistake.kind != TOO_LARGE]
+
     def take(self, reading: list[Any]) -> None:
         """Take what the conversation's ``probe`` has left, or raise Mismatch."""
         match reading:
