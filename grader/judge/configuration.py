@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from grader.judge.request import Request
 from grader.labs.lab import PSEUDOCODE, Lab, load_lab
+from grader.labs.results import Expected
 from grader.sandbox.setting import Setting
 
 
@@ -20,6 +21,7 @@ class Run:
     device: str = "cpu"
     suite: str = "all"
     tasks: frozenset[str] = frozenset()  # none: all
+    tests: frozenset[str] = frozenset()  # suites and ids; none: all
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
@@ -36,10 +38,17 @@ class Run:
             device=device,
             suite=request.suite,
             tasks=frozenset(request.tasks),
+            tests=frozenset(request.tests),
             until_lost=request.until_lost,
             compiles=request.compiles,
             meters=request.meters,
             closed=closed,
+        )
+
+    def chooses(self, test: Expected) -> bool:
+        """Tell whether a test of the suites is one of this run."""
+        return (not self.tasks or test.task in self.tasks) and (
+            not self.tests or test.place in self.tests
         )
 
     @property
@@ -51,14 +60,15 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON has it; the lab is its folder."""
         told = {item.name: getattr(self, item.name) for item in fields(self)}
-        return told | {"lab": str(self.lab.folder), "tasks": sorted(self.tasks)}
+        chosen = {"tasks": sorted(self.tasks), "tests": sorted(self.tests)}
+        return told | chosen | {"lab": str(self.lab.folder)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Rebuild a run in another process of ours, with the lab as it is there."""
         lab = load_lab(Path(data["lab"]))
-        changed: dict[str, Any] = {"lab": lab, "tasks": frozenset(data["tasks"])}
-        return cls(**data | changed)
+        chosen = {name: frozenset(data[name]) for name in ("tasks", "tests")}
+        return cls(**data | chosen | {"lab": lab})
 
 
 @dataclass(frozen=True, slots=True)
