@@ -886,7 +886,11 @@ def test_few_rows_and_columns_in_every_combination(student, draw, dtype):
 @pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
 @pytest.mark.parametrize(
     ("dtype", "rows", "num_out", "width", "group"),
-    [(FP32, 35, 67, 66, 6), (FP32, 1, 131, 1056, 32), (BF16, 1, 131, 1056, 32)],
+    [
+        *((FP32, 35, 67, 66, 6), (FP32, 1, 131, 1056, 32), (BF16, 1, 131, 1056, 32)),
+        # Whole steps of many sizes: what is loaded ahead of the last one is beyond the end.
+        *((FP32, 1, 9, 4096, 32), (BF16, 1, 9, 4096, 32), (BF16, 3, 9, 4096, 128)),
+    ],
     ids=str,
 )
 def test_kernel_programs_do_not_need_each_other(
@@ -943,7 +947,7 @@ def test_grid_for_many_rows(student, draw, device, rows, num_out):
         *((2, 7, 30, 15), (1, 33, 34, 17), (5, 3, 18, 3), (33, 7, 24, 1), (1, 5, 10, 5)),
         *((1, 20, 1056, 32), (2, 35, 256, 128), (3, 19, 130, 130), (16, 9, 192, 96)),
         *((1, 19, 320, 64), (1, 67, 512, 512), (1, 2, 4106, 2053), (1, 9, 4128, 32)),
-        (131, 5, 96, 32),
+        *((131, 5, 96, 32), (3, 9, 4128, 32), (18, 66, 4096, 128)),
     ],
 )
 def test_any_group_in_the_kernel(student, draw, rows, num_out, width, group):
@@ -957,7 +961,7 @@ def test_any_group_in_the_kernel(student, draw, rows, num_out, width, group):
 @DTYPES
 @pytest.mark.parametrize(
     ("rows", "width", "group"),
-    [(1, 1024, 32), (6, 700, 50), (1, 4128, 32), (70, 96, 32), (1, 320, 64)],
+    [(1, 1024, 32), (6, 700, 50), (1, 4128, 32), (5, 4128, 32), (70, 96, 32), (1, 320, 64)],
 )
 def test_low_precision_is_accumulated_in_float32(student, draw, dtype, rows, width, group):
     """The result has x's dtype; sums are float32, whatever that is."""
