@@ -23,6 +23,8 @@ class Run:
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
+    tests: tuple[str, ...] = ()  # to repeat, by id
+    repeats: str = ""  # a folder; none: nothing is to be repeated
     closed: Mapping[str, str] = field(default_factory=dict[str, str])  # tasks, by a rule's test
     # Suites and ids of tests in which a session has ended, twice, and why.
     fatal: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -39,6 +41,8 @@ class Run:
             until_lost=request.until_lost,
             compiles=request.compiles,
             meters=request.meters,
+            tests=tuple(request.tests),
+            repeats=request.repeats,
             closed=closed,
         )
 
@@ -58,6 +62,7 @@ class Run:
         """Rebuild a run in another process of ours, with the lab as it is there."""
         lab = load_lab(Path(data["lab"]))
         changed: dict[str, Any] = {"lab": lab, "tasks": frozenset(data["tasks"])}
+        changed["tests"] = tuple(data["tests"])
         return cls(**data | changed)
 
 

@@ -9,7 +9,7 @@ the tests of each task called; ("spent", dict[str, float]), what the session's s
 it told the last time (``proxy/spent``); and ("alone", float), for how many of them it had the GPU
 to itself. What compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as
 ("metered", dict[str, Any]) of each launch on a CPU, and ("tuned", dict[str, Any]) of each kernel
-with an autotuner.
+with an autotuner. What makes a script to repeat a test is heard as ``judge/repeated`` tells it.
 """
 
 import json
@@ -154,7 +154,7 @@ def follow(lines: Iterable[bytes], hear: Listener) -> int | None:
                 progress.extras["gpu"] = data
             case "asked" | "measured" | "spent" | "alone":
                 hear.say(event, data)
-            case "compiling" | "compiled" | "metered" | "tuned":
+            case "compiling" | "compiled" | "metered" | "tuned" | "tests" | "repeated":
                 hear.say(event, data)
             case _:
                 return int(data)

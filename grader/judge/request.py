@@ -16,7 +16,8 @@ class Request:
     only the tests of these run; others are not graded. ``until_lost`` leaves out the rest of a task
     that has lost a point or is sure to: to know which tasks are lost, not how many points.
     ``compiles`` lets the kernels that the tests launch be compiled afterwards, and ``meters`` lets
-    launches be metered: what comes of it is heard alone (``listener``).
+    launches be metered: what comes of it is heard alone (``listener``). ``repeats`` is a folder of
+    ours that takes what a script needs to ask again what ``tests``, public ones, have asked.
     """
 
     lab: Lab
@@ -29,3 +30,5 @@ class Request:
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
+    tests: Collection[str] = ()
+    repeats: str = ""
