@@ -30,7 +30,7 @@ def begin(device: str) -> None:
 class Does:
     """An answer that an object of a test had to ask for itself, of the code that used it."""
 
-    function: Callable[..., Any]
+    ask: Callable[..., Any]
 
 
 class OfTheTest:
@@ -58,7 +58,7 @@ class OfTheTest:
         if method != name or not alike(given, (args, kwargs)):
             raise LookupError(OTHERWISE.format(self._name))
         if isinstance(answer, Does):
-            answer = answer.function(*args, **kwargs)
+            answer = answer.ask(*args, **kwargs)
         vars(self).update(attributes)
         if isinstance(answer, Exception):
             raise answer
