@@ -22,7 +22,7 @@ GENERATED = "README.md"  # of the tree: written here, and no file of the instruc
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
-    *("trace", "compile", "bench", "doctor", "clean", "need-lab"),
+    *("repeat", "trace", "compile", "bench", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
 EXPLORER = "labs/conftest.py"  # public tests in plain pytest; the instructors may have none
