@@ -20,6 +20,7 @@ from grader.cli.script import Page
 from grader.errors import UsageError
 from grader.files import write_file
 from grader.judge.request import Request
+from grader.judge.start import Starter, start_anew
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.results import TestResult, Verdict
 from grader.labs.standing import ELSEWHERE, FOLDER, last_file
@@ -81,8 +82,8 @@ class Heard:
         return next((result for result in results if result.verdict in AT_FAULT), results[0])
 
 
-def repeat(wish: Wish) -> int:
-    """Write the script of a test; 0 once it is written."""
+def repeat(wish: Wish, start: Starter = start_anew) -> int:
+    """Write the script of a test; 0 once it is written. ``start`` starts the judge's session."""
     lab = find_lab(wish.lab, find_root())
     if not wish.test:
         raise _nothing_named(lab, wish.source)
@@ -90,7 +91,7 @@ def repeat(wish: Wish) -> int:
     seed = wish.seed if wish.seed is not None else _last_seed(lab, wish.source)
     with tempfile.TemporaryDirectory(prefix="inferlab-") as place:
         try:
-            seed = _run(lab, wish, heard, seed, Path(place))
+            seed = _run(lab, wish, heard, seed, Path(place), start)
         finally:
             if heard.is_unknown:
                 _list(heard.names)
@@ -105,7 +106,7 @@ def repeat(wish: Wish) -> int:
     return 0
 
 
-def _run(lab: Lab, wish: Wish, heard: Heard, seed: int | None, place: Path) -> int:
+def _run(lab: Lab, wish: Wish, heard: Heard, seed: int | None, place: Path, start: Starter) -> int:
     """Let the judge run the tests that are meant, and nothing else; return the seed."""
     from grader.judge.grade import grade  # starts the judge, which the other commands do not need
 
@@ -116,7 +117,7 @@ def _run(lab: Lab, wish: Wish, heard: Heard, seed: int | None, place: Path) -> i
         repeats=str(place),
     )
     print(f"asking lab {lab.number}'s test again …", file=sys.stderr, flush=True)
-    report = grade(request, on_event=heard.on_event)
+    report = grade(request, start=start, on_event=heard.on_event)
     return int(report.provenance["seed"])
 
 
@@ -179,8 +180,9 @@ def means(wanted: str, name: str) -> bool:
 
 
 def _unknown(lab: Lab, wanted: str, names: Sequence[str]) -> UsageError:
-    near = get_close_matches(wanted, {*names, *map(_function, names)}, 3)
-    hint = f"perhaps {' or '.join(near)}" if near else "the tests are listed above"
+    known = [*dict.fromkeys([*map(_function, names), *names])]
+    near = [name for name in known if wanted in name] or get_close_matches(wanted, known, 3)
+    hint = f"perhaps {' or '.join(near[:3])}" if near else "the tests are listed above"
     return UsageError(f"lab {lab.number} has no public test {wanted}", hint)
 
 

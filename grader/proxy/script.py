@@ -62,9 +62,11 @@ class Script:
             return [f"with suppress(Exception):  # it raised {said}", *inside]
         if name or last:
             code = f"{name or 'result'} = {code}"
+        *lines, end = code.split("\n")
         said = "" if name or last else came(entry)
-        lines = [f"{code}  # gave {said}" if said else code]
-        return [*"\n".join(lines).split("\n"), *[f"print({name or 'result'})"] * last]
+        remark = f"  # gave {said}" if said else ""
+        fits = len(end) + len(remark) <= WIDE
+        return [*lines, end + remark * fits, *[f"print({name or 'result'})"] * last]
 
     def _bound(self, entry: Asked, code: str) -> str | None:
         """Return the variable that takes what came, "" if none need; None: no line is needed."""
@@ -137,8 +139,7 @@ class Script:
         match target:
             case ["object", int(number), str(method)] if number in self._backends:
                 if method in WATCHED:
-                    function, *args = args
-                    return self._called(text(function), (*args, *kwargs.values()), {})
+                    return self._called(text(args[0]), (*args[1:], *kwargs.values()), {})
             case ["object", _, "__getitem__"]:
                 return f"{self._owner(target[1])}[{text(args[0])}]"
             case ["backward", int(number), _]:

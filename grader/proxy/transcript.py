@@ -26,6 +26,7 @@ from grader.wire.codec import Record
 READINGS = frozenset(
     {"landmarks", "load", "tuned", "places", "held", "trim", "kernels", "restore", "watched"}
 )
+TOGETHER = 0  # in place of a number: all that calls leave there belongs to one test of them
 RANKS = "it runs ranks, which are processes of their own that talk to each other"
 RACES = "it measures time, by the judge's clock"
 
@@ -59,13 +60,8 @@ class Asked:
         if self.of is not None:
             yield self.of
         match self.header:
-            case {"op": "keep" | "kept", "number": int(number)}:
-                yield -1 - number  # what calls leave there is an object too
-            case _:
-                pass
-        match self.target:
-            case ["backward", int(number), _]:
-                yield -1 - number
+            case {"op": "keep" | "kept"}:
+                yield TOGETHER
             case _:
                 pass
         yield from objects_in([self.value, self.lasts])
