@@ -70,7 +70,7 @@ def alike(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         same = one.shape == other.shape and one.dtype == other.dtype
         rounds = one.is_floating_point() or one.is_complex()
-        return bool(same) and (rounds or torch.equal(one.cpu(), other.cpu()))
+        return bool(same and (rounds or torch.equal(one.cpu(), other.cpu())))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
