@@ -76,4 +76,4 @@ def alike(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(alike, one, other))
     plain = isinstance(one, int | str) and isinstance(other, int | str)
-    return one == other if plain else True
+    return not plain or bool(one == other)
