@@ -29,8 +29,8 @@ class Published:
     def text(self) -> str:
         """Return the file."""
         return (
-            "# Written by lab publish, for make submit: the branch of the course, to which no work\n"
-            "# of yours goes, and the one from which it is collected.\n"
+            "# Written by lab publish, for make submit: the branch of the course, to which none\n"
+            "# of your work goes, and the one from which it is collected.\n"
             f"branch = {_quoted(self.branch)}\n"
             f"hand_in = {_quoted(self.hand_in)}\n"
         )
