@@ -87,7 +87,11 @@ def ran(programs: Programs, file: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_calls_that_led_to_the_last_are_made_again(
-    course: Path, write: Write, start: Starter, programs: Programs, capsys: pytest.CaptureFixture
+    course: Path,
+    write: Write,
+    start: Starter,
+    programs: Programs,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     write("self._rows.append(row.clone())", "self._rows.insert(0, row.clone())")
 
@@ -144,7 +148,7 @@ def test_calls_that_are_made_together_are_all_told(
 
 
 def test_object_of_the_test_does_what_it_did(
-    course: Path, start: Starter, programs: Programs, capsys: pytest.CaptureFixture
+    course: Path, start: Starter, programs: Programs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It keeps a row in the store of the code, looks at the store, and answers."""
     asked(start, "test_follows_the_model[5]")
@@ -169,7 +173,7 @@ def test_other_questions_than_before_are_not_answered(
 
 
 def test_name_of_a_function_means_the_first_case_that_fails(
-    write: Write, start: Starter, capsys: pytest.CaptureFixture
+    write: Write, start: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write("for _ in range(steps):", "for _ in range(min(steps, 2)):")
 
@@ -179,7 +183,9 @@ def test_name_of_a_function_means_the_first_case_that_fails(
 
 
 @pytest.mark.usefixtures("course")
-def test_wrong_name_lists_the_right_ones(start: Starter, capsys: pytest.CaptureFixture) -> None:
+def test_wrong_name_lists_the_right_ones(
+    start: Starter, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(UsageError, match="no public test test_rows") as raised:
         asked(start, "test_rows")
 
@@ -194,7 +200,7 @@ def test_without_a_name_nothing_is_run() -> None:
 
 
 def test_what_the_rules_forbid_is_told_instead(
-    write: Write, start: Starter, capsys: pytest.CaptureFixture
+    write: Write, start: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write("(x.float() * factor)", "torch.mul(x.float(), factor)")
 
