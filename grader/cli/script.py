@@ -16,7 +16,7 @@ WAYS = ("graphs", "repeated", "sparse", "ways")  # of grader.worker
 COUNTS = ("flops", "largest", "launches", "operators", "memory")
 # What the judge does around the calls of some tests, and a script does not.
 BESIDE = {
-    "sanitizer": "the judge follows what kernels do to memory: {python} SANITIZE=1 does that too",
+    "sanitizer": "the judge follows kernels through memory: with SANITIZE=1 make python does, too",
     "grids": "the judge launches no program, and looks at the size of the grid alone",
     "recorder": "the judge compiles the kernels for GPUs afterwards: make compile LAB={lab}",
     "guard": "the judge looks for what this lab forbids",
@@ -80,7 +80,7 @@ class Page:
     def beside(self) -> Iterator[str]:
         """Say what the judge does around the calls, and the script does not."""
         said = dict.fromkeys(BESIDE[x] for x in self.told["probes"] if x in BESIDE)
-        yield from (line.format(lab=self.lab.number, python=self.runs) for line in said)
+        yield from (line.format(lab=self.lab.number) for line in said)
 
     def _imports(self) -> Iterator[str]:
         """Bring the student's module, and what is given beside it."""
