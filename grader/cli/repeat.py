@@ -113,8 +113,8 @@ def _run(lab: Lab, wish: Wish, heard: Heard, seed: int | None, place: Path, star
     request = Request(
         *(lab, wish.source, wish.device, seed),
         suite="public",
-        tests=(heard.wanted,),
-        repeats=str(place),
+        repeats=(heard.wanted,),
+        repeats_into=str(place),
     )
     print(f"asking lab {lab.number}'s test again …", file=sys.stderr, flush=True)
     report = grade(request, start=start, on_event=heard.on_event)

@@ -8,7 +8,10 @@ from typing import Any, Self
 
 from grader.judge.request import Request
 from grader.labs.lab import PSEUDOCODE, Lab, load_lab
+from grader.labs.results import Expected
 from grader.sandbox.setting import Setting
+
+CHOSEN = ("tasks", "tests", "repeats")  # of a run, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +23,12 @@ class Run:
     device: str = "cpu"
     suite: str = "all"
     tasks: frozenset[str] = frozenset()  # none: all
+    tests: frozenset[str] = frozenset()  # suites and ids; none: all
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
-    tests: tuple[str, ...] = ()  # to repeat, by id
-    repeats: str = ""  # a folder; none: nothing is to be repeated
+    repeats: frozenset[str] = frozenset()  # ids or functions of public tests
+    repeats_into: str = ""  # a folder
     closed: Mapping[str, str] = field(default_factory=dict[str, str])  # tasks, by a rule's test
     # Suites and ids of tests in which a session has ended, twice, and why.
     fatal: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -38,12 +42,19 @@ class Run:
             device=device,
             suite=request.suite,
             tasks=frozenset(request.tasks),
+            tests=frozenset(request.tests),
             until_lost=request.until_lost,
             compiles=request.compiles,
             meters=request.meters,
-            tests=tuple(request.tests),
-            repeats=request.repeats,
+            repeats=frozenset(request.repeats),
+            repeats_into=request.repeats_into,
             closed=closed,
+        )
+
+    def chooses(self, test: Expected) -> bool:
+        """Tell whether a test of the suites is one of this run."""
+        return (not self.tasks or test.task in self.tasks) and (
+            not self.tests or test.place in self.tests
         )
 
     @property
@@ -55,15 +66,15 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON has it; the lab is its folder."""
         told = {item.name: getattr(self, item.name) for item in fields(self)}
-        return told | {"lab": str(self.lab.folder), "tasks": sorted(self.tasks)}
+        chosen = {name: sorted(told[name]) for name in CHOSEN}
+        return told | chosen | {"lab": str(self.lab.folder)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Rebuild a run in another process of ours, with the lab as it is there."""
         lab = load_lab(Path(data["lab"]))
-        changed: dict[str, Any] = {"lab": lab, "tasks": frozenset(data["tasks"])}
-        changed["tests"] = tuple(data["tests"])
-        return cls(**data | changed)
+        chosen = {name: frozenset(data[name]) for name in CHOSEN}
+        return cls(**data | chosen | {"lab": lab})
 
 
 @dataclass(frozen=True, slots=True)

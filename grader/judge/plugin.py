@@ -157,7 +157,7 @@ class JudgePlugin:
             self._expected[item.nodeid] = expected
             if expected.weight > 0:
                 self._needed.setdefault(expected.task, set()).update(needs_of(item))
-        chosen = [item for item in items if self._expected[item.nodeid].task in self._run.tasks]
+        chosen = [item for item in items if self._run.chooses(self._expected[item.nodeid])]
         items[:] = chosen or items
 
         def key(item: pytest.Item) -> tuple[int, bool, bool]:
@@ -258,7 +258,7 @@ class JudgePlugin:
         if self._barrier:
             raise GateFailed(self._barrier)
         expected = self._expected[item.nodeid]
-        why = self._run.fatal.get(f"{expected.suite} {expected.id}")
+        why = self._run.fatal.get(expected.place)
         if why is not None:
             raise StudentCrashed(FATAL.format(ENDED[why]))
         if self._deadline.is_over:

@@ -33,7 +33,7 @@ class RepeatPlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out all other tests."""
         self._emit("tests", [_id(item) for item in items])
-        wanted = {*self._run.tests}
+        wanted = self._run.repeats
         items[:] = [x for x in items if wanted & {_id(x), _id(x).partition("[")[0]}]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -46,7 +46,7 @@ class RepeatPlugin:
 
     def _told(self) -> dict[str, Any]:
         self._count += 1
-        folder = Path(self._run.repeats) / str(self._count)
+        folder = Path(self._run.repeats_into) / str(self._count)
         folder.mkdir()
         transcript, lab = self._transcript, self._run.lab
         checkpoints = map(self._student.checkpoint, lab.checkpoints)

@@ -13,11 +13,13 @@ class Request:
     """Which files to grade, where, and by which tests.
 
     ``source`` None is the lab's own folder, and without a ``seed`` one is drawn. With ``tasks``
-    only the tests of these run; others are not graded. ``until_lost`` leaves out the rest of a task
-    that has lost a point or is sure to: to know which tasks are lost, not how many points.
+    only the tests of these run, others are not graded; with ``tests``, suites and ids as in
+    "hidden test_a", only these of them. ``until_lost`` leaves out the rest of a task that has lost
+    a point or is sure to: to know which tasks are lost, not how many points.
     ``compiles`` lets the kernels that the tests launch be compiled afterwards, and ``meters`` lets
-    launches be metered: what comes of it is heard alone (``listener``). ``repeats`` is a folder of
-    ours that takes what a script needs to ask again what ``tests``, public ones, have asked.
+    launches be metered: what comes of it is heard alone (``listener``). So is what public
+    tests ask, ``repeats`` by their ids or functions, which run alone: what a script needs to ask it
+    again goes to the folder ``repeats_into``.
     """
 
     lab: Lab
@@ -27,8 +29,9 @@ class Request:
     sandbox: str = "auto"  # or "required", "none"
     suite: str = "all"  # or "public", "speed"
     tasks: Collection[str] = ()  # none: all
+    tests: Collection[str] = ()  # the same
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
-    tests: Collection[str] = ()
-    repeats: str = ""
+    repeats: Collection[str] = ()  # none are told
+    repeats_into: str = ""

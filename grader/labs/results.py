@@ -40,6 +40,11 @@ class Expected:
     gate: bool = False
     contract: int = 0  # the number of the contract that it tests; 0: none, it stands for itself
 
+    @property
+    def place(self) -> str:
+        """Its suite and id: an id alone may stand in two suites."""
+        return f"{self.suite} {self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
@@ -57,6 +62,11 @@ class TestResult:
     contract: int = 0
     function: str = ""  # of a failed test: the public name that its last call was about
     halves: bool = False  # what it found, a GPU does not forgive: its task earns half at most
+
+    @property
+    def place(self) -> str:
+        """Its suite and id, as ``Expected`` has it."""
+        return f"{self.suite} {self.id}"
 
 
 @dataclass(frozen=True, slots=True)

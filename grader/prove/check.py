@@ -25,7 +25,7 @@ from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
-from grader.prove.runner import Judges, Runner, forked_judges
+from grader.prove.runner import Judges, Runner, fallen_tests, forked_judges
 from grader.prove.sample import compare, draw, of_the_day
 from grader.prove.trials import Trial, plan
 
@@ -142,18 +142,23 @@ def _run(
 ) -> tuple[list[Graded], dict[int, Graded]]:
     """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out.
 
+    Of a wrong answer the first seed tells by which tests it falls; under others these come first.
     Those in the sample are made a second time, the whole way, and returned by their places.
     """
     places = range(len(trials))
     wrong = [place for place in places if trials[place].role is Role.WRONG]
     others = [place for place in places if trials[place].role is not Role.WRONG]
+    later = [place for place in wrong if trials[place].seed > 1]
+    first = [place for place in wrong if trials[place].seed == 1]
     graded: dict[int, Graded] = {}
     again: dict[int, Graded] = {}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
-            for wave in (others, wrong):
+            for wave in (others, first, later):
                 if learn and graded and wave:
                     runner = replace(runner, proven=Proven(graded.values()))
+                if wave is later and runner.until_lost:
+                    runner = replace(runner, fallen=fallen_tests(graded.values()))
                 # What takes longest comes first.
                 twice = [(place, again) for place in wave if place in sampled]
                 futures = {

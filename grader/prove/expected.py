@@ -45,6 +45,7 @@ class Graded:
     failure: str = ""
     crowd: float = 1.0  # gradings at a time for each two cores
     measured: Sequence[Mapping[str, Any]] = ()  # by test: what came closest to its limit
+    tests: frozenset[str] = frozenset()  # the only ones that ran; none: all
 
 
 def judge(graded: Graded) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ def losses_of(gradings: Iterable[Graded]) -> list[Loss]:
     return [
         loss
         for graded in gradings
-        if graded.role is Role.WRONG and graded.report is not None
+        if graded.role is Role.WRONG and graded.report is not None and not graded.tests
         for loss in _losses(graded, graded.report)
     ]
 

@@ -1,18 +1,22 @@
 """How files of ours are graded for a proof: the quick way where there is one, else as any is."""
 
 import functools
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from grader.errors import InferlabError
 from grader.judge.request import Request
 from grader.labs.lab import Lab
-from grader.labs.results import Expected, Report
-from grader.prove.expected import Graded, Role
+from grader.labs.results import Expected, Report, Verdict
+from grader.prove.expected import RIGHT, Graded, Role, judge
+from grader.prove.findings import Outcome
 from grader.prove.proven import Proven
 from grader.prove.trials import Trial
+
+_KEPT = (Verdict.SKIPPED, Verdict.INFRA)
 
 
 class Grade(Protocol):
@@ -46,9 +50,24 @@ class Runner:
     until_lost: bool = True
     suite: str = "all"
     races: bool = True  # of variants too: without, the model answer alone is timed
+    fallen: Mapping[Path, frozenset[str]] = field(default_factory=dict[Path, frozenset[str]])
 
     def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
-        """Grade the quick way if there is one; ``again``: the whole way."""
+        """Grade the quick way if there is one; ``again``: the whole way.
+
+        What fell before, by the tests of ``fallen``, meets these alone first, and all of them only
+        if it stands.
+        """
+        tests = self.fallen.get(trial.source)
+        if tests:
+            graded = self._grade(trial, tests, again=again)
+            if all(finding.outcome is Outcome.OK for finding in judge(graded)):
+                return graded
+        return self._grade(trial, again=again)
+
+    def _grade(
+        self, trial: Trial, tests: frozenset[str] = frozenset(), *, again: bool = False
+    ) -> Graded:
         quick = None if again else self.judges.quick(trial.lab)
         grade = quick or self.judges.whole
         manifest: list[Expected] = []
@@ -66,15 +85,17 @@ class Runner:
         report: Report | None = None
         failure = ""
         try:
-            report = grade(self._request(trial, "none" if quick else self.sandbox), on_event=hear)
+            sandbox = "none" if quick else self.sandbox
+            report = grade(self._request(trial, tests, sandbox), on_event=hear)
         except InferlabError as error:
             failure = error.line
         return Graded(
             *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
             *(tuple(manifest), asked, report, failure, self.crowd, tuple(measured)),
+            tests,
         )
 
-    def _request(self, trial: Trial, sandbox: str) -> Request:
+    def _request(self, trial: Trial, tests: frozenset[str], sandbox: str) -> Request:
         return Request(
             lab=trial.lab,
             source=trial.source,
@@ -82,7 +103,8 @@ class Runner:
             seed=trial.seed,
             sandbox=sandbox,
             suite=self.suite,
-            tasks=self._tasks(trial),
+            tasks=trial.fails if tests else self._tasks(trial),
+            tests=tests,
             # All that counts of a wrong answer is which tasks it loses; a control must not earn a
             # single test.
             until_lost=trial.role is Role.WRONG and self.until_lost,
@@ -104,6 +126,17 @@ class Runner:
             if task.id not in proven or trial.fails.intersection(task.requires)
         }
         return left if len(left) < len(trial.lab.tasks) else ()
+
+
+def fallen_tests(gradings: Iterable[Graded]) -> dict[Path, frozenset[str]]:
+    """Return what wrong answers have fallen by, of each that lost all that it should."""
+    found: dict[Path, frozenset[str]] = {}
+    for graded in gradings:
+        if graded.role is Role.WRONG and graded.report is not None:
+            lost = [test for test in graded.report.tests if test.verdict not in (*_KEPT, *RIGHT)]
+            if graded.fails <= {test.task for test in lost}:
+                found[graded.source] = frozenset(test.place for test in lost)
+    return found
 
 
 @contextmanager

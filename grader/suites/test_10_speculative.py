@@ -1414,6 +1414,17 @@ def test_temperature_of_the_targets_own_tokens(student, draw, k):
     assert_pairs(student, draw, twin, twin, k, 0.3)
 
 
+@task("generate", contract=38)
+def test_replacements_are_drawn_anew(student, draw):
+    """What stands for a rejected guess does not depend on the number that rejected it."""
+    # Half of the guesses go, all by a large number; seven tokens have equal shares of the rest.
+    target, draft = (
+        Pairs(row(most, *[1] * 7), [row(most, *[1] * 7)] * 8, 0.8, 3) for most in (7, 20_000)
+    )
+
+    assert_pairs(student, draw, target, draft, 2, 0.8)
+
+
 @task("generate", contract=40)
 def test_laws_with_zeros(student, draw):
     """What the target never says is never said; what the draft never says is said all the same."""

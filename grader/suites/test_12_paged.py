@@ -1644,6 +1644,19 @@ def test_shared_tokens_are_not_computed(student, draw):
 
 
 @task("scheduler", contract=22)
+@pytest.mark.parametrize("most", [0, 1, 2], ids=["first", "second", "third"])
+def test_most_in_common_decides_what_is_not_computed(student, draw, most):
+    """Of three that run already, it is the one with most in common that a request shares with."""
+    batch = Batch(student, Setting(40, 2, 6, 60, share=True), draw.integer(1, 60_000), 10**9)
+    stem = drawn_text(draw, 9, 8)
+    for name in range(3):
+        batch.add(name, ([*stem[: 7 if name == most else 3], 20 + name], 6))
+    batch.commit(batch.plan())
+    batch.add(3, ([*stem, 30], 2))
+    batch.finish()
+
+
+@task("scheduler", contract=22)
 def test_shared_tokens_do_not_count_against_max_tokens(student, draw):
     """What is shared is not computed: max_tokens counts the rest alone."""
     batch = Batch(student, Setting(60, 2, 8, 14, share=True), draw.integer(1, 60_000), 10**9)

@@ -91,12 +91,15 @@ class Channel:
 
     ``holds`` limits the bytes of all buffers that came and are still in use here. ``now`` is the
     clock of the deadlines. With ``knows_sender`` the kernel says which process sent what arrived
-    last: ``sender``, by its number here, 0 as long as that is not known.
+    last: ``sender``, by its number here, 0 as long as that is not known. Behind each buffer that
+    comes lie up to ``apart`` bytes of nobody's, no more than it has itself: who reads beyond one
+    is not to land in the next.
     """
 
     __slots__ = (
         *("_sock", "_now", "_holds", "_held", "_freed", "fds", "_readable", "_writable", "_ahead"),
-        *("_inbox", "_outbox", "_filled", "_sent", "knows_sender", "sender", "__weakref__"),
+        *("_inbox", "_outbox", "_filled", "_sent", "_apart", "knows_sender", "sender"),
+        "__weakref__",
     )
 
     def __init__(
@@ -108,9 +111,11 @@ class Channel:
         takes_fds: bool = False,
         knows_sender: bool = False,
         holds: int | None = None,
+        apart: int = 0,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sock = sock
+        self._apart = apart
         self._now = now
         self._holds = holds
         self._held = 0
@@ -216,16 +221,17 @@ class Channel:
         return self._held
 
     def _buffer(self, size: int, offset: int, deadline: float | None) -> Tensor:
-        memory = Block(size) if offset < 0 else mapped(-1, size)
+        room = size + min(size, self._apart)
+        memory = Block(room) if offset < 0 else mapped(-1, room)
         # Not at exit: by then nobody counts.
         weakref.finalize(memory, self._freed.append, size).atexit = False
         if offset < 0:
-            self._read(memory, deadline)
+            self._read(memoryview(memory)[:size], deadline)
         else:
-            memory[:] = self._inbox[offset : offset + size]
+            memory[:size] = self._inbox[offset : offset + size]
         if not size:
             return torch.empty(0, dtype=torch.uint8)
-        return torch.frombuffer(memory, dtype=torch.uint8)
+        return torch.frombuffer(memory, dtype=torch.uint8, count=size)
 
     def _write(self, data: bytes, deadline: float | None, fds: tuple[int, ...] = ()) -> None:
         rest = memoryview(data)

@@ -17,6 +17,8 @@ from grader.wire.channel import Channel
 from grader.worker.serve import Worker
 from grader.worker.threads import own_thread_pool
 
+APART = 32 << 10  # bytes that at most lie between what came in one message: rows of a few thousand
+
 
 def limit(limits: dict[str, int]) -> None:
     """Set the limits that the kernel keeps for this process and all that it starts."""
@@ -67,7 +69,7 @@ def serve(fds: list[int], config: dict[str, Any], given: dict[str, ModuleType]) 
     own_thread_pool(config["threads"])
     if config["device"] != "cpu" and config["ranks"] == 1:  # CUDA survives no fork
         torch.zeros(1, device=config["device"])
-    channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True)
+    channel = Channel(socket.socket(fileno=fds[0]), fds[1], fds[2], takes_fds=True, apart=APART)
     worker = _worker(channel, config["device"], config["ranks"])
     worker.given = given
     if config["compiles"]:

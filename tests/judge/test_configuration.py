@@ -17,7 +17,8 @@ def test_configuration_crosses_whole() -> None:
     setting = worker_setting(LAB, Path("/stage"), {"target": Path("/model")}, "cpu", "none")
     request = Request(LAB, suite="public", tasks=("store", "scale"), until_lost=True, meters=True)
     run = Run.of(request, "cpu", 5, {"loop": "rules[loop]"})
-    run = replace(run, fatal={"hidden test_a": "memory"}, compiles=True)
+    chosen = frozenset({"public test_a", "public test_b"})
+    run = replace(run, fatal={"hidden test_a": "memory"}, compiles=True, tests=chosen)
     configuration = Configuration(run, setting, "code = 1\n", "/group")
 
     assert Configuration.from_json(json.loads(configuration.encode())) == configuration

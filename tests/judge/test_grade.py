@@ -468,6 +468,19 @@ def test_some_tasks_alone_are_graded_on_request(tmp_path: Path, sessions: ForkSe
     assert set(verdicts(report)) == {"test_requires_the_gate"}
 
 
+def test_some_tests_alone_are_graded_on_request(tmp_path: Path, sessions: ForkServer) -> None:
+    (tmp_path / "answer.py").write_text(ANSWER)
+    lab = lab_with(tmp_path, SUITE)
+    chosen = {"hidden test_passed", "hidden test_failed", "public test_error"}
+
+    report = grade(
+        Request(lab, tmp_path / "answer.py", device="cpu", sandbox="none", tests=chosen),
+        start=sessions,
+    )
+
+    assert verdicts(report) == {"test_passed": "passed", "test_failed": "failed"}
+
+
 def test_score_leaves_out_what_is_not_the_submissions(mixed: Report) -> None:
     """In scale the judge failed too: of that task nothing is left."""
     scores = {task.id: (task.score, task.graded) for task in mixed.tasks}

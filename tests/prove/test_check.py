@@ -128,6 +128,7 @@ class Judge:
         self.cut: set[str] = set()  # graded until each task has lost a point
         self.chosen: dict[str, set[str]] = {}  # graded on some tasks only
         self.whole: set[str] = set()  # seeds of wrong answers that were graded on all tasks
+        self.alone: list[tuple[int, set[str]]] = []  # by seed: the only tests that were graded
         self.ungraded: tuple[str, ...] = ()
         self.asked = {"double": ["double"], "halve": ["Halver"]}
 
@@ -136,6 +137,7 @@ class Judge:
         self.graded.append(f"{source.name} {seed} {request.device} {request.sandbox}")
         self.cut |= {source.name} if request.until_lost else set()
         self.chosen |= {source.name: set(request.tasks)} if request.tasks else {}
+        self.alone += [(seed, set(request.tests))] * bool(request.tests)
         self.whole |= {str(seed)} if request.until_lost and not request.tasks else set()
         on_event("manifest", list(self.manifest))
         code = source / lab.code_name if source.is_dir() else source
@@ -249,7 +251,6 @@ REQUIRES = f'{FUNCTIONS}\nrequires = ["double"]'
 UNPROVEN: dict[str, tuple[list[str], str, str, dict[str, Any]]] = {
     "other code": ([WRONG_FILE], HALVES, "round(x * 0.5", {}),
     "no right answer passed": ([CODE_FILE, VARIANT_FILE, WRONG_FILE], HALVES, "round(x / 3", {}),
-    "another seed": ([], "", "", {"seeds": 1, "wrong_seeds": 2}),
     "it requires what is lost": (["labs/01_numbers/lab.toml"], FUNCTIONS, REQUIRES, {}),
     "no right answer was graded": ([], "", "", {"only": ["wrong/*"]}),
     "all is asked for": ([], "", "", {"whole": True}),
@@ -267,8 +268,41 @@ def test_what_is_not_proven_is_graded(
     prove(load_lab(lab.folder), judge, **options)
 
     graded = [name for name in judge.graded if name.startswith("adds_one.py")]
-    assert len(graded) == options.get("wrong_seeds", 1)
-    assert judge.whole == {max(graded).split()[1]}  # two seeds may end in any order
+    assert graded == ["adds_one.py 1 auto auto"]
+    assert judge.whole == {"1"}
+
+
+FELL = {"hidden test_double", "public test_public"}
+
+
+def test_later_seeds_grade_the_tests_that_fell_alone(lab: Lab) -> None:
+    judge = Judge()
+
+    report = prove(lab, judge, wrong_seeds=3)
+
+    assert sorted(judge.alone) == [(2, FELL), (3, FELL)]
+    assert judge.chosen == {"adds_one.py": {"double"}}
+    assert failures(report) == []
+
+
+def test_what_stands_where_it_fell_is_graded_by_all_tests(lab: Lab) -> None:
+    """It adds one under the first seed alone: under others it loses nothing."""
+    edit(lab, WRONG_FILE, "x + 1", "x + x + (x == 21)")
+    judge = Judge()
+
+    report = prove(lab, judge, wrong_seeds=2)
+
+    tries = [name for name in judge.graded if name.startswith("adds_one.py 2")]
+    assert (len(tries), len(judge.alone)) == (2, 1)
+    assert len(failures(report)) == 1
+
+
+def test_margins_need_all_tests_under_each_seed(lab: Lab) -> None:
+    judge = Judge()
+
+    prove(lab, judge, wrong_seeds=2, margins=True)
+
+    assert judge.alone == []
 
 
 def test_brief_check_grades_of_a_wrong_answer_what_it_should_lose(lab: Lab) -> None:

@@ -1,6 +1,7 @@
 """The wire: every kind of value there and back, every cap, no message that breaks the reader."""
 
 import enum
+import itertools
 import json
 import math
 import os
@@ -35,11 +36,12 @@ ARENA = 4 << 20
 
 
 @contextmanager
-def ends() -> Iterator[tuple[Channel, Channel, socket.socket]]:
+def ends(apart: int = 0) -> Iterator[tuple[Channel, Channel, socket.socket]]:
     """Two ends of a conversation, and the raw socket of the second one."""
     ours, theirs = socket.socketpair()
     arenas = make_arena(ARENA), make_arena(ARENA)
-    with closing(Channel(ours, *arenas)) as near, closing(Channel(theirs, *arenas[::-1])) as far:
+    there = Channel(theirs, *arenas[::-1], apart=apart)
+    with closing(Channel(ours, *arenas)) as near, closing(there) as far:
         for fd in arenas:
             os.close(fd)
         yield near, far, theirs
@@ -146,6 +148,19 @@ def test_tensor_around_the_arena_threshold(size: int) -> None:
     value = [torch.randn(size // 4), torch.arange(7)]
 
     assert same(there(value), value)
+
+
+def test_what_came_lies_apart_on_request() -> None:
+    sizes = [8, 4096, wire.INLINE + 8, wire.INLINE + 16]
+
+    with ends(apart=1024) as (near, far, _):
+        send(near, [torch.zeros(size, dtype=torch.uint8) for size in sizes])
+        got = sorted(receive(far), key=torch.Tensor.data_ptr)
+
+    assert sorted(tensor.untyped_storage().nbytes() for tensor in got) == sizes
+    for one, next_ in itertools.pairwise(got):
+        gap = next_.data_ptr() - (one.data_ptr() + one.nbytes)
+        assert gap >= min(one.nbytes, 1024)
 
 
 def test_payloads_of_not_a_number_keep_their_bits() -> None:
