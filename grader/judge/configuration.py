@@ -73,8 +73,8 @@ class Run:
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Rebuild a run in another process of ours, with the lab as it is there."""
         lab = load_lab(Path(data["lab"]))
-        chosen = {name: frozenset(data[name]) for name in CHOSEN}
-        return cls(**data | chosen | {"lab": lab})
+        changed: dict[str, Any] = {name: frozenset(data[name]) for name in CHOSEN}
+        return cls(**data | changed | {"lab": lab})
 
 
 @dataclass(frozen=True, slots=True)
