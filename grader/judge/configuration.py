@@ -74,7 +74,8 @@ class Run:
         """Rebuild a run in another process of ours, with the lab as it is there."""
         lab = load_lab(Path(data["lab"]))
         changed: dict[str, Any] = {name: frozenset(data[name]) for name in CHOSEN}
-        return cls(**data | changed | {"lab": lab})
+        changed["lab"] = lab
+        return cls(**data | changed)
 
 
 @dataclass(frozen=True, slots=True)
