@@ -18,13 +18,13 @@ NOTEBOOK_READY := $(VENV)/.notebook
 endif
 
 # Values reach the shell as environment variables, so no quoting can go wrong.
-export LAB FROM DEVICE SEED TASK PROMPT FILE
+export LAB FROM DEVICE SEED TASK PROMPT FILE TEST
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED") $(if $(TASK),--task "$$TASK")
 
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd reading house submit run python trace notebook notebooks check-time pictures sanitizer field
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -49,6 +49,9 @@ run: need-lab $(READY) ## generate text with your own code of a lab alone, besid
 python: need-lab $(READY) ## run a script of yours with Triton as the judge has it: LAB=6 FILE=mine.py [DEVICE=cpu|cuda] [SANITIZE=1]
 	@[ -n "$$FILE" ] || { echo 'error: which script?' >&2; echo 'hint: make python LAB=6 FILE=mine.py' >&2; exit 2; }
 	@$(RUN) -m grader python "$$LAB" $(if $(DEVICE),--device "$$DEVICE") $(if $(SANITIZE),--sanitize) "$$FILE" $(ARGS)
+
+repeat: need-lab $(READY) ## write what a public test asks of your code as a script, to step through: LAB=6 TEST=test_name [SEED=n] [FROM=path] [DEVICE=cpu|cuda]
+	@$(RUN) -m grader repeat "$$LAB" $(if $(TEST),"$$TEST") $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED") || $(SHOWN)
 
 trace: need-lab $(READY) ## draw a small launch of your kernels, step by step: LAB=6 [TASK=forward] [FROM=path] [FILE=mine.py]
 	@$(RUN) -m grader trace "$$LAB" $(if $(TASK),--task "$$TASK") $(if $(FROM),--from "$$FROM") $(if $(FILE),--file "$$FILE") $(ARGS) || $(SHOWN)

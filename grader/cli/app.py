@@ -189,6 +189,22 @@ def python(
     raise typer.Exit(run_script(lab, file, arguments or (), device, sanitize=sanitize))
 
 
+@app.command()
+def repeat(
+    lab: LabArgument,
+    test: Annotated[
+        str | None, typer.Argument(metavar="[TEST]", help="a public one, as a report names it")
+    ] = None,
+    source: Source = None,
+    device: DeviceChoice = Device.AUTO,
+    seed: Seed = None,
+) -> None:
+    """Write what a public test asks of your code as a script, for a debugger to step through."""
+    from grader.cli.repeat import Wish, repeat
+
+    raise typer.Exit(repeat(Wish(lab, test, source, device, seed)))
+
+
 @app.command("compile")
 def compile_kernels(
     lab: LabArgument,

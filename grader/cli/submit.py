@@ -6,16 +6,18 @@ Nothing is done before the student has said yes, and what cannot be done is said
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import UsageError
 from grader.labs.lab import Lab, find_lab, find_root
+from grader.labs.published import ID, TAGS, Published, branches_of, is_plain, published
 from grader.labs.standing import standing
 from grader.report.next_step import typed
 from grader.text import number, visible_line
 
 SHORT = 10  # characters of a commit's name
+WHO = "inferlab.id"  # in the settings of a clone: the student, as the course knows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Place:
     remote: str
     url: str
     there: str
+    own: bool = False  # chosen here, since the other end of the branch is the course's
 
 
 def submit(lab_text: str, *, yes: bool, plan: bool = False) -> int:
@@ -40,6 +43,8 @@ def submit(lab_text: str, *, yes: bool, plan: bool = False) -> int:
     _require_repository(lab)
     changed = [file for file in files if _git(lab, "status", "--porcelain", "--", str(file))]
     place = _place(lab)
+    if place is not None:
+        place = _not_the_courses(lab, place, asks=not yes and not plan)
     _tell(lab, files, changed, place)
     commands = _commands(lab, files, changed, place)
     if place is None:
@@ -87,6 +92,42 @@ def _place(lab: Lab) -> Place | None:
     return Place(branch, remote, url, merge if merge and remote == known else branch)
 
 
+def _not_the_courses(lab: Lab, place: Place, *, asks: bool) -> Place:
+    """Go to the student's own branch where a push would go to the one that the course is on."""
+    course = published(lab.root)
+    if place.there not in _published(lab, place, course) or course.hand_in == place.there:
+        return place
+    said = f"{place.there} of {place.remote} is the branch that the course is published on"
+    who = _git(lab, "config", WHO)
+    if not is_plain(who) and ID in course.hand_in:
+        who = _who(lab, said, course.hand_in.replace(ID, "ID")) if asks else ""
+        if not who:
+            own = course.hand_in.replace(ID, "ID")
+            hint = f"git config {WHO} ID, with your id in the course; then make submit again"
+            raise UsageError(f"{said}: your work goes to {own}", hint)
+    return replace(place, there=course.hand_in.replace(ID, who), own=True)
+
+
+def _published(lab: Lab, place: Place, course: Published) -> set[str]:
+    """Return the branches that are the course's, by the tree and by tags, here and there."""
+    here = _git(lab, "tag", "--list", f"{TAGS}*").splitlines()
+    told = _git(lab, "ls-remote", "--tags", place.remote, f"refs/tags/{TAGS}*").splitlines()
+    there = (line.partition("refs/tags/")[2] for line in told)
+    return {course.branch, *branches_of([*here, *there])} - {""}
+
+
+def _who(lab: Lab, said: str, own: str) -> str:
+    """Ask for the student's id, and keep it in this clone; "" where nobody can be asked."""
+    if not sys.stdin.isatty():
+        return ""
+    print(f"{said}.\nYour work goes to a branch of your own, {own}, by your id in the course.")
+    who = input("Your id: ").strip()
+    if not is_plain(who):
+        raise UsageError(f"{visible_line(who)!r} can be no part of a branch's name", "try again")
+    _git(lab, "config", WHO, who)
+    return who
+
+
 def _tell(lab: Lab, files: list[Path], changed: list[Path], place: Place | None) -> None:
     print(f"Lab {lab.number:02d} · {visible_line(lab.title)}")
     for file in files:
@@ -97,6 +138,11 @@ def _tell(lab: Lab, files: list[Path], changed: list[Path], place: Place | None)
     print(f"  graded here last: {graded}")
     if place is not None:
         print(f"  branch {place.branch} goes to {place.there} of {place.remote}, {place.url}")
+        course = published(lab.root)
+        if place.own:
+            print("  (the branch that you pull from is the course's, and stays as it is)")
+        elif course.branch and not course.takes(place.there):
+            print(f"  note: work is collected from {course.hand_in.replace(ID, 'ID')}")
 
 
 def _points(score: float, graded: float) -> str:

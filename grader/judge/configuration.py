@@ -11,6 +11,8 @@ from grader.labs.lab import PSEUDOCODE, Lab, load_lab
 from grader.labs.results import Expected
 from grader.sandbox.setting import Setting
 
+CHOSEN = ("tasks", "tests", "repeats")  # of a run, by name
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -25,6 +27,8 @@ class Run:
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
+    repeats: frozenset[str] = frozenset()  # ids or functions of public tests
+    repeats_into: str = ""  # a folder
     closed: Mapping[str, str] = field(default_factory=dict[str, str])  # tasks, by a rule's test
     # Suites and ids of tests in which a session has ended, twice, and why.
     fatal: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -42,6 +46,8 @@ class Run:
             until_lost=request.until_lost,
             compiles=request.compiles,
             meters=request.meters,
+            repeats=frozenset(request.repeats),
+            repeats_into=request.repeats_into,
             closed=closed,
         )
 
@@ -60,15 +66,16 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON has it; the lab is its folder."""
         told = {item.name: getattr(self, item.name) for item in fields(self)}
-        chosen = {"tasks": sorted(self.tasks), "tests": sorted(self.tests)}
+        chosen = {name: sorted(told[name]) for name in CHOSEN}
         return told | chosen | {"lab": str(self.lab.folder)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Rebuild a run in another process of ours, with the lab as it is there."""
         lab = load_lab(Path(data["lab"]))
-        chosen = {name: frozenset(data[name]) for name in ("tasks", "tests")}
-        return cls(**data | chosen | {"lab": lab})
+        changed: dict[str, Any] = {name: frozenset(data[name]) for name in CHOSEN}
+        changed["lab"] = lab
+        return cls(**data | changed)
 
 
 @dataclass(frozen=True, slots=True)

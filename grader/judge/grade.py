@@ -58,7 +58,8 @@ def grade(
         seed = secrets.randbits(31) if request.seed is None else request.seed
         setting = worker_setting(lab, stage, checkpoints, device, level)
         provenance = begun(request, submission, seed, setting, why_not)
-        hear = Listener(Progress(lab, provenance, {}, [], []), on_event, partial_file)
+        progress = Progress(lab, provenance, {}, [], [])
+        hear = Listener(progress, on_event, partial_file, submission.places)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
         # The session starts while files are judged.
         with started(start, stage) as session:

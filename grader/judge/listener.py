@@ -9,7 +9,7 @@ the tests of each task called; ("spent", dict[str, float]), what the session's s
 it told the last time (``proxy/spent``); and ("alone", float), for how many of them it had the GPU
 to itself. What compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as
 ("metered", dict[str, Any]) of each launch on a CPU, and ("tuned", dict[str, Any]) of each kernel
-with an autotuner.
+with an autotuner. What makes a script to repeat a test is heard as ``judge/repeated`` tells it.
 """
 
 import json
@@ -22,6 +22,7 @@ from typing import Any
 from grader.files import json_bytes, write_file
 from grader.judge.scoring import score
 from grader.labs.lab import Lab
+from grader.labs.places import Place, placed
 from grader.labs.results import Expected, Report, TestResult, Verdict
 
 SAVING = 0.05  # of a grading's time at most: to write a report grows with what is in it
@@ -59,8 +60,16 @@ class Progress:
 class Listener:
     """Takes results in: tells the caller, and saves the report so far."""
 
-    def __init__(self, progress: Progress, on_event: OnEvent | None, file: Path | None) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        on_event: OnEvent | None,
+        file: Path | None,
+        places: tuple[Place, ...] = (),
+    ) -> None:
+        """``places`` are those of a notebook's cells in the code, for what messages say."""
         self.progress = progress
+        self._places = places
         self.started = time.monotonic()
         self._on_event = on_event
         self._file = file
@@ -91,7 +100,7 @@ class Listener:
 
     def result(self, result: TestResult) -> None:
         """Take a result in; a later one of the same test takes the place of the first."""
-        result = self._within(result)
+        result = placed(self._within(result), self._places)
         results = self.progress.results
         same = (i for i, known in enumerate(results) if known.suite == result.suite)
         place = next((i for i in same if results[i].id == result.id), None)
@@ -154,7 +163,7 @@ def follow(lines: Iterable[bytes], hear: Listener) -> int | None:
                 progress.extras["gpu"] = data
             case "asked" | "measured" | "spent" | "alone":
                 hear.say(event, data)
-            case "compiling" | "compiled" | "metered" | "tuned":
+            case "compiling" | "compiled" | "metered" | "tuned" | "tests" | "repeated":
                 hear.say(event, data)
             case _:
                 return int(data)

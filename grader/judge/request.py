@@ -17,7 +17,9 @@ class Request:
     "hidden test_a", only these of them. ``until_lost`` leaves out the rest of a task that has lost
     a point or is sure to: to know which tasks are lost, not how many points.
     ``compiles`` lets the kernels that the tests launch be compiled afterwards, and ``meters`` lets
-    launches be metered: what comes of it is heard alone (``listener``).
+    launches be metered: what comes of it is heard alone (``listener``). So is what public
+    tests ask, ``repeats`` by their ids or functions, which run alone: what a script needs to ask it
+    again goes to the folder ``repeats_into``.
     """
 
     lab: Lab
@@ -31,3 +33,5 @@ class Request:
     until_lost: bool = False
     compiles: bool = False
     meters: bool = False
+    repeats: Collection[str] = ()  # none are told
+    repeats_into: str = ""

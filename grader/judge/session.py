@@ -218,7 +218,12 @@ def _run_suites(
     recording = LaunchPlugin(student.recorded) if run.compiles else None
     if run.meters and run.device == "cpu":
         recording = LaunchPlugin(student.metered)
-    others = [recording] if recording is not None else []
+    others: list[object] = [recording] if recording is not None else []
+    if run.repeats and run.suite == "public":
+        # Imported here: no grading needs it.
+        from grader.judge.repeated import RepeatPlugin
+
+        others.append(RepeatPlugin(run, student, emit))
 
     def tell(event: str, data: Any) -> None:
         emit(event, data)

@@ -14,6 +14,7 @@ from grader.confined import MOST_TRIES, TOO_SLOW
 from grader.errors import JudgeError, UsageError
 from grader.labs.cells import Cell, each
 from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.places import Place, first_line, places_of
 from grader.labs.sections import IMPORTS, bodies, put, sections
 from grader.limited import Ended, Resource
 from grader.readers import Budget
@@ -39,6 +40,7 @@ class Converted:
     code: bytes
     pseudocode: bytes | None  # None: no cell answers a prompt
     notes: tuple[str, ...]
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +75,24 @@ def convert(lab: Lab, content: bytes, label: str, budget: Budget) -> Converted:
         raise UsageError(f"{label} has no cell for a task of lab {lab.number}{told}", hint)
     own = bodies(lab, stub)
     texts: dict[str, str] = {}
+    taken: dict[str, tuple[str, int]] = {}  # cells, and the lines on which their code begins
     for name in known:
-        text, problem = _choose(name, [cell for cell in cells.code if cell.task == name], notes)
+        same = [cell for cell in cells.code if cell.task == name]
+        text, problem = _choose(name, same, notes)
+        if text is not None:
+            taken[name] = str(same[0].number), first_line(same[0].source)
         if name == IMPORTS:
             notes += [f"{problem}; the stub's imports stand in for it"] if problem else []
             texts[name] = own[name] if text is None else text
         else:
             texts[name] = _raising(lab, name, own[name], problem) if text is None else text
-    code = put(lab, stub, texts).encode("utf-8", "replace")
-    return Converted(code, _pseudocode(lab, cells.answers), tuple(map(visible_line, notes)))
+    code = put(lab, stub, texts)
+    return Converted(
+        code.encode("utf-8", "replace"),
+        _pseudocode(lab, cells.answers),
+        tuple(map(visible_line, notes)),
+        places_of(lab, code, taken),
+    )
 
 
 def read_cells(content: bytes, label: str, budget: Budget) -> Cells:

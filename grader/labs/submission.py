@@ -18,6 +18,7 @@ from grader.confined import MOST_CODE
 from grader.errors import UsageError
 from grader.labs import notebook
 from grader.labs.lab import Lab
+from grader.labs.places import Place
 from grader.readers import Budget
 
 PSEUDOCODE_NAME = "PSEUDOCODE.md"
@@ -40,6 +41,7 @@ class Submission:
     single_file: bool  # one file of code and no pseudocode with it: that cannot be graded
     notes: tuple[str, ...] = ()  # of a notebook: what was left out of it
     is_notebook: bool = False
+    places: tuple[Place, ...] = ()  # of a notebook: where its cells stand in the code
 
     @property
     def code(self) -> bytes:
@@ -88,7 +90,7 @@ def collect(lab: Lab, source: Path | None, into: Path, budget: Budget | None = N
     files, notes = found.files, found.notes
     single = PSEUDOCODE_NAME not in files and (is_file or found.is_notebook)
     _write(into, files)
-    kept = lab.code_name, taken, single, notes, found.is_notebook
+    kept = lab.code_name, taken, single, notes, found.is_notebook, found.places
     return Submission(files, fingerprint(files), into, *kept)
 
 
@@ -109,8 +111,10 @@ def shown(path: Path | str) -> str:
 
 def files_of_notebook(
     lab: Lab, content: bytes, text: bytes | None, label: str, budget: Budget
-) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Return the files that a notebook stands for, and remarks; ``text`` lay beside it.
+) -> tuple[dict[str, bytes], tuple[str, ...], tuple[Place, ...]]:
+    """Return the files that a notebook stands for, remarks, and where its cells went.
+
+    ``text`` lay beside it.
 
     Raises ``UsageError``.
     """
@@ -118,7 +122,7 @@ def files_of_notebook(
     if len(found.code) > MAX_BYTES:
         raise UsageError(f"{label} has more than {MAX_BYTES >> 10} KiB of code")
     text = text if found.pseudocode is None else found.pseudocode
-    return _named(lab, found.code, text), found.notes
+    return _named(lab, found.code, text), found.notes, found.places
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ class _Read:
 
     files: dict[str, bytes]
     notes: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
     is_notebook: bool = False
 
 

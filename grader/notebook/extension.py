@@ -17,6 +17,7 @@ from grader.errors import InferlabError, UsageError
 from grader.labs import sections
 from grader.labs.cells import problem_of
 from grader.labs.lab import PSEUDOCODE, Lab, find_lab, find_root
+from grader.labs.places import first_line, placed_report
 from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import code_source
 from grader.notebook.files import take_answers
@@ -27,12 +28,20 @@ from grader.notebook.waiting import Waiting
 from grader.notebook.work import Work
 from grader.text import visible_line
 
+NAME = "grader.notebook"  # as %load_ext has it
 NO_LAB = UsageError("which lab is this?", "run the first cell: %lab 3")
 
 
 def load(shell: Any) -> None:
-    """Register the magics; the environment as it is now is the one that the judge gets."""
-    shell.register_magics(LabMagics(shell, Judge.here()))
+    """Register the magics, once; the environment as it is then is the one that the judge gets."""
+    if "LabMagics" not in shell.magics_manager.registry:
+        shell.register_magics(LabMagics(shell, Judge.here()))
+
+        def forget(*_: Any) -> None:
+            # Else IPython says of a cell that is run twice that all of this is there already.
+            shell.extension_manager.loaded.discard(NAME)
+
+        shell.events.register("post_run_cell", forget)
 
 
 @contextmanager
@@ -55,6 +64,7 @@ class LabMagics(Magics):
         self._shell = shell
         self._judge = judge
         self._lab: Lab | None = None
+        self._begins: dict[str, int] = {}  # by task, the line of its cell where the code begins
 
     @property
     def chosen(self) -> Lab:
@@ -91,9 +101,12 @@ class LabMagics(Magics):
             if problem:
                 raise UsageError(problem, "the file was left as it is")
             if self._may_replace(name, text):
-                self._run(text, name)
-                Work(self.chosen).put(name, text)
+                self._run(line, cell, name)
+                work = Work(self.chosen)
+                work.put(name, text)
                 Agreed(self.chosen).keep({name: text})
+                self._begins[name] = first_line(f"\n{cell}")
+                print(f"{name}: written to {work.where(name)}")
 
     def _may_replace(self, name: str, text: str) -> bool:
         """Ask if the file's section is not what the cell was made from."""
@@ -110,11 +123,12 @@ class LabMagics(Magics):
             print("nothing was replaced; answer c or f to decide")
         return answer == "c"
 
-    def _run(self, text: str, name: str) -> None:
+    def _run(self, line: str, cell: str, name: str) -> None:
         """Run a cell in the kernel; what it raises is raised, and the file stays as it was."""
-        file = self._shell.compile.cache(text, self._shell.execution_count, raw_code=text)
+        shown = f"%%task {line}\n{cell}"  # a traceback counts its lines
+        file = self._shell.compile.cache(shown, self._shell.execution_count, raw_code=shown)
         try:
-            exec(self._shell.compile(text, file, "exec"), self._shell.user_ns)
+            exec(self._shell.compile(f"\n{cell}", file, "exec"), self._shell.user_ns)
         except BaseException:
             print(f"{name} was not put into {self.chosen.code_name}, since it raises here")
             if name != sections.IMPORTS:
@@ -146,7 +160,8 @@ class LabMagics(Magics):
             raise
         finally:
             waiting.end()
-        return Verdict(self.chosen, report, task, remarks)
+        places = Work(self.chosen).places(self._begins)
+        return Verdict(self.chosen, placed_report(report, places), task, remarks)
 
     @line_magic
     def hint(self, line: str) -> None:

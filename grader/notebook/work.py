@@ -1,11 +1,13 @@
 """A student's work on a lab in parts: sections of the code file, answers of PSEUDOCODE.md."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import UsageError
 from grader.files import write_file
 from grader.labs.lab import Lab
+from grader.labs.places import BELOW_THE_MAGIC, Place, places_of
 from grader.labs.sections import bodies, other_heading, put, without_heading
 from grader.notebook.handout import prompts, put_answer
 
@@ -23,6 +25,18 @@ class Work:
         found = bodies(self.lab, _text(self.lab.stub))
         answers = prompts(_text(self.lab.pseudocode))
         return found | {f"{ANSWER}{task}": text for task, text in answers.items()}
+
+    def places(self, begins: Mapping[str, int]) -> tuple[Place, ...]:
+        """Return where the cells stand in the code file; ``begins`` has their first lines."""
+        code = _text(self.lab.stub)
+        cells = {name: (name, begins.get(name, BELOW_THE_MAGIC)) for name in bodies(self.lab, code)}
+        return places_of(self.lab, code, cells)
+
+    def where(self, task: str) -> str:
+        """Say where the section of a task lies."""
+        file = f"labs/{self.lab.name}/{self.lab.code_name}"
+        place = next((place for place in self.places({}) if place.cell == task), None)
+        return f"{file}, lines {place.first} to {place.last}" if place else file
 
     def put(self, part: str, text: str) -> None:
         """Write one part, and leave all others as they are; raises ``UsageError``."""
@@ -43,7 +57,7 @@ class Work:
         try:
             return put(self.lab, before, {part: without_heading(self.lab, text)})
         except KeyError:
-            file = f"labs/{self.lab.name}/{self.lab.code_name}"
+            file = self.where("")
             hint = f"put the line back that begins it: # --- {part} ---"
             raise UsageError(f"{file} has no section for {part}", hint) from None
 

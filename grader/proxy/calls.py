@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from grader.proxy.arguments import argument
+from grader.proxy.transcript import Transcript
 
 KEPT = 40  # calls; who is told of what led to a failure reads no more
 MOST_LINES = 8
@@ -46,10 +47,13 @@ class Calls:
     """Notes calls as they are made. They are put into words when they are asked for."""
 
     def __init__(self) -> None:
+        self.whole: Transcript | None = None  # where a script is to be made of a test
         self.clear()
 
     def clear(self) -> None:
         """Begin a test, whose worker may number its objects anew."""
+        if self.whole:
+            self.whole.clear()
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self.came = ""  # the last value that came from the submission, in words
         self._kinds: dict[int, str] = {}

@@ -40,6 +40,7 @@ class Conversation(Exchange):
         super().__init__(worker, clock, source, set() if asked is None else asked, spent or Spent())
         self.failed: Failed | None = None  # the latest request that ended in a fault
         self._calls = calls
+        self._transcript = calls.whole if calls else None
         self._called: set[str] = set()  # in this worker
         self._device = device
         self._maps = device == "cpu"
@@ -111,11 +112,35 @@ class Conversation(Exchange):
         ``fds`` are descriptors to hand over; ``seconds`` extends the deadline of a single call.
         """
         if self._depth:  # an object that is lent is at work, and this is no work of its own
-            return self._budget.rest(lambda: self._request(header, value, fds, seconds))
+            with self._noted(header, value) as keep:
+                return keep(self._budget.rest(lambda: self._request(header, value, fds, seconds)))
         if self.over:
             return self._request(header, value, fds, seconds)
-        answer = self._outermost(header, value, lambda: self._request(header, value, fds, seconds))
+        with self._noted(header, value) as keep:
+            answer = keep(
+                self._outermost(header, value, lambda: self._request(header, value, fds, seconds))
+            )
         return self._calls.found(header, answer) if self._calls else answer
+
+    @contextmanager
+    def _noted(
+        self, header: dict[str, Any], value: Any, lasts: list[Any] | None = None
+    ) -> Generator[Callable[[Any], Any], None, None]:
+        """Keep a request whole, where that is asked for; what is given takes its answer."""
+        if self._transcript is None:
+            yield lambda answer: answer
+            return
+        entry = self._transcript.note(header, value, lasts)
+
+        def keep(answer: Any) -> Any:
+            entry.answer = answer
+            return answer
+
+        try:
+            yield keep
+        except SubmissionFault as fault:
+            self._transcript.failed(entry, fault)
+            raise
 
     def series(
         self, header: dict[str, Any], value: Any, others: Sequence[tuple[dict[str, Any], Any]]
@@ -129,7 +154,8 @@ class Conversation(Exchange):
             self._request(header, value, (), 0.0)
             return [self._request(*other, (), 0.0) for other in others]
 
-        return self._outermost(header, value, ask)
+        with self._noted(header, value, [last for _, last in others]) as keep:
+            return keep(self._outermost(header, value, ask))
 
     def _outermost(self, header: dict[str, Any], value: Any, ask: Callable[[], Any]) -> Any:
         """Ask a worker that waits for us; ``ask`` may make several requests."""

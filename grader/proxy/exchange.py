@@ -1,6 +1,8 @@
 """The exchange of messages that one request is, with the questions that come in between."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -13,6 +15,7 @@ from grader.proxy.lent import MAX_REFUSAL, Loans, Refusal
 from grader.proxy.raised import raised
 from grader.proxy.sentry import Lookout
 from grader.proxy.spent import JUDGE, Spent
+from grader.proxy.transcript import Transcript
 from grader.proxy.values import Values
 from grader.proxy.watchdog import Overtime
 from grader.proxy.watching import Watching
@@ -60,6 +63,7 @@ class Exchange(ABC):
         self._sequence = 0
         self._least = 0.0  # seconds that the outermost call may take at least
         self._deadline = 0.0  # of the outermost call
+        self._transcript: Transcript | None = None  # of the test, where it is to be kept whole
         self._lookout = Lookout(lambda: worker.channel.sender, self.end)
 
     @abstractmethod
@@ -176,8 +180,24 @@ class Exchange(ABC):
         """Let an object of ours do what it is asked for; return the head of the answer, and it."""
         value = self._values.unpack_argument(tree, buffers)
         try:
-            result = self._loans.use(number, name, value)
+            with self._kept(number, name, value) as keep:
+                result = self._loans.use(number, name, value)
+                keep(result)
             return {"op": "answer", "told": self._loans.told_with_an_answer(number)}, result
         except Refusal as refusal:
             kind = type(refusal.error).__name__
             return {"op": "refuse", "kind": kind, "message": str(refusal)[:MAX_REFUSAL]}, None
+
+    @contextmanager
+    def _kept(self, number: int, name: str, value: Any) -> Generator[Callable[[Any], None]]:
+        """Keep a call of a lent object whole, where that is asked for."""
+        lent = self._loans.lent(number)
+        if self._transcript is None or lent is None or value is None:
+            yield lambda _: None
+            return
+        with self._transcript.using(lent, name, value) as keep:
+            try:
+                yield keep
+            except Refusal as refusal:
+                keep(refusal)
+                raise

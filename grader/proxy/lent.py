@@ -57,6 +57,10 @@ class Loans:
         self._lent[self._count] = (depth, lent)
         return self._count
 
+    def lent(self, number: int) -> Lent | None:
+        """Return the object that is lent under a number."""
+        return self._lent[number][1] if number in self._lent else None
+
     def end_deeper(self, depth: int) -> None:
         """End the loans of calls that are over."""
         self._lent = {n: (d, o) for n, (d, o) in self._lent.items() if o.keep or d <= depth}

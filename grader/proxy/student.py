@@ -30,6 +30,7 @@ from grader.proxy.kinds import expect
 from grader.proxy.lent import Refusal
 from grader.proxy.requests import Folder, Requests
 from grader.proxy.spent import COMPILING, CONTROLS, STARTING, Spent
+from grader.proxy.transcript import RANKS
 from grader.proxy.values import Proxy
 from grader.proxy.watching import Watched
 from grader.sandbox.pace import PACE
@@ -285,6 +286,8 @@ class Student(Requests, Instruments):
         """
         if self._load_fault is not None:
             raise self._load_fault
+        if self._calls.whole:
+            self._calls.whole.never = RANKS
         return self._groups.get(world_size, backend)
 
     @contextmanager
@@ -303,4 +306,7 @@ class Student(Requests, Instruments):
         assert worker is not None
         host = Path(tempfile.mkdtemp(dir=worker.folder))
         host.chmod(0o755)
-        return Folder(host, f"{worker.seen_folder}/{host.name}")
+        folder = Folder(host, f"{worker.seen_folder}/{host.name}")
+        if self._calls.whole:
+            self._calls.whole.folders[folder.path] = host
+        return folder

@@ -1,6 +1,7 @@
 """Where a student goes from here, in words: by a report, and by what it alone does not know."""
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ class Guide:
 def guide_to(lab: Lab, source: Path | None = None) -> Guide:
     """The guide for a submission taken from ``source`` (None: the lab's own folder)."""
     later = [int(name[:2]) for name in lab_names(lab.root) if int(name[:2]) > lab.number]
-    code = _code(lab, source)
+    code = own_file(lab, source)
     return Guide(
         title=lab.title,
         stub=typed(code),
@@ -49,7 +50,8 @@ def typed(path: Path) -> str:
     return os.fspath(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
 
-def _code(lab: Lab, source: Path | None) -> Path:
+def own_file(lab: Lab, source: Path | None) -> Path:
+    """Return the file that a student edits: code, or a notebook where that is all there is."""
     if source is None:
         return lab.stub
     if source.is_file():
@@ -114,6 +116,18 @@ def grade_command(report: Report, guide: Guide | None) -> str:
     """Return the command that grades the same submission again."""
     source = f" FROM={visible_line(guide.source)}" if guide and guide.source else ""
     return f"make grade LAB={report.lab}{source}"
+
+
+def repeat_lines(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) -> list[str]:
+    """Return how to step through the first public test that is shown as failed, if one is."""
+    shown = (test for part in lost if part.begun for test in (part.first, *part.others))
+    test = next((x for x in shown if x and x.suite == "public" and not is_unwritten(x)), None)
+    if test is None:
+        return []
+    source = f" FROM={visible_line(guide.source)}" if guide and guide.source else ""
+    name = visible_line(shlex.quote(test.id))
+    seed = report.provenance["seed"]
+    return [f"step through it: make repeat LAB={report.lab} TEST={name} SEED={seed}{source}"]
 
 
 def names_of(part: TaskSummary, guide: Guide | None) -> str:

@@ -24,6 +24,7 @@ from grader.report.next_step import (
     hint_command,
     names_of,
     next_step,
+    repeat_lines,
     stub_of,
 )
 from grader.report.notices import Level, Notice, notices
@@ -257,13 +258,16 @@ def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None)
     shown = Text()
     shown.append("next: ", style="bold")
     shown.append(next_step(report, lost, guide))
-    return Group(_block(shown), *_again(report, guide))
+    return Group(_block(shown), *_again(report, lost, guide))
 
 
-def _again(report: Report, guide: Guide | None) -> list[RenderableType]:
+def _again(
+    report: Report, lost: Sequence[TaskSummary], guide: Guide | None
+) -> list[RenderableType]:
     """Say which seed drew the inputs: the same one draws them again."""
     seed = report.provenance.get("seed")
     if not isinstance(seed, int):
         return []
     text = f"seed {seed}; the same inputs again: {grade_command(report, guide)} SEED={seed}"
-    return [_block(Text(text, style="dim"))]
+    lines = [text, *repeat_lines(report, lost, guide)]
+    return [_block(Text("\n".join(lines), style="dim"))]

@@ -6,6 +6,7 @@ constant, whose bytes are told too.
 """
 
 import importlib
+import logging
 import operator
 import re
 import sys
@@ -21,7 +22,14 @@ from torch.utils._python_dispatch import (
 
 MAX_CONSTANTS = 4 << 20  # bytes that a graph may bring along
 MAX_NODES = 5_000
+LOGGER = "torch._dynamo.convert_frame"
+LIMIT = "recompile_limit"  # of torch, on graphs of one function
 MAX_REASONS = 3  # of graphs that were made anew: the first, and the last
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Tell whether a line of torch's log says more than ``counts`` does of its limit."""
+    return LIMIT not in record.getMessage()
 
 
 class Reads(TorchDispatchMode):
@@ -57,6 +65,7 @@ class Backend:
     """
 
     def __init__(self) -> None:
+        logging.getLogger(LOGGER).addFilter(is_news)
         # What was compiled for others counts towards torch's limits, and makes sizes dynamic.
         importlib.import_module("torch._dynamo").reset()
         self._records().clear_compilation_metrics()
@@ -235,8 +244,8 @@ def reason_of(record: Any) -> str:
 
     Torch says ``0/1: place == 3  # the line of code  # path:7 in step`` and a stack.
     """
-    if "recompile_limit" in str(record.fail_reason):
-        return "torch keeps no more graphs of one function than these (recompile_limit)"
+    if LIMIT in str(record.fail_reason):
+        return f"torch keeps no more graphs of one function than these ({LIMIT})"
     if broken := re.fullmatch(r"torch_dynamo_resume_in_(\w+)_at_(\d+)", record.co_name or ""):
         return f"the graph breaks in {broken[1]}, at line {broken[2]}"
     first, *_ = str(record.recompile_reason or "").splitlines() or [""]

@@ -7,6 +7,7 @@ import pytest
 
 from grader.__main__ import main
 from grader.cli import submit as module
+from grader.labs.published import Published, published
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -159,3 +160,111 @@ def test_branch_of_ones_own_goes_to_its_own_name(clone: Path) -> None:
     assert git(clone, "ls-remote", "origin", "refs/heads/my-work").startswith(
         git(clone, "rev-parse", "HEAD")
     )
+
+
+# The branch that the course is published on
+
+
+@pytest.fixture(params=["tag there", "tag here", "file"])
+def course(clone: Path, request: pytest.FixtureRequest) -> Path:
+    """The clone of a course, which is on main, as each of three signs tells."""
+    if request.param == "file":
+        (clone / "published.toml").write_text(Published("main").text())
+        return clone
+    git(clone, "tag", "published/main/1")
+    if request.param == "tag there":
+        git(clone, "push", "--quiet", "origin", "published/main/1")
+        git(clone, "tag", "--delete", "published/main/1")
+    return clone
+
+
+def tips(clone: Path) -> dict[str, str]:
+    lines = git(clone, "ls-remote", "--heads", "origin").splitlines()
+    return {name.removeprefix("refs/heads/"): tip for tip, name in (x.split("\t") for x in lines)}
+
+
+@pytest.mark.parametrize("option", ["--yes", "--plan", None])
+def test_nothing_goes_to_the_courses_branch_unasked(
+    course: Path, capsys: pytest.CaptureFixture[str], option: str | None
+) -> None:
+    edit(course)
+    before = git(course, "rev-parse", "HEAD")
+
+    assert main(["submit", "1", *filter(None, [option])]) == 2
+
+    told = capsys.readouterr().err
+    assert "main of origin is the branch that the course is published on" in told
+    assert "your work goes to student/ID" in told
+    assert "hint: git config inferlab.id ID, with your id in the course" in told
+    assert (git(course, "rev-parse", "HEAD"), tips(course)) == (before, {"main": before})
+
+
+def test_student_is_asked_for_an_id_once(
+    course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(course)
+    before = tips(course)["main"]
+    answers = iter(["ann", "y"])
+    monkeypatch.setattr(module.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+
+    assert main(["submit", "1"]) == 0
+    (course / "labs" / "01_echo" / "echo.py").write_text("def echo(x): return [x]\n")
+    assert main(["submit", "1", "--yes"]) == 0
+
+    assert tips(course) == {"main": before, "student/ann": git(course, "rev-parse", "HEAD")}
+    said = capsys.readouterr().out
+    assert "Your work goes to a branch of your own, student/ID, by your id in the course." in said
+    assert "branch main goes to student/ann of origin" in said
+
+
+@pytest.mark.parametrize("who", ["", "a b", "../main", "-f", "x..y"])
+def test_id_that_no_branch_can_have_is_refused(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    git(clone, "tag", "published/main/1")
+    monkeypatch.setattr(module.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: who)
+
+    assert main(["submit", "1"]) == 2
+
+    assert list(tips(clone)) == ["main"]
+
+
+def test_course_says_where_work_goes(clone: Path) -> None:
+    (clone / "published.toml").write_text(Published("main", "work-{id}").text())
+    git(clone, "config", "inferlab.id", "bob")
+    edit(clone)
+
+    assert main(["submit", "1", "--yes"]) == 0
+
+    assert sorted(tips(clone)) == ["main", "work-bob"]
+
+
+def test_repository_of_ones_own_takes_what_the_course_names(clone: Path) -> None:
+    """Where each student has a repository, the course's tags may have come along."""
+    (clone / "published.toml").write_text(Published("main", "main").text())
+    git(clone, "tag", "published/main/1")
+    edit(clone)
+
+    assert main(["submit", "1", "--yes"]) == 0
+
+    assert tips(clone) == {"main": git(clone, "rev-parse", "HEAD")}
+
+
+def test_branch_that_nobody_collects_from_is_told(
+    clone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (clone / "published.toml").write_text(Published("main").text())
+    git(clone, "switch", "--quiet", "-c", "my-work")
+    edit(clone)
+
+    assert main(["submit", "1", "--yes"]) == 0
+
+    assert "note: work is collected from student/ID" in capsys.readouterr().out
+
+
+def test_file_without_sense_is_as_none(clone: Path) -> None:
+    (clone / "published.toml").write_text('branch = 3\nhand_in = "--force {id}"\n')
+
+    assert published(clone) == Published()

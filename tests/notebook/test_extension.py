@@ -54,7 +54,14 @@ def test_cell_is_run_and_put_in_its_place(kernel: Kernel, course: Lab) -> None:
     first, second = kernel.run(IMPORTS), kernel.run(NORM)
     played = kernel.run("float(rms_norm(torch.ones(1, 4) * 2, torch.ones(4), 0.0).sum())")
 
-    assert [first.error, first.text, second.error, second.text] == [""] * 4
+    assert [first.error, second.error] == [""] * 2
+    assert first.text == "imports: written to labs/01_llama/llama.py, lines 1 to 13\n"
+    place = re.fullmatch(
+        r"norm: written to labs/01_llama/llama.py, lines (\d+) to .*\n", second.text
+    )
+    assert place
+    line = course.stub.read_text("utf-8").splitlines()[int(place[1]) - 1]
+    assert line == ANSWERS["norm"].splitlines()[0]
     assert played.plain == "4.0"
     new = bodies(course, STUB) | {"norm": ANSWERS["norm"], "imports": ANSWERS["imports"]}
     assert bodies(course, course.stub.read_text("utf-8")) == new
@@ -110,6 +117,36 @@ def test_verdict_says_what_was_asked_and_what_came(kernel: Kernel) -> None:
     assert right.line[0] == "grading norm …"
     assert re.fullmatch(r"norm: \d+ s", right.line[-1])
     assert "<script" not in wrong.html + right.html
+
+
+def test_lines_are_those_of_the_cell(kernel: Kernel) -> None:
+    kernel.run(IMPORTS)
+    above, body = NORM.split("\n", 1)
+    cell = f"{above}\n\n{body}\n    raise AssertionError\n"
+    cell = re.sub(r"\n    return .*", "\n    raise IndexError('line 3')", cell)
+    number = cell.split("\n").index("    raise IndexError('line 3')") + 1
+
+    kernel.run(cell)
+    called = kernel.run("rms_norm(torch.ones(1, 4), torch.ones(4), 0.0)")
+    graded = kernel.run("%check norm")
+    kernel.run(cell.replace("\n\n", "\n", 1))
+    moved = kernel.run("%check norm")
+    raising = kernel.run("%%task norm\n\nx = 1\nraise KeyError")
+
+    assert f", line {number}" in called.traceback or f"<cell line: {number}>" in called.traceback
+    assert f"cell norm, line {number} in rms_norm: raise IndexError" in graded.plain
+    assert "IndexError: line 3" in graded.plain
+    assert f"cell norm, line {number - 1} in rms_norm: raise IndexError" in moved.plain
+    assert re.search(r"-+> 4 raise KeyError", raising.traceback)
+
+
+def test_extension_that_is_loaded_again_says_nothing(kernel: Kernel) -> None:
+    again = kernel.run("%load_ext grader.notebook")
+    third = kernel.run("%load_ext grader.notebook\n%lab 1")
+
+    assert (again.text, again.error, third.error) == ("", "", "")
+    assert third.text.startswith("Lab 01 · ")
+    assert third.text.count("\n") == 1
 
 
 def test_state_of_the_kernel_changes_no_verdict(kernel: Kernel) -> None:

@@ -147,6 +147,25 @@ def test_seed_is_told_with_the_command_that_repeats_it() -> None:
     )
 
 
+def test_public_failure_is_told_how_to_step_through_once() -> None:
+    elsewhere = replace(GUIDE, source="mine.py")
+    tests = [failed(4, "x"), failed(5, "y", suite="public"), failed(6, "z", suite="public")]
+    tests[1] = replace(tests[1], id="test_5[(1, 2)-$x]")
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(render_terminal(report(*tests), elsewhere))
+
+    line = "step through it: make repeat LAB=1 TEST='test_5[(1, 2)-$x]' SEED=7 FROM=mine.py"
+    assert [x.strip() for x in stream.getvalue().splitlines() if "make repeat" in x] == [line]
+
+
+def test_hidden_or_unwritten_test_is_stepped_through_by_no_command() -> None:
+    said = {"suite": "public", "message": "NotImplementedError: norm"}
+    unwritten = failed(5, "x", Verdict.ERROR, **said)
+
+    assert "make repeat" not in shown(report(failed(4, "x")))
+    assert "make repeat" not in shown(report(failed(4, "x"), unwritten))
+
+
 def test_no_line_of_a_pipe_is_wrapped_or_ends_in_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     stream = io.StringIO()

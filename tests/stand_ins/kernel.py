@@ -3,6 +3,7 @@
 import contextlib
 import os
 import queue
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ class Output:
     html: str = ""
     plain: str = ""
     error: str = ""
+    traceback: str = ""  # without colours
     next_input: str = ""
     asked: list[str] = field(default_factory=list[str])
     line: list[str] = field(default_factory=list[str])  # what one that is written over has shown
@@ -74,6 +76,7 @@ class Kernel:
 def _note(output: Output, content: dict[str, Any]) -> None:
     output.text += content.get("text", "")
     output.error = content.get("ename", output.error)
+    output.traceback += re.sub(r"\x1b\[[\d;]*m", "", "\n".join(content.get("traceback", ())))
     data = content.get("data", {})
     output.html = data.get("text/html", output.html)
     output.plain = data.get("text/plain", output.plain)

@@ -1,5 +1,6 @@
 """A backend that tells graphs, and the referee that runs them where they were not made."""
 
+import logging
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.worker.graphs import MAX_CONSTANTS, Backend
+from grader.worker.graphs import LOGGER, MAX_CONSTANTS, Backend
 from grader.worker.referee import MAX_ELEMENTS, MAX_NODES, Referee, Refused
 
 CPU = torch.device("cpu")
@@ -145,7 +146,11 @@ def test_guards_that_failed_are_told():
     ]
 
 
-def test_limit_of_torch_is_told():
+def test_limit_of_torch_is_told_once_and_by_us(monkeypatch):
+    logged: list[str] = []
+    handler = SimpleNamespace(level=0, handle=lambda record: logged.append(record.getMessage()))
+    monkeypatch.setattr(logging.getLogger(LOGGER), "handlers", [handler])
+
     def step(x: Tensor, place: int) -> Tensor:
         return x * place
 
@@ -156,6 +161,7 @@ def test_limit_of_torch_is_told():
     assert (calls, runs, len(told)) == (8, 8, 3)
     assert told[0].startswith("place == 2 ")
     assert "recompile_limit" in told[2]
+    assert logged == []
 
 
 def test_breaks_of_a_graph_are_told():

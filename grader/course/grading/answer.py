@@ -74,7 +74,7 @@ def _from_notebook(
         raise Broken(f"{told}: its outputs can be cleared" if "larger" in told else told)
     text, _ = _file(repository, folder + PSEUDOCODE_NAME, entries)
     try:
-        files, notes = files_of_notebook(lab, content, text, shown(path), budget)
+        files, notes, _ = files_of_notebook(lab, content, text, shown(path), budget)
     except InferlabError as error:
         raise Broken(error.message) from None
     return files, "; ".join((f"taken from {shown(path)}", *notes))

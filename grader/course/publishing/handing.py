@@ -9,8 +9,9 @@ from grader.labs.lab import Lab
 from grader.text import moment_text, number, visible_line
 
 PLAIN = """\
-`make submit LAB={number}` commits and pushes the two files of a lab after asking you, and says
-whether they have arrived. Collected are `labs/NN_topic/topic.py` and its `PSEUDOCODE.md`, {place}.
+`make submit LAB={number}` commits and pushes the two files of a lab after asking you, the first
+time for your id, too, and says whether they have arrived; nothing of yours goes to the branch that
+you got this from. Collected are `labs/NN_topic/topic.py` and its `PSEUDOCODE.md`, {place}.
 Your work is dated by the last commit that changes one of the two; other commits change nothing, and
 handing in again is always possible."""
 

@@ -42,7 +42,7 @@ class Press:
             f"commit refs/heads/{branch}\ncommitter {self.person} now\n".encode(),
             _data(message.encode()),
             f"from {parent}\n".encode() if parent else b"",
-            _tree(student_tree(self.files, labs, self.title, held, self.terms)),
+            _tree(student_tree(self.files, labs, self.title, held, self.terms, branch)),
             f"tag {tag}\nfrom refs/heads/{branch}\ntagger {self.person} now\n".encode(),
             _data(f"Publication {number}: {names}\n".encode()),
         ]

@@ -152,7 +152,7 @@ def _prepare(
 
 def _refuse_changes(root: Path, paths: set[str]) -> None:
     """What is published is what was committed: changes that would be left out are an error."""
-    own = sorted(paths - {GENERATED})
+    own = sorted(paths - {*GENERATED})
     out = git("diff", "--no-ext-diff", "--name-only", "-z", "HEAD", "--", *own, folder=root)
     changed = [path for path in out.split("\0") if path]
     if changed:

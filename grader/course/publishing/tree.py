@@ -15,14 +15,15 @@ from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
 from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.published import FILE, OWN, Published
 from grader.text import visible_line
 
 README = Path(__file__).with_name("student_readme.md")
-GENERATED = "README.md"  # of the tree: written here, and no file of the instructors'
+GENERATED = ("README.md", FILE)  # of the tree: written here, and no files of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
-    *("trace", "compile", "bench", "doctor", "clean", "need-lab"),
+    *("repeat", "trace", "compile", "bench", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
 EXPLORER = "labs/conftest.py"  # public tests in plain pytest; the instructors may have none
@@ -48,8 +49,9 @@ def student_tree(
     title: str,
     held: frozenset[str] = frozenset(),
     terms: Terms = NO_TERMS,
+    branch: str = "",
 ) -> dict[str, bytes]:
-    """Choose the files of a student's tree from those of a commit, for some of its labs.
+    """Choose the files of a student's tree, on a branch, from those of a commit, for some labs.
 
     Given code that is ``held`` is left out, and so are the programs that need it. A file that is
     needed and missing raises ``UsageError``.
@@ -78,7 +80,8 @@ def student_tree(
     makefile = _file(files, "Makefile").decode()
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
     tree["Makefile"] = _makefile(makefile, targets).encode()
-    tree[GENERATED] = _readme(labs, title, programs, terms).encode()
+    own = Published(branch, terms.branch or OWN).text().encode()
+    tree |= {"README.md": _readme(labs, title, programs, terms).encode(), FILE: own}
     return dict(sorted(tree.items()))
 
 

@@ -66,8 +66,9 @@ def test_students_get_the_lab_the_judge_and_nothing_else(send: Send, remote: Pat
     assert outcome.leaks == ()
     assert paths(remote) == LAB_90 | {
         *("labs/common.py", "grader/__init__.py", "grader/cli/app.py", "Makefile", "README.md"),
-        *("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore"),
+        *("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore", "published.toml"),
     }
+    assert 'branch = "main"\nhand_in = "student/{id}"' in text(remote, "published.toml")
     makefile = text(remote, "Makefile")
     assert "\ngrade: " in makefile
     for target in ("test", "check", "lint", "types", "bench-kernels", "bench-engine", "chat"):
