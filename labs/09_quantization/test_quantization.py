@@ -633,6 +633,16 @@ def test_sizes_that_no_block_has(student, draw, M, out, width):
     assert_product_of(student.int4_matmul(x, *parts, 2), x, weight)
 
 
+@task("kernel", contract=28)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("M", [1, 3])
+def test_columns_for_several_programs(student, draw, M, dtype):
+    """Where programs share out the columns of a row, their sums meet in that row of y."""
+    x, (parts, weight) = draw.normal(M, 4128, dtype=dtype), drawn(draw, 5, 4128, 32)
+
+    assert_product_of(student.int4_matmul(x, *parts, 32), x, weight)
+
+
 @task("kernel", contract=37)
 @pytest.mark.parametrize("order", ["", "reversed"], ids=["in order", "reversed"])
 def test_kernel_with_programs_in_any_order(student, draw, order):
