@@ -52,7 +52,7 @@ class RepeatPlugin:
         checkpoints = map(self._student.checkpoint, lab.checkpoints)
         paths = {folder.path: _code(folder.host, lab.root) for folder in checkpoints}
         for path, place in transcript.folders.items():
-            shutil.copytree(place, folder / place.name)
+            shutil.copytree(place, folder / place.name, symlinks=True)
             paths[path] = f'FILES / "{place.name}"'
         given = {name: lab.root / "labs" / f"{name}.py" for name in lab.given}
         literals = Literals(given, paths, self._run.device)
