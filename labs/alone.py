@@ -48,11 +48,8 @@ class Graphs:
     def __str__(self) -> str:
         each = ", ".join(map(str, self.calls))
         made = f"{_many(len(self.calls), 'graph')} compiled, calls of each: {each or 'none'}"
-        return (
-            made
-            if len(self.calls) <= 2
-            else f"{made} (one for the prompt and one for all steps do)"
-        )
+        enough = len(self.calls) <= 2
+        return made if enough else f"{made}; two would do, for the prompt and for all steps"
 
 
 def compiled(module: ModuleType, folder: Path) -> Generate:
@@ -91,9 +88,8 @@ def replayed(module: ModuleType, model: Any, prompt: list[int], new: list[int]) 
     except NotImplementedError:
         return "not written yet"
     replays = sum(graph.replays for graph in made)
-    did = (
-        f"{_many(replays, 'replay')} for {_many(len(text), 'token')}, of graphs for {captured} rows"
-    )
+    times = f"{_many(replays, 'replay')} for {_many(len(text), 'token')}"
+    did = f"{times}, of graphs for {captured} rows"
     place = next((i for i, (a, b) in enumerate(zip(said, new, strict=True)) if a != b), None)
     if place is None:
         return f"{did}; it says the same"
@@ -118,9 +114,7 @@ def paged(module: ModuleType, folder: Path, encode: Callable[[str], list[int]]) 
         compute = Paged(model, model.config, torch.float32, memory, module)
         serving = Serving(scheduler, memory, prompts, most, model.config.eos_token_ids)
         served = serving.serve(compute, lambda _: lambda logits: int(logits.argmax(-1)))
-        print(
-            f"your scheduler, a sign a step; text 2 is the prompt's\n{chr(10).join(drawn(served))}"
-        )
+        print("your scheduler, a sign a step; text 2 is the prompt's", *drawn(served), sep="\n")
         print(f"  at most {served.most_blocks} of {memory.num_blocks} blocks of {BLOCK} in use\n")
         return served.new[1]
 

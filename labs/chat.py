@@ -160,9 +160,8 @@ def compare(
 ) -> None:
     """Print how fast the given code writes the same, but for what picks its tokens."""
     given = Assembly({}, *target)
-    generate(
-        given, prompt, options, {number: work for number, work in works.items() if number == 3}
-    )
+    sampling = {number: work for number, work in works.items() if number == 3}
+    generate(given, prompt, options, sampling)
     print(f"  the given code, without a cache: {_rates(given.speed)}", file=sys.stderr)
 
 

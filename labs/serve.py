@@ -26,9 +26,8 @@ from labs.ways import BLOCK, Way, given_way, paged_way, slots_way
 USED = (1, 3, 4, 11, 12)  # labs whose pieces serve several texts
 CHECKPOINTS = ("target",)
 BEGINNING = "import os\nimport sys\n\n\n"  # which blocks may share
-PROMPTS = tuple(
-    BEGINNING + text for text in ("def main(", "class Node", "def read(path", "def test_")
-)
+ENDS = ("def main(", "class Node", "def read(path", "def test_")
+PROMPTS = tuple(BEGINNING + text for text in ENDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +186,8 @@ class Demonstration:
                 )
                 decode = self._model.tokenizer.decode
                 said = f"yours goes on {decode(yours[same:])!r:.40}"
-                print(
-                    f"  text {number + 1} parts from the given code's at new token {same}: {said}"
-                )
+                place = f"text {number + 1} parts from the given code's at new token {same}"
+                print(f"  {place}: {said}")
                 return False
         print("  all texts are the given code's")
         return True

@@ -13,7 +13,7 @@ from torch import Tensor
 from labs.pieces import Broken, blamed
 
 SCHEDULER = "scheduler", 12
-SIGNS = {"▓": "reads its text", "█": "one token", "×": "has to go", "·": "waits"}
+SIGNS = {"▓": "reads its text", "█": "one token", "✗": "has to go", "·": "waits"}
 WIDTH = 80  # steps that are drawn of each text
 
 
@@ -27,7 +27,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The tokens ``start`` to ``stop`` − 1 of a request, and the blocks of all up to ``stop``."""
+    """The tokens ``start`` to ``stop`` - 1 of a request, and the blocks of all up to ``stop``."""
 
     request: int
     start: int
@@ -240,4 +240,4 @@ def _sign(step: Step, request: int) -> str:
     for row in step.rows:
         if row.request == request:
             return "▓" if row.begins else "█"
-    return "×" if request in step.preempted else "·"
+    return "✗" if request in step.preempted else "·"

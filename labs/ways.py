@@ -7,11 +7,12 @@ text follow another.
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import torch
 from torch import Tensor
 
-from labs.assembly import Assembly, given_since
+from labs.assembly import Assembly
 from labs.decoding import Choose, Unfit, chooser
 from labs.paging import Paged
 from labs.pieces import Broken, Work, blamed
@@ -122,7 +123,7 @@ def slots_way(model: Assembly, works: Mapping[int, Work], memory: Memory, *, com
 
 
 def _ready(
-    model: Assembly, module: object, memory: Memory, *, backend: str, prefill: bool
+    model: Assembly, module: ModuleType, memory: Memory, *, backend: str, prefill: bool
 ) -> Slots:
     """Compile by inductor; where it finds no C++ compiler the graph runs as torch's operators."""
     try:

@@ -74,7 +74,7 @@ def test_text_that_ends_too_soon_is_a_flaw(
 def test_lab_without_a_model_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([text]) == 2
 
-    assert "labs 1, 2, 5 do" in capsys.readouterr().err
+    assert "labs 1, 2, 5, 11, 12 do" in capsys.readouterr().err
 
 
 def test_what_runs_a_lab_without_a_model_is_named(capsys: pytest.CaptureFixture[str]) -> None:
