@@ -19,6 +19,7 @@ from labs.serving import Memory, Serving, drawn
 
 SIZES = [16, 64, 256]  # buckets of prompts
 BLOCK, ROWS = 8, 3  # tokens of a block, texts at once
+UNSURE = 1e-3  # of a logit: two tokens that are so near may change places by rounding
 
 Generate = Callable[[list[int], int], list[int]]  # prompt, most new tokens -> new tokens
 
@@ -93,32 +94,47 @@ def replayed(module: ModuleType, model: Any, prompt: list[int], new: list[int]) 
     place = next((i for i, (a, b) in enumerate(zip(said, new, strict=True)) if a != b), None)
     if place is None:
         return f"{did}; it says the same"
-    return f"{did}; after new token {place} of generate it says another"
+    return f"{did}; but from new token {place} on it says others"
 
 
 def paged(module: ModuleType, folder: Path, encode: Callable[[str], list[int]]) -> Generate:
-    """Lab 12: your Scheduler with your write_kv and attention; the prompt is one of three.
+    """Lab 12: your Scheduler with your write_kv and attention; the prompt is one of four.
 
-    There are too few blocks for all of them, so that some text has to go for a while.
+    There are too few blocks and rows for all of them, so that texts wait, and have to go.
     """
     model = given_llama(folder)
 
     def generate(prompt: list[int], most: int) -> list[int]:
         if most == 0:
             return []
-        prompts = [encode("import os"), prompt, encode("x = ")]
+        prompts = [encode("import os"), prompt, encode("x = "), encode("class Node")]
         each = [-(-(len(one) + most) // BLOCK) for one in prompts]
-        memory = Memory(max(max(each), sum(each) * 2 // 3), BLOCK)
+        memory = Memory(max(max(each), sum(each) // 2), BLOCK)
         room = memory.num_blocks * BLOCK
         scheduler = module.Scheduler(memory.num_blocks, BLOCK, ROWS, room)
         compute = Paged(model, model.config, torch.float32, memory, module)
-        serving = Serving(scheduler, memory, prompts, most, model.config.eos_token_ids)
+        serving = Serving(scheduler, memory, prompts, most, model.config.eos_token_ids, ROWS)
         served = serving.serve(compute, lambda _: lambda logits: int(logits.argmax(-1)))
         print("your scheduler, a sign a step; text 2 is the prompt's", *drawn(served), sep="\n")
-        print(f"  at most {served.most_blocks} of {memory.num_blocks} blocks of {BLOCK} in use\n")
+        print(f"  at most {served.most_blocks} of {memory.num_blocks} blocks of {BLOCK} in use")
+        for number, pair in enumerate(zip(prompts, served.new, strict=True)):
+            place = parts(model, *pair)
+            if number != 1 and place is not None:
+                print(f"  text {number + 1} leaves what the model says at new token {place}")
+        print()
         return served.new[1]
 
     return generate
+
+
+@torch.no_grad()
+def parts(model: Any, prompt: list[int], new: list[int]) -> int | None:
+    """Return the place of the first new token that the model would not say after those before."""
+    tokens = torch.tensor([prompt + new])
+    logits = model(tokens, torch.arange(tokens.shape[1])[None])[0, len(prompt) - 1 : -1]
+    said = logits.gather(1, torch.tensor(new, dtype=torch.int64)[:, None])[:, 0]
+    wrong = (logits.amax(1) - said > UNSURE).nonzero()
+    return int(wrong[0]) if len(wrong) else None
 
 
 def _many(count: int, noun: str) -> str:

@@ -74,7 +74,7 @@ def graph_engine(module: ModuleType, at: Checkpoint) -> Engine:
 
 
 def paged_engine(module: ModuleType, at: Checkpoint) -> Engine:
-    """Lab 12: your Scheduler, write_kv and attention; the prompt is one of three."""
+    """Lab 12: your Scheduler, write_kv and attention; the prompt is one of four."""
     return alone.paged(module, at.folder, at.tokenizer.encode)
 
 

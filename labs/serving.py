@@ -140,8 +140,9 @@ class Serving:
         prompts: Sequence[list[int]],
         most: int,  # new tokens of each
         ends: Sequence[int],
+        rows: int | None = None,  # that may run at once, if the scheduler was told
     ) -> None:
-        self._scheduler, self._memory = scheduler, memory
+        self._scheduler, self._memory, self._rows = scheduler, memory, rows
         self._most, self._ends = most, ends
         self._prompts = prompts
         self.texts = {request: list(prompt) for request, prompt in enumerate(prompts)}
@@ -194,6 +195,8 @@ class Serving:
                 raise Broken(*SCHEDULER, f"{said} with table {[*row.table]!r:.60}: {fault}")
         if len({row.request for row in step.rows}) < len(step.rows):
             raise Broken(*SCHEDULER, f"plan() gave two rows of one request: {rows!r:.120}")
+        if self._rows is not None and len(step.rows) > self._rows:
+            raise Broken(*SCHEDULER, f"plan() gave {len(rows)} rows, max_running is {self._rows}")
         return step
 
     def _fault(self, row: Row) -> str:

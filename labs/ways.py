@@ -30,6 +30,7 @@ from labs.serving import (
 from labs.slots import Slots
 
 BLOCK = 8  # tokens: small enough for short texts to have several and to share some
+BACKEND = "inductor"  # of torch.compile
 NOT_USED = ("padding", "attention", "cache")  # pieces of a text alone, which these ways replace
 
 
@@ -41,6 +42,7 @@ class Way:
     memory: Memory
     schedule: Callable[[], Scheduler]
     compute: Compute
+    rows: int | None = None  # at most, if that is yours to keep
 
     def serve(
         self, prompts: Sequence[list[int]], options: argparse.Namespace, works: dict[int, Work]
@@ -60,7 +62,8 @@ class Way:
         def choose(text: list[int]) -> Choose:
             return chooser(options, works, self.model.owners, text)
 
-        serving = Serving(self.schedule(), self.memory, prompts, most, config.eos_token_ids)
+        ends = config.eos_token_ids
+        serving = Serving(self.schedule(), self.memory, prompts, most, ends, self.rows)
         return serving.serve(self.compute, choose)
 
 
@@ -100,7 +103,7 @@ def paged_way(
         compute = whole(model)
     else:
         raise Unfit(needs(works, 12, "torch"))
-    return Way(model, memory, schedule, compute)
+    return Way(model, memory, schedule, compute, rows)
 
 
 def slots_way(model: Assembly, works: Mapping[int, Work], memory: Memory, *, compiled: bool) -> Way:
@@ -116,10 +119,10 @@ def slots_way(model: Assembly, works: Mapping[int, Work], memory: Memory, *, com
     if not prefill:
         model.owners["prefill"] += ": token by token"
     made = _ready if compiled else Slots
-    backend = "inductor" if compiled else None
+    backend = BACKEND if compiled else None
     compute = made(model, module, memory, backend=backend, prefill=prefill)
     schedule = scheduling(model, works, memory, memory.num_blocks, blocks=False)
-    return Way(model, memory, schedule, compute)
+    return Way(model, memory, schedule, compute, memory.num_blocks)
 
 
 def _ready(
