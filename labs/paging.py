@@ -31,12 +31,10 @@ class Paged:
     ) -> None:
         self._model = model
         self._size = memory.block_size
+        layers = range(config.num_layers)
         shape = memory.num_blocks, memory.block_size, config.num_kv_heads, config.head_dim
         # What nobody has written must not be read: NaN would be seen.
-        self._pools = [
-            [torch.full(shape, torch.nan, dtype=dtype) for _ in "kv"]
-            for _ in range(config.num_layers)
-        ]
+        self._pools = [[torch.full(shape, torch.nan, dtype=dtype) for _ in "kv"] for _ in layers]
         self._write = module.write_kv
         self._attention = getattr(module, attention)
         self._layer = 0  # whose keys came last

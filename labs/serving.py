@@ -5,7 +5,7 @@ a step gets its rows and all texts so far; where keys lie is told by the tables 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -76,58 +76,6 @@ class Served:
         """Blocks that were in use at once."""
         used = ({block for row in step.rows for block in row.table} for step in self.steps)
         return max(map(len, used), default=0)
-
-
-@dataclass
-class OneByOne:
-    """Given: a text begins when the one before it has ended.
-
-    Its blocks are dealt by your lab 12, or else all there are, in a row.
-    """
-
-    memory: Memory
-    blocks: Any = None  # a BlockManager of yours
-    waiting: list[int] = field(default_factory=list[int])
-    running: list[int] = field(default_factory=list[int])
-    _asked: dict[int, tuple[list[int], int, list[int]]] = field(default_factory=dict)
-    _new: list[int] = field(default_factory=list[int])  # of the text that runs
-
-    def add(self, request: int, prompt: list[int], max_new_tokens: int, eos_ids: list[int]) -> None:
-        self._asked[request] = prompt, max_new_tokens, eos_ids
-        self.waiting.append(request)
-
-    def plan(self) -> dict[str, Any]:
-        if not self.running:
-            self.running, self._new = [self.waiting.pop(0)], []
-        request = self.running[0]
-        text = self._asked[request][0] + self._new
-        start = len(text) - 1 if self._new else 0
-        table = self._table(request, text)
-        return {"rows": [[request, start, len(text)]], "tables": [table], "preempted": []}
-
-    def _table(self, request: int, text: list[int]) -> list[int]:
-        if self.blocks is None:
-            return [*range(self.memory.num_blocks)]
-        with blamed("block manager", 12):
-            if self._new:
-                fits = self.blocks.append(request, text[-1]) is not None
-            else:
-                fits = self.blocks.admit(request, text) is not None
-            if not fits:
-                raise Broken("block manager", 12, f"has no block left for {len(text)} tokens")
-            return self.blocks.table(request)
-
-    def commit(self, tokens: list[int]) -> list[int]:
-        (request,) = self.running
-        _, most, ends = self._asked[request]
-        self._new += tokens
-        if tokens[0] not in ends and len(self._new) < most:
-            return []
-        self.running = []
-        if self.blocks is not None:
-            with blamed("block manager", 12):
-                self.blocks.release(request)
-        return [request]
 
 
 class Serving:

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from labs.assembly import Assembly
 from labs.decoding import Choose, Unfit, chooser
+from labs.one_by_one import BLOCKS, OneByOne
 from labs.paging import Paged
 from labs.pieces import Broken, Work, blamed
 from labs.serving import (
     SCHEDULER,
     Compute,
     Memory,
-    OneByOne,
     Row,
     Scheduler,
     Served,
@@ -161,7 +161,7 @@ def scheduling(
     def one_by_one() -> Scheduler:
         if manager is None:
             return OneByOne(memory)
-        with blamed("block manager", 12):
+        with blamed(*BLOCKS):
             return OneByOne(memory, manager.BlockManager(memory.num_blocks, memory.block_size))
 
     return one_by_one

@@ -13,8 +13,9 @@ from labs import chat, ways
 from labs.assembly import Assembly
 from labs.common import LlamaConfig, load_weights
 from labs.decoding import Unfit
+from labs.one_by_one import OneByOne
 from labs.pieces import Broken, Work
-from labs.serving import Memory, OneByOne, Row, Served, Serving, Step, drawn
+from labs.serving import Memory, Row, Served, Serving, Step, drawn
 from labs.ways import Way, given_way, paged_way, slots_way
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -261,7 +262,7 @@ def test_plan_that_cannot_be_carried_out_is_told(rows: Any, tables: Any, fault: 
 def test_request_that_has_ended_is_told() -> None:
     scheduler = Odd(Memory(3, 2))
     again = {"rows": [[0, 2, 3]]}
-    scheduler.change = lambda plan: plan if scheduler.waiting else plan | again
+    scheduler.change = lambda plan: plan if scheduler._line else plan | again
 
     assert "the row [0, 2, 3] with table [0, 1, 2]: this request has ended" in said(scheduler)
 
