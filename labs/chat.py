@@ -116,7 +116,6 @@ def writer(
         model = Assembly(works, *target, options.quantize)
         room = min(LONGEST, model.config.max_position_embeddings)
         if options.compile:
-            print("compiling the step, once …", file=sys.stderr, flush=True)
             way = slots_way(model, works, Memory(1, room), compiled=True)
         else:
             way = paged_way(model, works, Memory(room // BLOCK, BLOCK), 1, kernel=False)
@@ -200,6 +199,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             serve(options)
         else:
             speak(options)
+    except KeyboardInterrupt:
+        return 130
     except Broken as broken:
         print(f"error: {broken}\nhint: make grade LAB={broken.number}", file=sys.stderr)
         return 1

@@ -137,8 +137,6 @@ class Demonstration:
     def show(self, name: str, make: Callable[[Assembly], Way]) -> bool:
         """Serve by a way and print what came of it; False if it is broken or says otherwise."""
         print(f"\n{name}", flush=True)
-        if "compiled" in name:
-            print("  compiling, which takes a minute when it is done first …", flush=True)
         model = self._model.put_together(self._works)
         try:
             started = time.perf_counter()
@@ -203,11 +201,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("TRITON_INTERPRET", "1")  # for kernels of yours: this runs on the CPU
     try:
         shown = Demonstration(options, {number: work_on(number) for number in USED})
+        shown.show_texts()
+        right = [shown.show(name, make) for name, make in shown.ways().items()]
+    except KeyboardInterrupt:
+        return 130
     except (Unfit, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    shown.show_texts()
-    right = [shown.show(name, make) for name, make in shown.ways().items()]
     return 0 if all(right) else 1
 
 

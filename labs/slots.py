@@ -113,6 +113,5 @@ class Slots:
                     raise Broken(*PREFILL, f"gave no logits [V] for {len(text)} tokens")
                 return logits
             with blamed(*self._piece):
-                for place, token in enumerate(text):
-                    logits = self._decode([token], [place], [slot])
-                return logits[0]
+                *_, last = (self._decode([t], [place], [slot]) for place, t in enumerate(text))
+                return last[0]

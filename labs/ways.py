@@ -5,6 +5,7 @@ text follow another.
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -118,24 +119,24 @@ def slots_way(model: Assembly, works: Mapping[int, Work], memory: Memory, *, com
     prefill = model.piece("prefill", (11, "prefill")) is not None
     if not prefill:
         model.owners["prefill"] += ": token by token"
-    made = _ready if compiled else Slots
-    backend = BACKEND if compiled else None
-    compute = made(model, module, memory, backend=backend, prefill=prefill)
+    if compiled:
+        compute = _compiled(model, module, memory, prefill=prefill)
+    else:
+        compute = Slots(model, module, memory, backend=None, prefill=prefill)
     schedule = scheduling(model, works, memory, memory.num_blocks, blocks=False)
     return Way(model, memory, schedule, compute, memory.num_blocks)
 
 
-def _ready(
-    model: Assembly, module: ModuleType, memory: Memory, *, backend: str, prefill: bool
-) -> Slots:
+def _compiled(model: Assembly, module: ModuleType, memory: Memory, *, prefill: bool) -> Slots:
     """Compile by inductor; where it finds no C++ compiler the graph runs as torch's operators."""
+    print("compiling the step, which takes a minute the first time …", file=sys.stderr, flush=True)
     try:
-        return Slots(model, module, memory, backend=backend, prefill=prefill)
+        return Slots(model, module, memory, backend=BACKEND, prefill=prefill)
     except Broken as broken:
         if "InvalidCxxCompiler" not in f"{broken} {broken.__cause__}":
             raise
     model.owners["compiled step"] += "; no C++ compiler is here, so its operators run one by one"
-    torch._dynamo.reset()
+    torch.compiler.reset()
     return Slots(model, module, memory, backend="eager", prefill=prefill)
 
 

@@ -63,7 +63,7 @@ def expected() -> list[list[int]]:
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ways, "BACKEND", "eager")  # inductor takes a minute
-    torch._dynamo.reset()
+    torch.compiler.reset()
 
 
 # --- the ways --------------------------------------------------------------------------------
