@@ -155,7 +155,7 @@ class Demonstration:
         print("\n".join(drawn(run.served)))
         if ready > 1:
             print(f"  compiled and captured in {ready:.0f} s, before the clock started")
-        told = f"{run.rate / self._given.rate:.1f} times the given code's" if run.rate else ""
+        told = f"{run.rate / self._given.rate:.2g} times the given code's" if run.rate else ""
         print(f"  {run}, {told}")
         self._show_memory(run.served, way.memory)
         return self._show_difference(run.served)
