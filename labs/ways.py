@@ -100,7 +100,7 @@ def paged_way(
         model.owners["attention"] = model.owners["cache in blocks"]
         compute = Paged(model, model.config, model.precision, memory, module)
     elif model.owners["scheduler"].startswith("yours"):
-        model.owners["cache in blocks"] += ": none, every step repeats the whole text"
+        stand_in(model, "cache in blocks", "none: every step repeats the whole text")
         compute = whole(model)
     else:
         raise Unfit(needs(works, 12, "torch"))
@@ -118,7 +118,7 @@ def slots_way(model: Assembly, works: Mapping[int, Work], memory: Memory, *, com
         raise Unfit(needs(works, 11, "cache", task))
     prefill = model.piece("prefill", (11, "prefill")) is not None
     if not prefill:
-        model.owners["prefill"] += ": token by token"
+        stand_in(model, "prefill", "given: token by token")
     if compiled:
         compute = _compiled(model, module, memory, prefill=prefill)
     else:
@@ -156,7 +156,7 @@ def scheduling(
                 return module.Scheduler(*sizes, rows, most, share)
 
         return schedule
-    model.owners["scheduler"] += ": one text after another"
+    stand_in(model, "scheduler", "given: one text after another")
     manager = model.piece("blocks", (12, "blocks")) if blocks else None
 
     def one_by_one() -> Scheduler:
@@ -166,6 +166,11 @@ def scheduling(
             return OneByOne(memory, manager.BlockManager(memory.num_blocks, memory.block_size))
 
     return one_by_one
+
+
+def stand_in(model: Assembly, piece: str, given: str) -> None:
+    """Say what the given code does in the place of a piece, before what keeps yours out."""
+    model.owners[piece] = model.owners[piece].replace("given", given, 1)
 
 
 def needs(works: Mapping[int, Work], number: int, *tasks: str) -> str:

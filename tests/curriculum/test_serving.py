@@ -191,6 +191,16 @@ def test_what_lacks_is_named() -> None:
         slots_way(model({}), {}, BLOCKS, compiled=True)
 
 
+def test_stand_in_is_told_before_what_keeps_yours_out() -> None:
+    left = Work(12, frozenset({"scheduler"}), solution(12), {"torch": "2 of 9 tests fail"})
+    mine = {12: left}
+
+    owners = paged_way(model(mine), mine, BLOCKS, 3, kernel=False).model.owners
+
+    told = "none: every step repeats the whole text; yours, lab 12: 2 of 9 tests fail"
+    assert owners["cache in blocks"] == told
+
+
 @pytest.mark.parametrize("slots", [False, True])
 def test_text_without_room_is_refused(slots: bool) -> None:
     mine = works(lab11={"cache", "graphs"}, lab12=EVERY)
