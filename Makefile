@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -65,8 +65,11 @@ notebook: need-lab $(NOTEBOOK_READY) ## write a lab as a notebook and open it in
 watch: need-lab $(READY) ## grade the public tests at each save: LAB=1
 	@$(RUN) -m grader watch "$$LAB" $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE")
 
-chat: $(READY) ## generate text with your pieces of the labs: PROMPT="def main(" [MODEL=path] [ARGS="--quantize int4 --speculate 4"]
+chat: $(READY) ## generate text with your pieces of the labs: PROMPT="def main(" [MODEL=path] [ARGS="--quantize int4 --speculate 4", "--compile" or "--paged"]
 	@$(RUN) -m labs.chat $(if $(PROMPT),"$$PROMPT") $(ARGS)
+
+serve: $(READY) ## serve four texts at once with your labs 11 and 12, beside the given code: [PROMPT="def main("] [ARGS="--compile --rows 2"]
+	@$(RUN) -m labs.serve $(if $(PROMPT),"$$PROMPT") $(ARGS) || $(SHOWN)
 
 speculate: $(READY) ## decode with your lab 10, real target and draft: [ARGS="--temperature 1 --svg calls.svg"]
 	@$(RUN) -m labs.speculate $(ARGS)

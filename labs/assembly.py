@@ -5,7 +5,8 @@ width, E model width, V vocabulary.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,19 +55,29 @@ class Assembly:
         self._positions = torch.empty(0, dtype=torch.int64)
         self._model = llama.Llama(config, weights)
         if bits is not None:
-            self._model = quantize(self._model, bits, self._piece)
+            self._model = quantize(self._model, bits, self.piece)
         self._use_norm_and_mlp()
         self._rotate = self._find_rotation()
         self._attend = self._find_attention()
-        self._padding = self._piece("padding", (2, "pad"))
+        self._padding = self.piece("padding", (2, "pad"))
         self._prompt = True  # the next call brings a prompt
 
     @property
-    def dtype(self) -> str:
-        """What it computes in: "float32", "bfloat16"."""
-        return str(self._model.embed_tokens.weight.dtype).removeprefix("torch.")
+    def precision(self) -> torch.dtype:
+        """What it computes in."""
+        return self._model.embed_tokens.weight.dtype
 
-    def _piece(self, name: str, *places: tuple[int, str]) -> Any:
+    @property
+    def dtype(self) -> str:
+        """The name of that: "float32", "bfloat16"."""
+        return str(self.precision).removeprefix("torch.")
+
+    @property
+    def inner(self) -> llama.Llama:
+        """The given model with your pieces in it, to be called within ``running`` alone."""
+        return self._model
+
+    def piece(self, name: str, *places: tuple[int, str]) -> Any:
         """Return the first of your modules that has a piece, and note whose the piece is."""
         for number, task in places:
             work = self._works.get(number)
@@ -78,7 +89,7 @@ class Assembly:
         return None
 
     def _use_norm_and_mlp(self) -> None:
-        norm, mlp = self._piece("norm", (1, "norm")), self._piece("mlp", (1, "mlp"))
+        norm, mlp = self.piece("norm", (1, "norm")), self.piece("mlp", (1, "mlp"))
         for part in self._model.modules():
             if norm is not None and isinstance(part, llama.RMSNorm):
                 part.forward = _norm(norm.rms_norm, part)
@@ -89,12 +100,19 @@ class Assembly:
                     self.owners["mlp"] = "given: yours takes weights, not quantized layers"
 
     def _find_rotation(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-        frequencies = self._piece("frequencies", (4, "frequencies"))
-        rotation = self._piece("rotation", (4, "rotate"))
+        frequencies = self.piece("frequencies", (4, "frequencies"))
+        rotation = self.piece("rotation", (4, "rotate"))
         if rotation is None:
             self.owners.pop("frequencies")  # nothing would use them
             return llama.rotate
         config = self.config
+        plain = self._model.forward
+
+        def forward(tokens: Tensor, positions: Tensor, *others: Any, **named: Any) -> Tensor:
+            self._positions = positions  # the given code rotates by cosines, yours by positions
+            return plain(tokens, positions, *others, **named)
+
+        self._model.forward = forward
         if frequencies is None:
             angles = llama.rope_frequencies(config, torch.device("cpu"))
         else:
@@ -104,7 +122,7 @@ class Assembly:
         return lambda x, cos, sin: rotation.rotate(x, self._positions, angles)
 
     def _find_attention(self) -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
-        module = self._piece("attention", (5, "attend"), (1, "attention"))
+        module = self.piece("attention", (5, "attend"), (1, "attention"))
         if module is None:
             return None
         return module.attend if "05" in self.owners["attention"] else module.attention
@@ -120,7 +138,7 @@ class Assembly:
     def make_caches(self, length: int) -> list[Any] | None:
         """Return a cache for each layer with room for ``length`` tokens; None without lab 05."""
         config, some = self.config, self._model.embed_tokens.weight
-        module = self._piece("cache", (5, "static"), (5, "growing"))
+        module = self.piece("cache", (5, "static"), (5, "growing"))
         if module is None:
             self.owners["cache"] = "none: every step repeats the whole text"
             return None
@@ -139,22 +157,28 @@ class Assembly:
         attend: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
     ) -> Tensor:  # [B, T, V]
         """Return the logits; the time counts as prefill for the first call of a text."""
-        self._positions = positions
+        with self.running(tokens.numel()):
+            return self._model(tokens, positions, caches=caches, attend=attend or self._attend)
+
+    @contextmanager
+    def running(self, count: int) -> Iterator[None]:
+        """Rotate by your piece meanwhile, and take the time for ``count`` tokens."""
         given, llama.rotate = llama.rotate, self._rotate
         started = time.perf_counter()
         try:
-            return self._model(tokens, positions, caches=caches, attend=attend or self._attend)
+            yield
         finally:
             llama.rotate = given
             phase = "prefill" if self._prompt else "decode"
             self._prompt = False
             self.speed.seconds[phase] += time.perf_counter() - started
             # Without a cache a step repeats the text, and still makes one token.
-            self.speed.tokens[phase] += tokens.shape[1] if phase == "prefill" else 1
+            self.speed.tokens[phase] += count if phase == "prefill" else 1
 
     def begin(self) -> None:
-        """Count the next call as the prompt of a new text."""
+        """Count the next call as the prompt of a new text, whose speed is told alone."""
         self._prompt = True
+        self.speed = Speed()
 
 
 def given_since(works: Mapping[int, Work], places: Sequence[tuple[int, str]]) -> str:

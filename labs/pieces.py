@@ -8,7 +8,9 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +41,30 @@ class Work:
         return self.why.get(task, "")
 
 
+class Broken(Exception):
+    """A piece of yours did what it must not, or raised its ``__cause__``."""
+
+    def __init__(self, piece: str, number: int, what: str) -> None:
+        super().__init__(f"your {piece} (lab {number:02}): {what}")
+        self.number = number
+
+
+@contextmanager
+def blamed(piece: str, number: int) -> Iterator[None]:
+    """Turn what code of yours raises into ``Broken``, with the last line of it that ran."""
+    try:
+        yield
+    except Broken:
+        raise
+    except Exception as error:
+        text = str(error).strip() or "no message"
+        said = f"{type(error).__name__}: {text.splitlines()[0]}"
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if f"{number:02}_" in Path(frame.filename).parent.name]
+        place = f", line {own[-1].lineno} of {Path(own[-1].filename).name}" if own else ""
+        raise Broken(piece, number, said + place) from error
+
+
 def work_on(number: int) -> Work:
     """Ask the judge about a lab; one that is not there, or cannot be graded, has no pieces."""
     folder = next(LABS.glob(f"{number:02}_*"), None)
@@ -59,6 +85,7 @@ def _remembered(file: Path, tests: Path, number: int) -> dict[str, str]:
         return {}
     memory = _memory()
     if state not in memory:
+        print(f"the judge tries your lab {number:02} …", file=sys.stderr, flush=True)
         why = _ask_the_judge(number)
         if why is None:
             return {}

@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
+from labs import alone
 from labs.common import LlamaConfig, load_tokenizer, load_weights
-from labs.pieces import LABS, load
+from labs.pieces import LABS, Broken, load
 
 AROUND = 3  # tokens on each side of the place where texts part
 # Of a logit: two tokens that are so near may change places by rounding.
@@ -67,7 +68,23 @@ def cached_engine(module: ModuleType, at: Checkpoint) -> Engine:
     return generate
 
 
-ENGINES = {1: llama_engine, 2: batch_engine, 5: cached_engine}
+def graph_engine(module: ModuleType, at: Checkpoint) -> Engine:
+    """Lab 11: your generate, its graphs counted, and your GraphRunner."""
+    return alone.compiled(module, at.folder)
+
+
+def paged_engine(module: ModuleType, at: Checkpoint) -> Engine:
+    """Lab 12: your Scheduler, write_kv and attention; the prompt is one of four."""
+    return alone.paged(module, at.folder, at.tokenizer.encode)
+
+
+ENGINES = {
+    1: llama_engine,
+    2: batch_engine,
+    5: cached_engine,
+    11: graph_engine,
+    12: paged_engine,
+}
 
 
 def right_model(at: Checkpoint) -> Any:
@@ -177,21 +194,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         yours = own_text(number, file, at, prompt, options.max_new_tokens)
         print(f"yours:\n{options.prompt}{at.tokenizer.decode(yours)}\n")
-    except Exception:
+    except Exception as error:
         print("yours:", file=sys.stderr)
-        print(_own_lines(file), file=sys.stderr)
+        print(_own_lines(file, error), file=sys.stderr)
         return 1
     flaw = first_flaw(model, prompt, yours, options.max_new_tokens, config.eos_token_ids)
     print("\n".join(compare(at, flaw, yours)))
     return int(flaw is not None)
 
 
-def _own_lines(file: Path) -> str:
-    """Return the traceback of the exception at hand from the student's first line on."""
-    kind, error, trace = sys.exc_info()
+def _own_lines(file: Path, error: BaseException) -> str:
+    """Return the traceback of an exception from the student's first line on."""
+    if isinstance(error, Broken):
+        if error.__cause__ is None:
+            return f"error: {error}"
+        error = error.__cause__
+    trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(file):
         trace = trace.tb_next
-    return "".join(traceback.format_exception(kind, error, trace)).rstrip()
+    return "".join(traceback.format_exception(type(error), error, trace)).rstrip()
 
 
 if __name__ == "__main__":

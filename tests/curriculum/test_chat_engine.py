@@ -1,5 +1,6 @@
 """``make chat ARGS=--engine``: the text of the given code, told as it comes; and who has none."""
 
+import io
 import sys
 from collections.abc import Callable
 
@@ -92,7 +93,7 @@ def test_what_is_compiled_is_compiled_before_the_clock_starts(
 def test_lines_of_the_terminal_are_answered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", ["import \n", "def f(\n"])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("import \n\ndef f(\n"))
 
     assert chat.main(["--engine", "--max-new-tokens", "2"]) == 0
 
@@ -145,7 +146,9 @@ def test_what_the_engine_cannot_do_is_said(
     [
         (("--engine", "--given"), "exclude each other"),
         (("--lookup",), "--lookup needs --engine"),
-        (("--compile",), "--compile needs --engine"),
+        (("--engine", "--paged"), "each without the others"),
+        (("--compile", "--paged"), "each without the others"),
+        (("--compile", "--speculate", "2"), "each without the others"),
         (("--engine", "--lookup"), "--lookup needs --speculate"),
     ],
 )

@@ -38,6 +38,7 @@ CHAT = "chat"  # a program of labs/ for the whole course; handouts may name othe
 ROWS = {
     "run": "| text from your own code of a lab, beside a right model | `make run LAB=1` |\n",
     CHAT: '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n',
+    "serve": "| four texts at once, by your labs 11 and 12 | `make serve` |\n",
 }
 _NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
 _TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
