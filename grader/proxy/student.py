@@ -55,7 +55,8 @@ class Student(Requests, Instruments):
         self._source = source
         self._clock = Clock(lab.limits.call_seconds)
         self._asked: set[str] = set()  # public names, since the plugin last took them
-        self._calls = Calls()  # of the test that runs
+        public = {name for task in lab.tasks for name in task.functions}
+        self._calls = Calls(public, lab.reads)  # of the test that runs
         self.spent_ = Spent()
         self.handed_on_ = HandedOn()
         self._talk: Conversation | None = None
