@@ -1,7 +1,15 @@
 """Recorded launches of kernels: which of them a compiler takes for one, and how large they are."""
 
-from typing import Any
+import math
+from typing import Any, cast
 
+import torch
+
+WIDTHS = {
+    str(dtype).removeprefix("torch."): dtype.itemsize
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}  # bytes of an element
 POWERS = frozenset(1 << exponent for exponent in range(17))  # what blocks are
 
 
@@ -27,7 +35,7 @@ def _named(value: Any) -> Any:
 
 
 def num_bytes(launch: dict[str, Any]) -> int:
-    """Return the bytes behind a launch's tensors."""
+    """Return the bytes of a launch's tensors; strides may reach over more, which nobody touches."""
     return sum(_size(value) for value in [*launch["args"], *launch["kwargs"].values()])
 
 
@@ -47,7 +55,7 @@ def _kind(value: Any) -> Any:
 
 def _size(value: Any) -> int:
     match value:
-        case ["tensor", _, _, _, int(size)]:
-            return size
+        case ["tensor", str(dtype), list(shape), _, int(size)]:
+            return min(math.prod(cast(list[int], shape)) * WIDTHS.get(dtype, 1), size)
         case _:
             return 0

@@ -116,6 +116,11 @@ def grade_command(report: Report, guide: Guide | None) -> str:
     return f"make grade LAB={report.lab}{source}"
 
 
+def is_alone(report: Report, guide: Guide) -> bool:
+    """Tell whether one task of several was graded alone, as with TASK=."""
+    return len(report.tasks) == 1 < len(guide.functions)
+
+
 def names_of(part: TaskSummary, guide: Guide | None) -> str:
     """Name the functions of a task that are at fault, or all that it asks for."""
     known = list(guide.functions.get(part.task.id, ())) if guide else []
