@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch
+from grader.errors import Mismatch, WrongNumbers
 from grader.labs.results import Measured
 from grader.proxy.kinds import describe, expect, mismatch
 from grader.proxy.shown import both, note_difference, pair, plain, short
@@ -98,11 +98,11 @@ def assert_close(
     if bool((error > allowed).any()):
         at = _worst(error, allowed)
         note_difference(x, y, (error / allowed).nan_to_num(0.0, math.inf), at, what)
-        raise Mismatch(_where(error, allowed, rms, what, at) + both(x, y, at))
+        raise WrongNumbers(_where(error, allowed, rms, what, at) + both(x, y, at))
     if relative > l2:
         text = f"each value of {what} is close, but together they are off by {relative:.1e}"
         text += f" of their size (limit {l2:.1e}): precision is lost on the way"
-        raise Mismatch(text + both(x, y, _worst(error, allowed)))
+        raise WrongNumbers(text + both(x, y, _worst(error, allowed)))
 
 
 def _size(y: Tensor, scale: Tensor | float | None, finite: Tensor) -> Tensor:
@@ -173,7 +173,7 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
         at = _index(int((x.isnan() & ~y.isnan()).flatten().int().argmax()), x)
         text = f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
         note_difference(x, y, torch.where(x.isnan() & ~y.isnan(), math.inf, 0.0), at, what)
-        raise Mismatch(text + both(x, y, at))
+        raise WrongNumbers(text + both(x, y, at))
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
     if not bool(same.all()):
         at = _index(int((~same).flatten().int().argmax()), x)
@@ -181,7 +181,7 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
         count = f"{int((~same).sum())} of {x.numel()} values"
         text = f"{what} is {came} where it should be {due}, first at {at} ({count})"
         note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
-        raise Mismatch(text + both(x, y, at))
+        raise WrongNumbers(text + both(x, y, at))
 
 
 def _class_of(value: float) -> str:

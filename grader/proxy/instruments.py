@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
+from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, WrongNumbers
 from grader.labs.lab import Lab
 from grader.proxy.device import Policy
 from grader.proxy.kernels import KernelInstruments
@@ -128,8 +128,8 @@ class Instruments(KernelInstruments):
         """Lend graphs in all calls inside; on a CPU they alone compute on what is veiled.
 
         Elsewhere torch may move it, compute on ``elements`` elements in all from one replay to the
-        next, and tell Python a few numbers. A Mismatch is told with what else was asked for. On a
-        GPU nothing is hidden, and replays are not counted.
+        next, and tell Python a few numbers. Wrong numbers are told with what else was asked for:
+        nothing else can come of it. On a GPU nothing is hidden, and replays are not counted.
         """
         if not self._on_cpu:
             target = ["given", "tape", "CudaGraph"]
@@ -140,25 +140,26 @@ class Instruments(KernelInstruments):
             self._device.lend(number)
             return self._conversation().request({"op": "graph", "number": number})
 
-        with self._explained(Policy(elements, numbers=NUMBERS, graphs=True), beside_replays):
+        policy = Policy(elements, numbers=NUMBERS, graphs=True)
+        with self._explained(policy, beside_replays, of=WrongNumbers):
             yield Graphs(make, self._device.replays)
 
     @contextmanager
     def _explained(
-        self, policy: Policy, why: Callable[[Apart], str]
+        self, policy: Policy, why: Callable[[Apart], str], of: type[Mismatch] = Mismatch
     ) -> Generator[None, None, None]:
-        """Hide arguments on the device; a Mismatch is told with what the device has seen."""
+        """Hide arguments on the device; what is ``of`` a kind is told with what it has seen."""
         wrong = None
         with self._apart(policy) as apart:
             try:
                 yield
             except Mismatch as error:
-                if isinstance(error, Forbidden):
+                if isinstance(error, Forbidden) or not isinstance(error, of):
                     raise
                 wrong = error
         if wrong is not None:
             told = why(apart)
-            raise Mismatch(f"{wrong} ({told})" if told else str(wrong))
+            raise type(wrong)(f"{wrong} ({told})" if told else str(wrong))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:
