@@ -12,6 +12,7 @@ from typing import Any, cast
 from grader.proxy.arguments import argument
 
 KEPT = 40  # calls; who is told of what led to a failure reads no more
+MOST_MAKERS = 400  # calls that made an object, which are kept beside them
 MOST_LINES = 8
 UNREAD = "something that could not be read"
 MOST_LINE = 400  # characters
@@ -21,7 +22,7 @@ EACH = {"together": "", "gradients_together": ", then backward"}  # one call a c
 WATCHED = "watch", "reads"  # what the judge's backend calls is a function of the submission
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """One call; ``made`` is the number of the object that it returned, ``items`` those of a list.
 
@@ -72,8 +73,8 @@ class Calls:
         call = Call(target, args, kwargs, kind)
         for item in _taken(call):
             self._kinds[item.number_] = item.kind_
-        if self._calls and self._is_look(self._calls[-1]):
-            self._calls.pop()  # and a look changes nothing
+        if self._calls and (self._is_look(self._calls[-1]) or not self._told(self._calls[-1])):
+            self._calls.pop()  # it has changed nothing, and was no failure's
         self._calls.append(call)
         return call
 
@@ -83,7 +84,6 @@ class Calls:
     def gave(self, call: Call, value: Any) -> None:
         """Keep what came of a call, as far as later ones are about it."""
         if _is_object(value):
-            call.gave = value.number_ not in self._given
             self.returned(call, value.number_, value.kind_)
             return
         call.gave = value is not None
@@ -95,12 +95,13 @@ class Calls:
 
     def returned(self, call: Call, number: int, kind: str) -> None:
         """Keep that a call returned an object."""
-        call.made = number
+        call.made, call.gave = number, number not in self._given
         self._keep(call, number, kind)
 
     def _keep(self, call: Call, number: int, kind: str) -> None:
         self._kinds[number] = kind
-        self._makers.setdefault(number, call)
+        if len(self._makers) < MOST_MAKERS:
+            self._makers.setdefault(number, call)
         if call.target[0] == "given" or call.of in self._given:
             self._given.add(number)
 
@@ -156,8 +157,9 @@ class Calls:
     def _led_to(self, last: Call) -> list[Call]:
         """Return, in order, the calls on all objects that the last one has to do with."""
         objects = {*_objects(last)}
-        until = next(place for place, call in enumerate(self._calls) if call is last)
-        calls = [*self._calls][: until + 1]
+        # What made an object is told however long ago it was.
+        older = [call for call in dict.fromkeys(self._makers.values()) if call not in self._calls]
+        calls = [*older, *[*self._calls][: self._calls.index(last) + 1]]
         while True:
             led = [call for call in calls if call is last or objects & {*_about(call)}]
             found = {number for call in led for number in _objects(call)} - objects

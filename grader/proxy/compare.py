@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, WrongNumbers
+from grader.grammar import agreeing, counted, item, pronoun
 from grader.labs.results import Measured
 from grader.proxy.kinds import describe, expect, mismatch
 from grader.proxy.shown import both, note_difference, pair, plain, short
@@ -163,15 +164,16 @@ def _where(error: Tensor, allowed: Tensor, rms: float, what: str, at: list[int])
 def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
     expect(got, Tensor, what)
     if got.shape != want.shape:
-        raise Mismatch(f"{what} has shape {list(got.shape)}, expected {list(want.shape)}")
+        raise Mismatch(_of_shape(got, want, what))
     if got.dtype != dtype:
-        raise Mismatch(f"{what} has dtype {short(got.dtype)}, expected {short(dtype)}")
+        raise Mismatch(_of_dtype(got, dtype, what))
 
 
 def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     if bool((x.isnan() & ~y.isnan()).any()):
         at = _index(int((x.isnan() & ~y.isnan()).flatten().int().argmax()), x)
-        text = f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
+        text = agreeing(what, "holds")
+        text += f" NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
         note_difference(x, y, torch.where(x.isnan() & ~y.isnan(), math.inf, 0.0), at, what)
         raise WrongNumbers(text + both(x, y, at))
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
@@ -179,13 +181,22 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
         at = _index(int((~same).flatten().int().argmax()), x)
         came, due = (_class_of(values[tuple(at)].item()) for values in (x, y))
         count = f"{int((~same).sum())} of {x.numel()} values"
-        text = f"{what} is {came} where it should be {due}, first at {at} ({count})"
+        text = f"{agreeing(what, 'is')} {came} where {pronoun(what)} should be {due}"
+        text += f", first at {at} ({count})"
         note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
         raise WrongNumbers(text + both(x, y, at))
 
 
 def _class_of(value: float) -> str:
     return "finite" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{value}"
+
+
+def _of_shape(got: Tensor, want: Tensor, what: str) -> str:
+    return f"{agreeing(what, 'has')} shape {list(got.shape)}, expected {list(want.shape)}"
+
+
+def _of_dtype(got: Tensor, dtype: torch.dtype, what: str) -> str:
+    return f"{agreeing(what, 'has')} dtype {short(got.dtype)}, expected {short(dtype)}"
 
 
 def assert_equal(got: Any, want: Any, what: str = "the result") -> None:
@@ -210,21 +221,21 @@ def _difference(got: Any, want: Any, what: str) -> str:
     if isinstance(want, dict):
         wanted = cast(dict[str, Any], want)
         if set(got) != set(wanted):
-            return f"{what} has the keys {plain([*got])}, expected {plain([*wanted])}"
+            return f"{agreeing(what, 'has')} the keys {plain([*got])}, expected {plain([*wanted])}"
         problems = (_difference(got[key], wanted[key], f"{key} of {what}") for key in wanted)
         return next((problem for problem in problems if problem), "")
     same = got == want or (got != got and want != want)
-    return "" if same else f"{what} is {plain(got)}, expected {plain(want)}"
+    return "" if same else f"{agreeing(what, 'is')} {plain(got)}, expected {plain(want)}"
 
 
 def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
     """Say where two lists part; short plain ones are shown beside each other."""
     pairs = enumerate(zip(got, want, strict=False))
-    problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
+    problems = (_difference(x, y, item(index, what)) for index, (x, y) in pairs)
     problem = next((problem for problem in problems if problem), "")
     if len(got) != len(want):
-        held = "1 value" if len(got) == 1 else f"{len(got)} values"
-        lengths = f"{what} holds {held}, expected {len(want)}"
+        held = counted(len(got), "value")
+        lengths = f"{agreeing(what, 'holds')} {held}, expected {len(want)}"
         problem = f"{lengths}; {problem or 'as far as they go they agree'}"
     is_plain = all(isinstance(item, str | int | float | list | tuple) for item in want)
     beside = pair(got, want) if problem and is_plain else ""
@@ -237,9 +248,9 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     if problem:
         return problem
     if got.shape != want.shape:
-        return f"{what} has shape {list(got.shape)}, expected {list(want.shape)}"
+        return _of_shape(got, want, what)
     if got.dtype != want.dtype:
-        return f"{what} has dtype {short(got.dtype)}, expected {short(want.dtype)}"
+        return _of_dtype(got, want.dtype, what)
     same = (got == want) | ((got != got) & (want != want))
     if bool(same.all()):
         return ""
@@ -257,7 +268,7 @@ def assert_new(watched: Watched, what: str = "an argument") -> None:
 def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
     """Fail if a value, or any byte of a tensor's storage, differs from what was sent."""
     beside = ", or memory beside it" if isinstance(watched.value, Tensor) else ""
-    check(_is_as_sent(watched), f"{what} was modified{beside}")
+    check(_is_as_sent(watched), f"{agreeing(what, 'was')} modified{beside}")
 
 
 def assert_written(watched: Watched, want: Tensor, what: str = "an argument") -> None:
@@ -271,19 +282,21 @@ def assert_written(watched: Watched, want: Tensor, what: str = "an argument") ->
         if not _difference(held, right, "it"):
             continue
         if not isinstance(held, Tensor) or held.numel() != right.numel():
-            raise Mismatch(f"{what} lies in other memory than before the call")
-        check(False, f"{what} is not what it should be after the call{_first_odd(held, want)}")
+            raise Mismatch(f"{agreeing(what, 'lies')} in other memory than before the call")
+        check(False, _first_odd(held, want, what))
 
 
-def _first_odd(held: Tensor, want: Tensor) -> str:
+def _first_odd(held: Tensor, want: Tensor, what: str) -> str:
     """Say which place of a view is the first to differ, and how, if it is not beside the view."""
     flat = held.contiguous().view(want.dtype)
     got = flat.as_strided(want.shape, want.stride(), want.storage_offset())
     odd = ((got != want) & ~(got.isnan() & want.isnan())).nonzero().tolist()
     if not odd:
-        return ": memory beside it was written"
-    differ = "1 number differs" if len(odd) == 1 else f"{len(odd)} numbers differ"
-    return f": {differ}, the first at {odd[0]}{both(got, want, odd[0])}"
+        return f"memory beside {what} was written"
+    wrong = counted(len(odd), "wrong number")
+    return f"after the call {agreeing(what, 'holds')} {wrong}, first at {odd[0]}" + both(
+        got, want, odd[0]
+    )
 
 
 def _is_as_sent(watched: Watched) -> bool:

@@ -188,18 +188,26 @@ class Instruments(KernelInstruments):
 
 
 @contextmanager
-def raises(kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
-    """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
+def raises(
+    kind: type[Exception], naming: str = "", called: Callable[[], str] = str
+) -> Generator[None, None, None]:
+    """Expect the submission to raise ``kind``, with ``naming`` as a word of the message.
+
+    ``called`` says which call was the last: a test may try several cases.
+    """
     try:
         yield
     except StudentError as error:
         if kind.__name__ not in error.bases or error.kind == "NotImplementedError":
             raise
         if naming and not _names(error.message, naming):
-            said = f"the {error.kind} should name {naming}; it says {plain(error.message)}"
+            of = f" of {called()}" if called() else ""
+            said = f"the {error.kind}{of} should name {naming}; it says {plain(error.message)}"
             raise Mismatch(said) from None
         return
-    raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")
+    wanted = f"a {kind.__name__}{f' that names {naming}' if naming else ''}"
+    by = f" by {called()}" if called() else ""
+    raise Mismatch(f"expected {wanted}, but nothing was raised{by}")
 
 
 def _names(message: str, name: str) -> bool:

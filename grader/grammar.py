@@ -1,0 +1,51 @@
+"""How the words of a message agree with what they are about, which tests name as they like.
+
+What is named is one thing or several by its head, the last word before "of", "that" and their like:
+"the keys that update returns" are several, "keys[0]" is one.
+"""
+
+import re
+
+VERBS = {"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"}
+PRONOUNS = {"it": "they"}
+# What begins to say more of a head.
+MORE = frozenset(
+    "of on at for with without that which after before behind beside in from as to between where"
+    " when over by while".split()
+)
+# They end as several things do, and are one.
+ONE = frozenset({"bias", "dbias", "loss", "axis", "basis", "in_features", "out_features"})
+
+
+def are_several(what: str) -> bool:
+    """Tell whether a name is that of several things."""
+    words = what.split()
+    end = next((place for place, word in enumerate(words) if word in MORE), len(words))
+    head = words[end - 1].rstrip(",") if end else ""
+    if not head or words[0] in ("what", "how") or head in ONE:
+        return False
+    return head.endswith("s") and head.replace("_", "").isalpha()
+
+
+def agreeing(what: str, verb: str) -> str:
+    """Return a name and the verb that belongs to it: "keys have"."""
+    return f"{what} {VERBS[verb] if are_several(what) else verb}"
+
+
+def pronoun(what: str) -> str:
+    """Return "it", or "they"."""
+    return PRONOUNS["it"] if are_several(what) else "it"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 row", "2 rows"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def item(index: int, what: str) -> str:
+    """Name an item of a list, which may be an item itself: "item 1 of x", "[1][0] of x"."""
+    match = re.match(r"(?:item (\d+)|((?:\[\d+\])+)) of (.*)", what, re.DOTALL)
+    if match is None:
+        return f"item {index} of {what}"
+    outer = f"[{match[1]}]" if match[1] else match[2]
+    return f"{outer}[{index}] of {match[3]}"
