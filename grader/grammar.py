@@ -16,6 +16,19 @@ MORE = frozenset(
 # They end as several things do, and are one.
 ONE = frozenset({"bias", "dbias", "loss", "axis", "basis", "in_features", "out_features"})
 
+# What tests count, and how they tell such things apart.
+NOUNS = (
+    *("time", "row", "token", "value", "prompt", "step", "size", "object", "tensor", "graph"),
+    *("call", "block", "byte", "element", "number", "key", "draw", "text", "guess", "list", "rank"),
+    *("scale", "item", "round", "cache", "launch", "table", "replay", "request", "layer", "place"),
+    *("program", "bucket", "copy", "operator", "group", "position", "slot", "second", "length"),
+)
+KINDS = ("new", "first", "different", "other", "more", "wrong", "removed", "shared", "empty")
+ONE_OF = re.compile(
+    rf"(?<![\w.,/\[(-])1 ((?:{'|'.join(KINDS)}) )?((?:{'|'.join(NOUNS)})e?s)\b"
+    rf"(?: ({'|'.join(VERBS.values())})\b)?"
+)
+
 
 def are_several(what: str) -> bool:
     """Tell whether a name is that of several things."""
@@ -49,3 +62,17 @@ def item(index: int, what: str) -> str:
         return f"item {index} of {what}"
     outer = f"[{match[1]}]" if match[1] else match[2]
     return f"{outer}[{index}] of {match[3]}"
+
+
+def singular(text: str) -> str:
+    """Put the nouns behind a 1 into the singular, where a test has put them behind any number."""
+    return ONE_OF.sub(lambda found: f"1 {found[1] or ''}{_one(found[2])}{_verb(found[3])}", text)
+
+
+def _one(nouns: str) -> str:
+    return next(noun for noun in NOUNS if nouns in (f"{noun}s", f"{noun}es"))
+
+
+def _verb(verb: str | None) -> str:
+    one = {many: one for one, many in VERBS.items()} | {"were": "was"}
+    return f" {one[verb]}" if verb else ""

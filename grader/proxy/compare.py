@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, WrongNumbers
-from grader.grammar import agreeing, counted, item, pronoun
+from grader.grammar import agreeing, counted, item, pronoun, singular
 from grader.labs.results import Measured
 from grader.proxy.kinds import describe, expect, mismatch
 from grader.proxy.shown import both, note_difference, pair, plain, short
@@ -48,7 +48,7 @@ def _note(*measured: Measured) -> None:
 def check(condition: bool, message: str) -> None:
     """Fail the test with the message unless the condition holds."""
     if not condition:
-        raise Mismatch(message)
+        raise Mismatch(singular(message))
 
 
 def check_within(error: float, limit: float, message: str, what: str = "the result") -> None:
@@ -158,7 +158,8 @@ def _where(error: Tensor, allowed: Tensor, rms: float, what: str, at: list[int])
     bad, size = error > allowed, error[tuple(at)].item()
     scale = f", {size / rms:.1g} times the typical size" if rms else ""
     count = f"{int(bad.sum())} of {error.numel()} values"
-    return f"{count} of {what} are off; the largest error is {size:.2g}{scale}, at {at}"
+    verb = "is" if int(bad.sum()) == 1 else "are"
+    return f"{count} of {what} {verb} off; the largest error is {size:.2g}{scale}, at {at}"
 
 
 def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
@@ -257,6 +258,8 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     first = [int(i) for i in (~same).nonzero()[0]]
     note_difference(got, want, torch.where(same, 0.0, math.inf), first, what)
     count = f"{int((~same).sum())} of {want.numel()} values"
+    if bool((~same).sum() == 1):
+        return f"{count} of {what} is wrong, at {first}{both(got, want, first)}"
     return f"{count} of {what} are wrong, the first at {first}{both(got, want, first)}"
 
 

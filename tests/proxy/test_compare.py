@@ -213,7 +213,7 @@ def test_scalar_that_is_off_has_a_place() -> None:
     text = message(assert_close, torch.ones(()), torch.zeros((), dtype=torch.float64), "matmul")
 
     assert text.splitlines() == [
-        "1 of 1 values of the result are off; the largest error is 1, at []",
+        "1 of 1 values of the result is off; the largest error is 1, at []",
         "  there: got 1.0, expected 0.0",
     ]
 
@@ -500,7 +500,7 @@ def test_packed_dtypes_can_be_compared(dtype: torch.dtype) -> None:
     assert_equal(got, want)
     got.view(torch.uint8)[0] = 56
 
-    assert "of 4 values of the result are wrong, the first at [0]" in message(
+    assert "1 of 4 values of the result is wrong, at [0]" in message(
         assert_equal, got, want
     )
 
