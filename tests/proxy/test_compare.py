@@ -500,9 +500,7 @@ def test_packed_dtypes_can_be_compared(dtype: torch.dtype) -> None:
     assert_equal(got, want)
     got.view(torch.uint8)[0] = 56
 
-    assert "1 of 4 values of the result is wrong, at [0]" in message(
-        assert_equal, got, want
-    )
+    assert "1 of 4 values of the result is wrong, at [0]" in message(assert_equal, got, want)
 
 
 numbers = st.one_of(st.integers(), st.floats(), st.text(max_size=5), st.none(), st.booleans())

@@ -13,7 +13,7 @@ from grader.report.gradescope import render_gradescope
 from grader.report.html import render_html
 from grader.report.markdown import render_markdown
 from grader.report.next_step import Guide
-from grader.report.summary import summarize
+from grader.report.summary import gist, summarize
 from grader.report.terminal import make_console, render_terminal
 
 STATES = [State.HOLDS, State.HOLDS, State.HOLDS, State.BROKEN, State.WAITING, State.UNTRIED]
@@ -240,3 +240,35 @@ def test_wrong_value_is_told_before_what_ended_a_worker(slow: Verdict) -> None:
 
     assert part.first is not None
     assert part.first.function == "second"
+
+
+def test_where_nothing_could_be_tried_no_contract_holds_or_is_broken() -> None:
+    waiting = tuple(replace(contract, state=State.WAITING) for contract in CONTRACTS)
+
+    assert contract_lines(replace(report(), contracts=waiting))[0] == "not tried yet: 1-6"
+
+
+def test_gist_is_the_reason_and_no_call() -> None:
+    calls = "What holds.\ncalls:\n  f = F(1)\n  f.g(2)\nit is 3, expected 4\n  got 3"
+
+    assert gist(failed(4, "first", message=calls)) == "it is 3, expected 4"
+    assert gist(failed(4, "first", message="What holds.\ncall: f(1)\nit is 3")) == "it is 3"
+
+
+def test_function_of_the_first_broken_contract_is_named_first() -> None:
+    text = shown(report(failed(5, "first"), failed(4, "third"), failed(4, "third")))
+
+    assert "next: fix third, first" in text
+    assert "tests that fail: third 2, first 1" in text
+
+
+def test_stub_that_was_graded_from_elsewhere_is_graded_from_there_again() -> None:
+    stub = failed(4, "first", Verdict.ERROR, message="NotImplementedError: norm: first")
+    guide = replace(GUIDE, source="mine", functions={**GUIDE.functions, "rope": ()})
+    stream = io.StringIO()
+
+    Console(file=stream, width=200).print(render_terminal(report(stub), guide))
+
+    assert "4. run    make grade LAB=1 FROM=mine TASK=norm\n" in re.sub(
+        r" +\n", "\n", stream.getvalue()
+    )
