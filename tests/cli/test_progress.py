@@ -102,9 +102,8 @@ def test_a_rule_that_is_kept_counts_as_no_test() -> None:
     stream = io.StringIO()
     rule = Expected("rules[norm]", "norm", "rules")
     with GradingProgress("01_llama", stream) as progress:
-        progress.on_event(
-            "manifest", [rule, replace(rule, task="rope"), Expected("a", "norm", "x")]
-        )
+        test = Expected("a", "norm", "x")
+        progress.on_event("manifest", [rule, replace(rule, task="rope"), test])
         for task in ("norm", "rope"):
             progress.on_event("test", TestResult("rules[norm]", task, "rules", Verdict.PASSED))
         progress.on_event("test", TestResult("a", "norm", "x", Verdict.FAILED))

@@ -269,6 +269,4 @@ def test_stub_that_was_graded_from_elsewhere_is_graded_from_there_again() -> Non
 
     Console(file=stream, width=200).print(render_terminal(report(stub), guide))
 
-    assert "4. run    make grade LAB=1 FROM=mine TASK=norm\n" in re.sub(
-        r" +\n", "\n", stream.getvalue()
-    )
+    assert re.search(r"4\. run +make grade LAB=1 FROM=mine TASK=norm *\n", stream.getvalue())
