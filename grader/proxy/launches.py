@@ -34,9 +34,14 @@ def _named(value: Any) -> Any:
     return _kind(value) if value[0] == "tensor" else value
 
 
-def num_bytes(launch: dict[str, Any]) -> int:
-    """Return the bytes of a launch's tensors; strides may reach over more, which nobody touches."""
-    return sum(_size(value) for value in [*launch["args"], *launch["kwargs"].values()])
+def extent(launch: dict[str, Any]) -> float:
+    """Return how large a launch's tensors are, each by the order of magnitude of its bytes.
+
+    Where one alone is large, such as a pool of blocks, or reaches far by its strides, most of it is
+    not touched.
+    """
+    values = [*launch["args"], *launch["kwargs"].values()]
+    return sum(math.log2(1 + _size(value)) for value in values)
 
 
 def _kind(value: Any) -> Any:
