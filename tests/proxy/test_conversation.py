@@ -418,7 +418,7 @@ def test_argument_that_was_to_be_written_is_compared_as_a_whole(talk: Conversati
     with pytest.raises(Mismatch, match=r"1 wrong number, first at \[2, 1\]\n.*expected 7.0"):
         assert_written(watched, want[:, 1:3], "x")
     want[2, 2], want[0, 0] = 0.0, 9.0
-    with pytest.raises(Mismatch, match="memory beside an argument was written"):
+    with pytest.raises(Mismatch, match="memory beside x was written"):
         assert_written(watched, want[:, 1:3], "x")
 
 
