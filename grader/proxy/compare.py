@@ -15,8 +15,8 @@ from torch import Tensor
 from grader.errors import Mismatch, WrongNumbers
 from grader.grammar import agreeing, counted, item, pronoun, singular
 from grader.labs.results import Measured
-from grader.proxy.kinds import describe, expect, mismatch
-from grader.proxy.shown import both, note_difference, pair, plain, short
+from grader.proxy.kinds import describe, expect, mismatch, of_dtype, of_shape
+from grader.proxy.shown import both, note_difference, pair, plain
 from grader.proxy.tolerance import tolerance
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
@@ -165,9 +165,9 @@ def _where(error: Tensor, allowed: Tensor, rms: float, what: str, at: list[int])
 def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
     expect(got, Tensor, what)
     if got.shape != want.shape:
-        raise Mismatch(_of_shape(got, want, what))
+        raise Mismatch(of_shape(got, want.shape, what))
     if got.dtype != dtype:
-        raise Mismatch(_of_dtype(got, dtype, what))
+        raise Mismatch(of_dtype(got, dtype, what))
 
 
 def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
@@ -190,14 +190,6 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
 
 def _class_of(value: float) -> str:
     return "finite" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{value}"
-
-
-def _of_shape(got: Tensor, want: Tensor, what: str) -> str:
-    return f"{agreeing(what, 'has')} shape {list(got.shape)}, expected {list(want.shape)}"
-
-
-def _of_dtype(got: Tensor, dtype: torch.dtype, what: str) -> str:
-    return f"{agreeing(what, 'has')} dtype {short(got.dtype)}, expected {short(dtype)}"
 
 
 def assert_equal(got: Any, want: Any, what: str = "the result") -> None:
@@ -249,9 +241,9 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     if problem:
         return problem
     if got.shape != want.shape:
-        return _of_shape(got, want, what)
+        return of_shape(got, want.shape, what)
     if got.dtype != want.dtype:
-        return _of_dtype(got, want.dtype, what)
+        return of_dtype(got, want.dtype, what)
     same = (got == want) | ((got != got) & (want != want))
     if bool(same.all()):
         return ""
@@ -296,10 +288,8 @@ def _first_odd(held: Tensor, want: Tensor, what: str) -> str:
     odd = ((got != want) & ~(got.isnan() & want.isnan())).nonzero().tolist()
     if not odd:
         return f"memory beside {what} was written"
-    wrong = counted(len(odd), "wrong number")
-    return f"after the call {agreeing(what, 'holds')} {wrong}, first at {odd[0]}" + both(
-        got, want, odd[0]
-    )
+    told = f"after the call {agreeing(what, 'holds')} {counted(len(odd), 'wrong number')}"
+    return f"{told}, first at {odd[0]}{both(got, want, odd[0])}"
 
 
 def _is_as_sent(watched: Watched) -> bool:

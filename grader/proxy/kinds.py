@@ -4,6 +4,7 @@ import types
 from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
+import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, SubmissionFault
@@ -23,10 +24,20 @@ def expect(
     """
     problem = mismatch(value, kind, what)
     if not problem and shape is not None and list(value.shape) != list(shape):
-        problem = f"{agreeing(what, 'has')} shape {list(value.shape)}, expected {list(shape)}"
+        problem = of_shape(value, shape, what)
     if problem:
         raise Mismatch(problem)
     return value
+
+
+def of_shape(got: Tensor, shape: Sequence[int], what: str) -> str:
+    """Say that a tensor has another shape."""
+    return f"{agreeing(what, 'has')} shape {list(got.shape)}, expected {list(shape)}"
+
+
+def of_dtype(got: Tensor, dtype: torch.dtype, what: str) -> str:
+    """Say that a tensor has another dtype."""
+    return f"{agreeing(what, 'has')} dtype {short(got.dtype)}, expected {short(dtype)}"
 
 
 def mismatch(value: Any, kind: Any, what: str) -> str:
