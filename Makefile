@@ -35,6 +35,7 @@ help: ## list the targets
 	@echo "make exits 0 once a report was shown and 2 on any failure; the program \`$(VENV)/bin/lab\` has exact exit codes."
 
 grade: need-lab $(READY) ## grade a lab: LAB=1 [TASK=norm] [FROM=path] [DEVICE=cpu|cuda] [SEED=n] [ARGS="--html report.html"]
+	@$(if $(SANITIZE),echo 'note: SANITIZE=1 is for a script of yours: make python LAB=$(LAB) FILE=mine.py SANITIZE=1; gradings look for races and wrong bounds anyway' >&2)
 	@$(RUN) -m grader grade "$$LAB" $(OPTIONS) $(ARGS) || $(SHOWN)
 
 hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm

@@ -12,6 +12,7 @@ InferlabError
 │   └── JudgeError        the trusted side broke
 └── SubmissionFault       the submission's doing; carries the verdict
     ├── Mismatch          a value breaks the contract                  -> failed
+    │   ├── WrongNumbers  a tensor holds other numbers than it should  -> failed
     │   ├── Unsound       kernels do what a GPU does not forgive       -> half of its task is
     │   └── Forbidden     the code reached what the rules forbid       -> its task is closed
     │       └── Tampered  it changed what of ours runs beside it       -> the same
@@ -88,6 +89,10 @@ class SubmissionFault(Exception):
 
 class Mismatch(SubmissionFault):
     """A value that the submission produced breaks the contract."""
+
+
+class WrongNumbers(Mismatch):
+    """A tensor has the right form and holds other numbers than it should."""
 
 
 class Unsound(Mismatch):

@@ -5,6 +5,7 @@ are fixtures, of ``plugin``.
 """
 
 from grader.errors import Mismatch, NotGraded, StudentError
+from grader.grammar import counted
 from grader.judge.items import task
 from grader.proxy.compare import (
     assert_close,
@@ -46,6 +47,7 @@ __all__ = [
     "assert_written",
     "check",
     "check_within",
+    "counted",
     "describe",
     "expect",
     "task",

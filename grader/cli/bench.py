@@ -40,7 +40,7 @@ def start(context: typer.Context) -> None:
 
 @app.command("lab")
 def bench_submission(
-    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 7 or 9")],
+    lab: Annotated[str, typer.Argument(metavar="LAB", help="6, 7, 9 or 12")],
     source: Source = None,
     script: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="a script that launches kernels")

@@ -83,7 +83,7 @@ def bench_lab(wish: Wish) -> int:
 
     lab = find_lab(wish.lab, find_root())
     if "triton" not in lab.imports:
-        raise UsageError(f"lab {lab.name} has no kernels", "labs 6, 7 and 9 have")
+        raise UsageError(f"lab {lab.name} has no kernels", "labs 6, 7, 9 and 12 have")
     for task in wish.tasks:
         lab.task(task)
     for file in (wish.svg, wish.html):

@@ -19,7 +19,7 @@ from grader.judge.launches import described
 from grader.labs.cards import CARDS
 from grader.labs.compiled import Compiled
 from grader.proxy.compiler import Compiler
-from grader.proxy.launches import num_bytes, options, specialisation
+from grader.proxy.launches import extent, options, specialisation
 from grader.proxy.student import Student
 from grader.sandbox.pace import PACE
 
@@ -66,7 +66,7 @@ def compile_all(
 def jobs_of(launches: Sequence[dict[str, Any]]) -> list[Job]:
     """Return what to compile of one kernel's launches, the largest first, for all targets."""
     kinds: dict[str, dict[str, Any]] = {}
-    for launch in sorted(launches, key=num_bytes, reverse=True):
+    for launch in sorted(launches, key=extent, reverse=True):
         kinds.setdefault(specialisation(launch), launch)
     # Each set of options has its turn, then each its second launch, and so on.
     turns: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)

@@ -69,6 +69,7 @@ class Lab:
     rules: tuple[Rule, ...]
     tasks: tuple[Task, ...]
     preload: tuple[str, ...] = ()  # modules that a worker imports before it is ready
+    reads: tuple[str, ...] = ()  # methods by which tests only look: a failure is not told of them
 
     @property
     def code_name(self) -> str:
@@ -206,6 +207,7 @@ def load_lab(folder: Path) -> Lab:
         checkpoints=top.texts("checkpoints", ()),
         imports=top.texts("imports", ()),
         preload=top.texts("preload", ()),
+        reads=top.texts("reads", ()),
         limits=_limits(limits),
         rules=tuple(_rule(table) for table in top.tables("rules", ())),
         tasks=tuple(read_task(table) for table in top.tables("tasks")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from grader.proxy.arguments import argument
 from grader.proxy.transcript import Transcript
 
 KEPT = 40  # calls; who is told of what led to a failure reads no more
+MOST_MAKERS = 400  # calls that made an object, which are kept beside them
 MOST_LINES = 8
 UNREAD = "something that could not be read"
 MOST_LINE = 400  # characters
@@ -22,32 +23,35 @@ EACH = {"together": "", "gradients_together": ", then backward"}  # one call a c
 WATCHED = "watch", "reads"  # what the judge's backend calls is a function of the submission
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
-    """One call; ``made`` is the number of the object that it returned."""
+    """One call; ``made`` is the number of the object that it returned, ``items`` those of a list.
+
+    ``gave`` tells whether anything came back but an object that was there before.
+    """
 
     target: list[Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     kind: str  # of the object that it is a call of
     made: int | None = None
+    items: tuple[int, ...] = ()
+    gave: bool = False
 
     @property
     def of(self) -> int | None:
         """The number of the object that was called, if it was one."""
         return self.target[1] if self.target[0] == "object" else None
 
-    @property
-    def function(self) -> str:
-        """The public name of the submission that the call is about."""
-        return self.kind if self.target[0] == "object" else str(self.target[-1])
-
 
 class Calls:
     """Notes calls as they are made. They are put into words when they are asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, public: Collection[str] = (), reads: Collection[str] = ()) -> None:
+        """``public`` are the names to be written, ``reads`` methods by which tests only look."""
         self.whole: Transcript | None = None  # where a script is to be made of a test
+        self._public = public
+        self._reads = reads
         self.clear()
 
     def clear(self) -> None:
@@ -57,6 +61,7 @@ class Calls:
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self.came = ""  # the last value that came from the submission, in words
         self._kinds: dict[int, str] = {}
+        self._makers: dict[int, Call] = {}  # of objects, the calls that returned them
         self._found: dict[int, str] = {}  # what was taken from a module or class, by its path
         self._given: set[int] = set()  # objects that given code has made
         self._backends: set[int] = set()  # objects of the judge's, whatever is called like them
@@ -72,14 +77,36 @@ class Calls:
         call = Call(target, args, kwargs, kind)
         for item in _taken(call):
             self._kinds[item.number_] = item.kind_
+        if self._calls and (self._is_look(self._calls[-1]) or not self._told(self._calls[-1])):
+            self._calls.pop()  # it has changed nothing, and was no failure's
         self._calls.append(call)
         return call
 
+    def _is_look(self, call: Call) -> bool:
+        return call.target[0] == "object" and call.target[-1] in self._reads
+
+    def gave(self, call: Call, value: Any) -> None:
+        """Keep what came of a call, as far as later ones are about it."""
+        if _is_object(value):
+            self.returned(call, value.number_, value.kind_)
+            return
+        call.gave = value is not None
+        items = cast(list[Any], value) if isinstance(value, list | tuple) else []
+        if items and all(map(_is_object, items)):
+            for item in items:
+                self._keep(call, item.number_, item.kind_)
+            call.items = tuple(item.number_ for item in items)
+
     def returned(self, call: Call, number: int, kind: str) -> None:
         """Keep that a call returned an object."""
-        call.made = number
+        call.made, call.gave = number, number not in self._given
+        self._keep(call, number, kind)
+
+    def _keep(self, call: Call, number: int, kind: str) -> None:
         self._kinds[number] = kind
-        if call.target[0] == "given":
+        if len(self._makers) < MOST_MAKERS:
+            self._makers.setdefault(number, call)
+        if call.target[0] == "given" or call.of in self._given:
             self._given.add(number)
 
     def found(self, header: dict[str, Any], answer: Any) -> Any:
@@ -103,13 +130,27 @@ class Calls:
     def function(self) -> str:
         """The public name of the submission that the last call was about; "" without a call."""
         told = filter(None, map(self._told, reversed(self._calls)))
-        return next((call.function for call in told), "")
+        names = [self._function(call) for call in told]
+        return next((name for name in names if name in self._public), (names or [""])[0])
+
+    def _function(self, call: Call) -> str:
+        """Return the public name that a call is about; what a name made is about that name."""
+        if call.of is None:
+            return str(call.target[-1])
+        maker = self._makers.get(call.of)
+        return call.kind if maker is None or call.kind in self._public else self._function(maker)
 
     def lines(self) -> list[str]:
-        """Return the last call and those that its objects have seen, as one could type them."""
+        """Return the last call and those that its objects have seen, as one could type them.
+
+        What given code was asked after it, to know what is right, is no call of the submission's.
+        """
         if not self._calls:
             return []
-        led = [*filter(None, map(self._told, self._led_to(self._calls[-1])))]
+        told = [call for call in self._calls if self._told(call)] or [self._calls[-1]]
+        own = (call for call in reversed(told) if call.target[0] != "given" or self._is_own(call))
+        last = next(own, told[-1])
+        led = [*filter(None, map(self._told, self._led_to(last)))]
         names = self._names(led)
         lines = [_line(call, names) for call in led]
         if len(lines) <= MOST_LINES:
@@ -120,8 +161,11 @@ class Calls:
     def _led_to(self, last: Call) -> list[Call]:
         """Return, in order, the calls on all objects that the last one has to do with."""
         objects = {*_objects(last)}
+        # What made an object is told however long ago it was.
+        older = [call for call in dict.fromkeys(self._makers.values()) if call not in self._calls]
+        calls = [*older, *[*self._calls][: self._calls.index(last) + 1]]
         while True:
-            led = [call for call in self._calls if call is last or objects & {*_about(call)}]
+            led = [call for call in calls if call is last or objects & {*_about(call)}]
             found = {number for call in led for number in _objects(call)} - objects
             if not found:
                 return led
@@ -136,27 +180,47 @@ class Calls:
             target = ["object", function.number_, "__call__"]
             args = (*args, *call.kwargs.values())
             return Call(target, args, {}, self._kinds.get(function.number_, "object"))
-        if call.of not in self._given or any(x.number_ not in self._given for x in _taken(call)):
+        if call.of not in self._given or self._is_own(call):
             return call
-        called = call.target[-1] == "__call__" and self._was_handed_on(call.target[1])
+        called = call.target[-1] == "__call__" and self._was_changed(call.target[1])
         return call if called else None
 
-    def _was_handed_on(self, number: int) -> bool:
-        """Tell whether a function of the submission has had an object of the given code."""
-        own = (call for call in self._calls if call.target[0] == "function")
+    def _is_own(self, call: Call) -> bool:
+        """Tell whether a call is one of the submission, or given code's with an object of it."""
+        given = call.target[0] == "given" or call.of in self._given
+        return not given or any(item.number_ not in self._given for item in _taken(call))
+
+    def _was_changed(self, number: int) -> bool:
+        """Tell whether a function of the submission had an object of given code, to change it."""
+        own = (call for call in self._calls if call.target[0] == "function" and not call.gave)
         return any(number == item.number_ for call in own for item in _taken(call))
 
     def _names(self, calls: list[Call]) -> Mapping[int, str]:
         """Give each object that calls have to do with a name of its own."""
         names = {**self._found}
-        for number in (number for call in calls for number in _about(call)):
-            if number not in names:
-                words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self._kinds.get(number, "object"))
-                name = words.lower() if words.isidentifier() else "object"
-                name = f"{name}_" if keyword.iskeyword(name) else name
-                same = sum(other.rstrip("0123456789") == name for other in names.values())
-                names[number] = f"{name}{same + 1}" if same else name
+
+        def unused(name: str) -> str:
+            others = {other.partition("[")[0] for other in names.values()}
+            same = sum(other.rstrip("0123456789") == name for other in others)
+            return f"{name}{same + 1}" if same else name
+
+        for call in calls:
+            for number in _objects_and_made(call):
+                if number not in names:
+                    names[number] = unused(self._name_of(number))
+            if call.items and call.items[0] not in names:
+                several = unused(str(call.target[-1]))
+                names |= {each: f"{several}[{i}]" for i, each in enumerate(call.items)}
         return names
+
+    def _name_of(self, number: int) -> str:
+        """Return a name for an object: of its kind, or what it was made as: a step."""
+        kind, maker = self._kinds.get(number, "object"), self._makers.get(number)
+        if kind == "function" and maker is not None and "_" in str(maker.target[-1]).strip("_"):
+            kind = str(maker.target[-1]).rpartition("_")[2]
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).strip("_")
+        name = words.lower() if words.isidentifier() else "object"
+        return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def public_names(header: dict[str, Any]) -> tuple[str, ...]:
@@ -174,8 +238,12 @@ def _taken(call: Call) -> Iterator[Any]:
     """Give the objects of the submission among the arguments of a call."""
     for item in (*call.args, *call.kwargs.values()):
         for value in cast(list[Any], item) if isinstance(item, list | tuple) else [item]:
-            if type(getattr(value, "number_", None)) is int:
+            if _is_object(value):
                 yield value
+
+
+def _is_object(value: Any) -> bool:
+    return type(getattr(value, "number_", None)) is int
 
 
 def _objects(call: Call) -> Iterator[int]:
@@ -187,6 +255,11 @@ def _objects(call: Call) -> Iterator[int]:
 
 def _about(call: Call) -> Iterator[int]:
     """Give the numbers of the objects that a call takes or makes."""
+    yield from _objects_and_made(call)
+    yield from call.items
+
+
+def _objects_and_made(call: Call) -> Iterator[int]:
     yield from _objects(call)
     if call.made is not None:
         yield call.made
@@ -200,6 +273,8 @@ def _line(call: Call, names: Mapping[int, str]) -> str:
     else:
         args = call.args[0] if kind == "gradients" else call.args
         made = f"{names[call.made]} = " if call.made is not None and call.made in names else ""
+        if call.items and call.items[0] in names:
+            made = f"{names[call.items[0]].partition('[')[0]} = "
         given = _arguments(args, call.kwargs, names)
         text = f"{made}{name}({given}){MORE.get(kind, '')}"
     return text if len(text) <= MOST_LINE else f"{text[:MOST_LINE]} …"

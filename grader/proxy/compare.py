@@ -12,10 +12,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch
+from grader.errors import Mismatch, WrongNumbers
+from grader.grammar import agreeing, counted, item, pronoun, singular
 from grader.labs.results import Measured
-from grader.proxy.kinds import describe, expect, mismatch
-from grader.proxy.shown import both, note_difference, pair, plain, short
+from grader.proxy.kinds import describe, expect, mismatch, of_dtype, of_shape
+from grader.proxy.shown import both, note_difference, pair, plain
 from grader.proxy.tolerance import tolerance
 from grader.proxy.watching import Watched
 from grader.wire.codec import Record
@@ -47,7 +48,7 @@ def _note(*measured: Measured) -> None:
 def check(condition: bool, message: str) -> None:
     """Fail the test with the message unless the condition holds."""
     if not condition:
-        raise Mismatch(message)
+        raise Mismatch(singular(message))
 
 
 def check_within(error: float, limit: float, message: str, what: str = "the result") -> None:
@@ -98,11 +99,11 @@ def assert_close(
     if bool((error > allowed).any()):
         at = _worst(error, allowed)
         note_difference(x, y, (error / allowed).nan_to_num(0.0, math.inf), at, what)
-        raise Mismatch(_where(error, allowed, rms, what, at) + both(x, y, at))
+        raise WrongNumbers(_where(error, allowed, rms, what, at) + both(x, y, at))
     if relative > l2:
         text = f"each value of {what} is close, but together they are off by {relative:.1e}"
         text += f" of their size (limit {l2:.1e}): precision is lost on the way"
-        raise Mismatch(text + both(x, y, _worst(error, allowed)))
+        raise WrongNumbers(text + both(x, y, _worst(error, allowed)))
 
 
 def _size(y: Tensor, scale: Tensor | float | None, finite: Tensor) -> Tensor:
@@ -157,31 +158,34 @@ def _where(error: Tensor, allowed: Tensor, rms: float, what: str, at: list[int])
     bad, size = error > allowed, error[tuple(at)].item()
     scale = f", {size / rms:.1g} times the typical size" if rms else ""
     count = f"{int(bad.sum())} of {error.numel()} values"
-    return f"{count} of {what} are off; the largest error is {size:.2g}{scale}, at {at}"
+    verb = "is" if int(bad.sum()) == 1 else "are"
+    return f"{count} of {what} {verb} off; the largest error is {size:.2g}{scale}, at {at}"
 
 
 def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
     expect(got, Tensor, what)
     if got.shape != want.shape:
-        raise Mismatch(f"{what} has shape {list(got.shape)}, expected {list(want.shape)}")
+        raise Mismatch(of_shape(got, want.shape, what))
     if got.dtype != dtype:
-        raise Mismatch(f"{what} has dtype {short(got.dtype)}, expected {short(dtype)}")
+        raise Mismatch(of_dtype(got, dtype, what))
 
 
 def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     if bool((x.isnan() & ~y.isnan()).any()):
         at = _index(int((x.isnan() & ~y.isnan()).flatten().int().argmax()), x)
-        text = f"{what} holds NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
+        text = agreeing(what, "holds")
+        text += f" NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
         note_difference(x, y, torch.where(x.isnan() & ~y.isnan(), math.inf, 0.0), at, what)
-        raise Mismatch(text + both(x, y, at))
+        raise WrongNumbers(text + both(x, y, at))
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
     if not bool(same.all()):
         at = _index(int((~same).flatten().int().argmax()), x)
         came, due = (_class_of(values[tuple(at)].item()) for values in (x, y))
         count = f"{int((~same).sum())} of {x.numel()} values"
-        text = f"{what} is {came} where it should be {due}, first at {at} ({count})"
+        text = f"{agreeing(what, 'is')} {came} where {pronoun(what)} should be {due}"
+        text += f", first at {at} ({count})"
         note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
-        raise Mismatch(text + both(x, y, at))
+        raise WrongNumbers(text + both(x, y, at))
 
 
 def _class_of(value: float) -> str:
@@ -210,21 +214,21 @@ def _difference(got: Any, want: Any, what: str) -> str:
     if isinstance(want, dict):
         wanted = cast(dict[str, Any], want)
         if set(got) != set(wanted):
-            return f"{what} has the keys {plain([*got])}, expected {plain([*wanted])}"
+            return f"{agreeing(what, 'has')} the keys {plain([*got])}, expected {plain([*wanted])}"
         problems = (_difference(got[key], wanted[key], f"{key} of {what}") for key in wanted)
         return next((problem for problem in problems if problem), "")
     same = got == want or (got != got and want != want)
-    return "" if same else f"{what} is {plain(got)}, expected {plain(want)}"
+    return "" if same else f"{agreeing(what, 'is')} {plain(got)}, expected {plain(want)}"
 
 
 def _sequence_difference(got: Any, want: list[Any], what: str) -> str:
     """Say where two lists part; short plain ones are shown beside each other."""
     pairs = enumerate(zip(got, want, strict=False))
-    problems = (_difference(x, y, f"item {index} of {what}") for index, (x, y) in pairs)
+    problems = (_difference(x, y, item(index, what)) for index, (x, y) in pairs)
     problem = next((problem for problem in problems if problem), "")
     if len(got) != len(want):
-        held = "1 value" if len(got) == 1 else f"{len(got)} values"
-        lengths = f"{what} holds {held}, expected {len(want)}"
+        held = counted(len(got), "value")
+        lengths = f"{agreeing(what, 'holds')} {held}, expected {len(want)}"
         problem = f"{lengths}; {problem or 'as far as they go they agree'}"
     is_plain = all(isinstance(item, str | int | float | list | tuple) for item in want)
     beside = pair(got, want) if problem and is_plain else ""
@@ -237,15 +241,17 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     if problem:
         return problem
     if got.shape != want.shape:
-        return f"{what} has shape {list(got.shape)}, expected {list(want.shape)}"
+        return of_shape(got, want.shape, what)
     if got.dtype != want.dtype:
-        return f"{what} has dtype {short(got.dtype)}, expected {short(want.dtype)}"
+        return of_dtype(got, want.dtype, what)
     same = (got == want) | ((got != got) & (want != want))
     if bool(same.all()):
         return ""
     first = [int(i) for i in (~same).nonzero()[0]]
     note_difference(got, want, torch.where(same, 0.0, math.inf), first, what)
     count = f"{int((~same).sum())} of {want.numel()} values"
+    if bool((~same).sum() == 1):
+        return f"{count} of {what} is wrong, at {first}{both(got, want, first)}"
     return f"{count} of {what} are wrong, the first at {first}{both(got, want, first)}"
 
 
@@ -257,7 +263,7 @@ def assert_new(watched: Watched, what: str = "an argument") -> None:
 def assert_unmodified(watched: Watched, what: str = "an argument") -> None:
     """Fail if a value, or any byte of a tensor's storage, differs from what was sent."""
     beside = ", or memory beside it" if isinstance(watched.value, Tensor) else ""
-    check(_is_as_sent(watched), f"{what} was modified{beside}")
+    check(_is_as_sent(watched), f"{agreeing(what, 'was')} modified{beside}")
 
 
 def assert_written(watched: Watched, want: Tensor, what: str = "an argument") -> None:
@@ -271,19 +277,19 @@ def assert_written(watched: Watched, want: Tensor, what: str = "an argument") ->
         if not _difference(held, right, "it"):
             continue
         if not isinstance(held, Tensor) or held.numel() != right.numel():
-            raise Mismatch(f"{what} lies in other memory than before the call")
-        check(False, f"{what} is not what it should be after the call{_first_odd(held, want)}")
+            raise Mismatch(f"{agreeing(what, 'lies')} in other memory than before the call")
+        check(False, _first_odd(held, want, what))
 
 
-def _first_odd(held: Tensor, want: Tensor) -> str:
+def _first_odd(held: Tensor, want: Tensor, what: str) -> str:
     """Say which place of a view is the first to differ, and how, if it is not beside the view."""
     flat = held.contiguous().view(want.dtype)
     got = flat.as_strided(want.shape, want.stride(), want.storage_offset())
     odd = ((got != want) & ~(got.isnan() & want.isnan())).nonzero().tolist()
     if not odd:
-        return ": memory beside it was written"
-    differ = "1 number differs" if len(odd) == 1 else f"{len(odd)} numbers differ"
-    return f": {differ}, the first at {odd[0]}{both(got, want, odd[0])}"
+        return f"memory beside {what} was written"
+    told = f"after the call {agreeing(what, 'holds')} {counted(len(odd), 'wrong number')}"
+    return f"{told}, first at {odd[0]}{both(got, want, odd[0])}"
 
 
 def _is_as_sent(watched: Watched) -> bool:

@@ -109,7 +109,7 @@ class Compiler:
             except StudentTimeout:
                 if PACE.now() >= self._clock.grading:
                     raise
-                fault = StudentTimeout(f"to compile it takes more than {SECONDS:g} s")
+                fault = StudentTimeout(f"compiling it takes more than {SECONDS:g} s")
                 self._late.add((kernel, launch["line"], target))
                 break
             except SubmissionFault as other:

@@ -12,7 +12,7 @@ from grader.proxy.failed import Failed, failed
 from grader.proxy.kinds import said
 from grader.proxy.sentry import MEANWHILE, SENTRY
 from grader.proxy.spent import CALLS, FIRST_CALLS, LOADING, Spent
-from grader.proxy.values import Elsewhere, Proxy, assert_device, holds_tensors
+from grader.proxy.values import Elsewhere, assert_device, holds_tensors
 from grader.proxy.watching import Watching
 
 TIMED = {"race", "ring"}  # requests during which nobody looks
@@ -65,8 +65,8 @@ class Conversation(Exchange):
         what = {"op": "call"} if keep is None else {"op": "keep", "number": keep}
         try:
             value = self.request({**what, "target": target}, (args, kwargs))
-            if self._calls and noted and isinstance(value, Proxy):
-                self._calls.returned(noted, value.number_, value.kind_)
+            if self._calls and noted:
+                self._calls.gave(noted, value)
         finally:
             watching, self._watching = self._watching, outer
             try:

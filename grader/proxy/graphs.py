@@ -126,7 +126,7 @@ class Backend:
         """Call a function, and return by what it has read values of tensors; [] for nothing."""
         match self.argument.invoke_("reads", (function, *args), {}):
             case list(found):
-                return [str(item)[:60] for item in cast(list[Any], found)[:5]]
+                return [str(item)[:150] for item in cast(list[Any], found)[:5]]
             case _:
                 raise Mismatch(UNKNOWN)
 

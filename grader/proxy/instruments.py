@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from grader.errors import Forbidden, Mismatch, NotGraded, StudentError
+from grader.errors import Forbidden, Mismatch, NotGraded, StudentError, WrongNumbers
 from grader.labs.lab import Lab
 from grader.proxy.device import Policy
 from grader.proxy.kernels import KernelInstruments
@@ -128,8 +128,8 @@ class Instruments(KernelInstruments):
         """Lend graphs in all calls inside; on a CPU they alone compute on what is veiled.
 
         Elsewhere torch may move it, compute on ``elements`` elements in all from one replay to the
-        next, and tell Python a few numbers. A Mismatch is told with what else was asked for. On a
-        GPU nothing is hidden, and replays are not counted.
+        next, and tell Python a few numbers. Wrong numbers are told with what else was asked for:
+        nothing else can come of it. On a GPU nothing is hidden, and replays are not counted.
         """
         if not self._on_cpu:
             target = ["given", "tape", "CudaGraph"]
@@ -140,25 +140,26 @@ class Instruments(KernelInstruments):
             self._device.lend(number)
             return self._conversation().request({"op": "graph", "number": number})
 
-        with self._explained(Policy(elements, numbers=NUMBERS, graphs=True), beside_replays):
+        policy = Policy(elements, numbers=NUMBERS, graphs=True)
+        with self._explained(policy, beside_replays, of=WrongNumbers):
             yield Graphs(make, self._device.replays)
 
     @contextmanager
     def _explained(
-        self, policy: Policy, why: Callable[[Apart], str]
+        self, policy: Policy, why: Callable[[Apart], str], of: type[Mismatch] = Mismatch
     ) -> Generator[None, None, None]:
-        """Hide arguments on the device; a Mismatch is told with what the device has seen."""
+        """Hide arguments on the device; what is ``of`` a kind is told with what it has seen."""
         wrong = None
         with self._apart(policy) as apart:
             try:
                 yield
             except Mismatch as error:
-                if isinstance(error, Forbidden):
+                if isinstance(error, Forbidden) or not isinstance(error, of):
                     raise
                 wrong = error
         if wrong is not None:
             told = why(apart)
-            raise Mismatch(f"{wrong} ({told})" if told else str(wrong))
+            raise type(wrong)(f"{wrong} ({told})" if told else str(wrong))
 
     @contextmanager
     def peak_memory(self) -> Generator[Count, None, None]:
@@ -187,18 +188,26 @@ class Instruments(KernelInstruments):
 
 
 @contextmanager
-def raises(kind: type[Exception], naming: str = "") -> Generator[None, None, None]:
-    """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
+def raises(
+    kind: type[Exception], naming: str = "", called: Callable[[], str] = str
+) -> Generator[None, None, None]:
+    """Expect the submission to raise ``kind``, with ``naming`` as a word of the message.
+
+    ``called`` says which call was the last: a test may try several cases.
+    """
     try:
         yield
     except StudentError as error:
         if kind.__name__ not in error.bases or error.kind == "NotImplementedError":
             raise
         if naming and not _names(error.message, naming):
-            said = f"the {error.kind} should name {naming}; it says {plain(error.message)}"
+            of = f" of {called()}" if called() else ""
+            said = f"the {error.kind}{of} should name {naming}; it says {plain(error.message)}"
             raise Mismatch(said) from None
         return
-    raise Mismatch(f"expected a {kind.__name__}, but nothing was raised")
+    wanted = f"a {kind.__name__}{f' that names {naming}' if naming else ''}"
+    by = f" by {called()}" if called() else ""
+    raise Mismatch(f"expected {wanted}, but nothing was raised{by}")
 
 
 def _names(message: str, name: str) -> bool:

@@ -4,9 +4,11 @@ import types
 from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
+import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, SubmissionFault
+from grader.grammar import agreeing, item
 from grader.proxy.shown import MOST_TEXT, plain, short
 from grader.proxy.values import Proxy
 from grader.text import clip
@@ -22,10 +24,20 @@ def expect(
     """
     problem = mismatch(value, kind, what)
     if not problem and shape is not None and list(value.shape) != list(shape):
-        problem = f"{what} has shape {list(value.shape)}, expected {list(shape)}"
+        problem = of_shape(value, shape, what)
     if problem:
         raise Mismatch(problem)
     return value
+
+
+def of_shape(got: Tensor, shape: Sequence[int], what: str) -> str:
+    """Say that a tensor has another shape."""
+    return f"{agreeing(what, 'has')} shape {list(got.shape)}, expected {list(shape)}"
+
+
+def of_dtype(got: Tensor, dtype: torch.dtype, what: str) -> str:
+    """Say that a tensor has another dtype."""
+    return f"{agreeing(what, 'has')} dtype {short(got.dtype)}, expected {short(dtype)}"
 
 
 def mismatch(value: Any, kind: Any, what: str) -> str:
@@ -51,7 +63,7 @@ def mismatch(value: Any, kind: Any, what: str) -> str:
 
 def _first_mismatch(values: Any, kinds: list[Any], what: str) -> str:
     problems = (
-        mismatch(value, kind, f"item {index} of {what}")
+        mismatch(value, kind, item(index, what))
         for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
     )
     return next((problem for problem in problems if problem), "")
@@ -63,9 +75,24 @@ def _name(kind: Any) -> str:
         return names[kind]
     if isinstance(kind, types.UnionType):
         return " or ".join(_name(option) for option in get_args(kind))
+    args = get_args(kind)
+    if get_origin(kind) is list:
+        return f"a list of {_several(args[0])}"
+    if get_origin(kind) is tuple and args[-1] is Ellipsis:
+        return f"a tuple of {_several(args[0])}"
+    if get_origin(kind) is tuple:
+        alike = len({*args}) == 1 < len(args)
+        inside = f"{len(args)} {_several(args[0])}" if alike else " and ".join(map(_name, args))
+        return f"a tuple of {inside}"
     if get_origin(kind):
         return str(kind).replace("torch.Tensor", "Tensor")
     return _with_article(kind.__name__)
+
+
+def _several(kind: Any) -> str:
+    """Name values of a kind: ints, lists of tensors."""
+    first, *rest = _name(kind).removeprefix("an ").removeprefix("a ").split(" of ")
+    return " of ".join([f"{first}s", *rest])
 
 
 def describe(value: Any) -> str:

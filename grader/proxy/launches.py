@@ -1,7 +1,15 @@
 """Recorded launches of kernels: which of them a compiler takes for one, and how large they are."""
 
-from typing import Any
+import math
+from typing import Any, cast
 
+import torch
+
+WIDTHS = {
+    str(dtype).removeprefix("torch."): dtype.itemsize
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}  # bytes of an element
 POWERS = frozenset(1 << exponent for exponent in range(17))  # what blocks are
 
 
@@ -26,9 +34,14 @@ def _named(value: Any) -> Any:
     return _kind(value) if value[0] == "tensor" else value
 
 
-def num_bytes(launch: dict[str, Any]) -> int:
-    """Return the bytes behind a launch's tensors."""
-    return sum(_size(value) for value in [*launch["args"], *launch["kwargs"].values()])
+def extent(launch: dict[str, Any]) -> float:
+    """Return how large a launch's tensors are, each by the order of magnitude of its bytes.
+
+    Where one alone is large, such as a pool of blocks, or reaches far by its strides, most of it is
+    not touched.
+    """
+    values = [*launch["args"], *launch["kwargs"].values()]
+    return sum(math.log2(1 + _size(value)) for value in values)
 
 
 def _kind(value: Any) -> Any:
@@ -47,7 +60,7 @@ def _kind(value: Any) -> Any:
 
 def _size(value: Any) -> int:
     match value:
-        case ["tensor", _, _, _, int(size)]:
-            return size
+        case ["tensor", str(dtype), list(shape), _, int(size)]:
+            return min(math.prod(cast(list[int], shape)) * WIDTHS.get(dtype, 1), size)
         case _:
             return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from grader.proxy.graphs import Graph, Referee
 from grader.proxy.group import Group, PerRank
 from grader.proxy.groups import Groups
 from grader.proxy.handed_on import HandedOn
-from grader.proxy.instruments import Instruments
+from grader.proxy.instruments import Instruments, raises
 from grader.proxy.kinds import expect
 from grader.proxy.lent import Refusal
 from grader.proxy.requests import Folder, Requests
@@ -56,7 +56,8 @@ class Student(Requests, Instruments):
         self._source = source
         self._clock = Clock(lab.limits.call_seconds)
         self._asked: set[str] = set()  # public names, since the plugin last took them
-        self._calls = Calls()  # of the test that runs
+        public = {name for task in lab.tasks for name in task.functions}
+        self._calls = Calls(public, lab.reads)  # of the test that runs
         self.spent_ = Spent()
         self.handed_on_ = HandedOn()
         self._talk: Conversation | None = None
@@ -76,6 +77,10 @@ class Student(Requests, Instruments):
         self._unread = ""  # what was printed by a worker that was given up in the test
         self._killers: list[threading.Thread] = []
         self._compiler: Compiler | None = None  # once a test has asked for it
+
+    def raises(self, kind: type[Exception], naming: str = "") -> AbstractContextManager[None]:
+        """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
+        return raises(kind, naming, lambda: "".join(self._calls.lines()[-1:]))
 
     def _lines(self) -> list[str]:
         return self._source.splitlines()

@@ -34,8 +34,9 @@ def contract_lines(report: Report) -> list[str]:
         return []
     tried = [contract for contract in report.contracts if contract.state is not State.UNTRIED]
     holding = [contract.number for contract in tried if contract.state is State.HOLDS]
-    line = f"{len(holding)} of {len(tried)} contracts tried here hold"
-    lines = [f"{line}: {numbers_text(holding)}" if holding else line]
+    known = [contract for contract in tried if contract.state is not State.WAITING]
+    line = f"{len(holding)} of {len(known)} contracts tried here hold"
+    lines = [f"{line}: {numbers_text(holding)}" if holding else line] if known else []
     for label, numbers in (
         ("not tried yet", [c.number for c in tried if c.state is State.WAITING]),
         ("tried by the hidden tests only", hidden_only(report)),

@@ -130,6 +130,11 @@ def repeat_lines(report: Report, lost: Sequence[TaskSummary], guide: Guide | Non
     return [f"step through it: make repeat LAB={report.lab} TEST={name} SEED={seed}{source}"]
 
 
+def is_alone(report: Report, guide: Guide) -> bool:
+    """Tell whether one task of several was graded alone, as with TASK=."""
+    return len(report.tasks) == 1 < len(guide.functions)
+
+
 def names_of(part: TaskSummary, guide: Guide | None) -> str:
     """Name the functions of a task that are at fault, or all that it asks for."""
     known = list(guide.functions.get(part.task.id, ())) if guide else []

@@ -48,9 +48,12 @@ class Gauged:
         return times(roof, moved, made.flops, made.dots, sum(made.special.values()))
 
     @property
-    def size(self) -> int:
-        """By what the largest launch of a kernel is chosen."""
-        return self.metered.requested + self.metered.operations
+    def size(self) -> tuple[int, int]:
+        """By what the largest launch of a kernel is chosen: what it is about, then its work.
+
+        A block of which masks leave little computes as much as a full one.
+        """
+        return self.metered.least, self.metered.requested + self.metered.operations
 
     @property
     def intensity(self) -> float:

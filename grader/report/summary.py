@@ -1,5 +1,6 @@
 """What every form of a report says of a task: counts, and the first failure."""
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ class TaskSummary:
                 return first_line(test.message).rstrip(".")
         if not self.tests:
             return "no test of it has reported"
-        return "this machine lacks what the tests need"
+        return "this machine has no GPU, which the tests need"
 
 
 def summarize(report: Report) -> tuple[TaskSummary, ...]:
@@ -144,22 +145,27 @@ def is_unwritten(test: TestResult) -> bool:
 
 def gist(test: TestResult) -> str:
     """Return the line of a message that says what was wrong, not what was asked for."""
-    lines = [line.strip() for line in test.message.splitlines() if line.strip()]
-    said = [line for line in lines[1:] if not line.startswith(("call:", "calls:"))]
-    return (said or lines or ["no message"])[0]
+    lines = [line for line in test.message.splitlines() if line.strip()]
+    rest = [line for line in lines[1:] if not line.startswith("call: ")]
+    if rest[:1] == ["calls:"]:
+        rest = [*itertools.dropwhile(lambda line: line.startswith("  "), rest[1:])]
+    return (rest or lines or ["no message"])[0].strip()
 
 
 def functions_at_fault(part: "TaskSummary", known: Sequence[str]) -> dict[str, int]:
-    """Return the functions whose tests fail, the most telling first, and how many do.
+    """Return the functions whose tests fail, and how many do: what raises, then by contract.
 
     Those in which something is wrong come before those that nobody has written yet.
     """
-    failed = sorted((test for test in part.tests if test.verdict in AT_FAULT), key=_telling)
-    wrong = [test.function for test in failed if not is_unwritten(test)]
-    names = wrong or [test.function for test in failed]
-    counted = Counter(name for name in names if name in known)
-    errors = {test.function for test in failed if _telling(test)[0] == 0}
-    order = sorted(counted, key=lambda name: (name not in errors, [*known].index(name)))
+    failed = [test for test in part.tests if test.verdict in AT_FAULT]
+    wrong = [test for test in failed if not is_unwritten(test)] or failed
+    counted = Counter(test.function for test in wrong if test.function in known)
+    first: dict[str, int] = {}
+    for test in wrong:
+        first[test.function] = min(first.get(test.function, test.contract), test.contract)
+    raising = {test.function for test in wrong if _telling(test)[0] == 0}
+    place = {name: (name not in raising, first[name], [*known].index(name)) for name in counted}
+    order = sorted(counted, key=lambda name: place[name])
     return {name: counted[name] for name in order}
 
 

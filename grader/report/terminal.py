@@ -22,6 +22,7 @@ from grader.report.next_step import (
     grade_command,
     handout_of,
     hint_command,
+    is_alone,
     names_of,
     next_step,
     repeat_lines,
@@ -249,7 +250,8 @@ def _welcome(report: Report, part: TaskSummary, guide: Guide | None) -> Padding:
     shown.append(f"  1. read   {handout_of(guide)}\n")
     shown.append(f"  2. open   {stub_of(guide)}\n")
     shown.append(f"  3. write  {names_of(part, guide)} for {number(part.task.points)} points\n")
-    shown.append(f"  4. run    make grade LAB={report.lab}\n\n")
+    alone = f" TASK={visible_line(part.task.id)}" if guide and is_alone(report, guide) else ""
+    shown.append(f"  4. run    {grade_command(report, guide)}{alone}\n\n")
     shown.append(f"Stuck? {hint_command(report, part)}", style="dim")
     return _block(shown)
 

@@ -1,10 +1,12 @@
 """What the submission raised, as data: its text is cut, and only its own frames are kept."""
 
+import re
 import traceback
 from typing import Any
 
 MAX_TEXT = 2000  # characters of an exception's message
 MAX_FRAMES = 12
+EXPLAINS = "Explanation:"
 MEANINGS = {
     "0 active drivers": "the code asked Triton for a GPU; here kernels run in its interpreter, "
     "without one",
@@ -28,6 +30,8 @@ def describe(error: BaseException, file: str) -> dict[str, Any]:
         for frame in traceback.extract_tb(link.__traceback__)
         if frame.filename == file
     ]
+    message, compiled = _condensed(message, file)
+    frames += compiled
     if isinstance(error, SyntaxError) and error.filename == file:
         frames.append([error.lineno or 0, "<module>"])
     return {
@@ -36,6 +40,22 @@ def describe(error: BaseException, file: str) -> dict[str, Any]:
         "bases": [cls.__name__[:100] for cls in type(error).__mro__][:20],
         "frames": frames[-MAX_FRAMES:],
     }
+
+
+def _condensed(message: str, file: str) -> tuple[str, list[list[Any]]]:
+    """Return the first sentences of what torch.compile says, and the lines to which it points.
+
+    It writes a page: what failed, ``Explanation:``, hints, and a traceback behind ``from user
+    code:`` of the code that it read, which Python's own traceback does not hold.
+    """
+    text, found, traced = message.partition("\nfrom user code:")
+    head, *lines = text.strip().splitlines() or [""]
+    told = next((line.partition(":")[2].strip() for line in lines if EXPLAINS in line), "")
+    if not (found and told):
+        return message, []
+    reason = told.rpartition(": got ")[2]
+    frames = re.findall(rf'File "{re.escape(file)}", line (\d+), in (\w+)', traced)
+    return f"{head}: {reason}", [[int(line), name] for line, name in frames]
 
 
 def _translated(message: str) -> str:

@@ -10,6 +10,7 @@ import logging
 import operator
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +21,13 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
+from grader.worker.reasons import LIMIT, reason_of
+
 MAX_CONSTANTS = 4 << 20  # bytes that a graph may bring along
 MAX_NODES = 5_000
 LOGGER = "torch._dynamo.convert_frame"
-LIMIT = "recompile_limit"  # of torch, on graphs of one function
 MAX_REASONS = 3  # of graphs that were made anew: the first, and the last
+WORDS = {"aten._local_scalar_dense.default": ".item(), int(tensor) or `if tensor`"}
 
 
 def is_news(record: logging.LogRecord) -> bool:
@@ -35,10 +38,12 @@ def is_news(record: logging.LogRecord) -> bool:
 class Reads(TorchDispatchMode):
     """Notes which operators tell Python what is in a tensor; torch's compiler works on below it."""
 
-    def __init__(self, in_graph: Callable[[], bool]) -> None:
+    def __init__(self, in_graph: Callable[[], bool], place: Callable[[], str]) -> None:
+        """``place`` says where code reads a tensor now, as the end of a phrase."""
         super().__init__()
         self.seen: dict[str, None] = {}
         self._in_graph = in_graph
+        self._place = place
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -49,13 +54,14 @@ class Reads(TorchDispatchMode):
         # A number of the program that the compiler takes for variable enters as a tensor.
         number = self._in_graph() and isinstance(args[0], Tensor) and is_number(args[0])
         if torch.Tag.data_dependent_output in func.tags and not number:
-            self.seen.setdefault(str(func)[:60])
+            name = str(func)[:60]
+            self.seen.setdefault(WORDS.get(name, name) + self._place())
         return func(*args, **(kwargs or {}))
 
     def profile(self, _frame: Any, event: str, called: Any) -> None:
         """Note what reads a tensor without an operator; ``sys.setprofile`` takes it."""
         if event == "c_call" and getattr(called, "__name__", "") in ("tolist", "numpy"):
-            self.seen.setdefault(called.__name__)
+            self.seen.setdefault(f".{called.__name__}(){self._place()}")
 
 
 class Backend:
@@ -64,7 +70,12 @@ class Backend:
     ``last`` holds the shapes of the tensors that the last graph was run on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: str = "") -> None:
+        """``file`` is the submission's: places in others are told with the name of theirs."""
+        self._file = file
+        self._items: list[str] = []  # where code that became a graph takes numbers of tensors
+        # What torch notes on standard error of what it then raises says nothing more.
+        logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
         logging.getLogger(LOGGER).addFilter(is_news)
         # What was compiled for others counts towards torch's limits, and makes sizes dynamic.
         importlib.import_module("torch._dynamo").reset()
@@ -78,6 +89,8 @@ class Backend:
 
     def __call__(self, module: Callable[..., Any], _examples: Any, **_options: Any) -> Any:
         self.calls += 1
+        nodes = getattr(getattr(module, "graph", None), "nodes", ())
+        self._items += [str(node.stack_trace) for node in nodes if node.target == "item"]
         told: dict[Any, dict[str, Any]] = {}
 
         def run(*inputs: Any) -> Any:
@@ -122,7 +135,7 @@ class Backend:
 
     def reads(self, function: Callable[..., Any], *args: Any) -> list[str]:
         """Call a function, and return by what it has read values of tensors."""
-        reads, before = Reads(lambda: self._depth > 0), sys.getprofile()
+        reads, before = Reads(lambda: self._depth > 0, self._place), sys.getprofile()
         sys.setprofile(reads.profile)
         try:
             with reads:
@@ -131,9 +144,22 @@ class Backend:
             sys.setprofile(before)
         return [*reads.seen][:5]
 
+    def _place(self) -> str:
+        """Return where the submission reads a tensor that is read now: in a graph, or as it runs.
+
+        A graph knows the lines that it was made of; of several the first that takes a number.
+        """
+        if self._depth and self._items:
+            lines = re.findall(r'File "([^"]+)", line (\d+)', self._items[0])
+        else:
+            lines = [(f.filename, f.lineno) for f in traceback.extract_stack()]
+        own = [line for file, line in lines if self._file and file == self._file]
+        return f" (line {own[-1]})" if own else ""
+
     def counts(self) -> list[Any]:
         """Return how often the backend was called, how often a graph of it, and why that often."""
-        reasons = [reason_of(each) for each in self._records().get_compilation_metrics()]
+        made = self._records().get_compilation_metrics()
+        reasons = [reason_of(each, self._file) for each in made]
         first, *rest = [*dict.fromkeys(filter(None, reasons))] or [""]
         return [self.calls, self.runs, [*filter(None, [first, *rest[1 - MAX_REASONS :]])]]
 
@@ -237,21 +263,6 @@ class Telling:
             raw = torch.empty(0, dtype=torch.uint8, device=storage.device)
             found.append([storage.nbytes(), raw.set_(storage).clone()])  # pyright: ignore
         return found
-
-
-def reason_of(record: Any) -> str:
-    """Return why torch compiled a piece of code again, or not at all; "" for the first time.
-
-    Torch says ``0/1: place == 3  # the line of code  # path:7 in step`` and a stack.
-    """
-    if LIMIT in str(record.fail_reason):
-        return f"torch keeps no more graphs of one function than these ({LIMIT})"
-    if broken := re.fullmatch(r"torch_dynamo_resume_in_(\w+)_at_(\d+)", record.co_name or ""):
-        return f"the graph breaks in {broken[1]}, at line {broken[2]}"
-    first, *_ = str(record.recompile_reason or "").splitlines() or [""]
-    guard = re.sub(r"^\d+/\d+: ", "", first).partition("  # ")[0].strip()
-    place = re.search(r":(\d+) in (\S+)$", first.strip())
-    return f"{guard[:120]}{f' (line {place[1]}, in {place[2]})' if place else ''}"
 
 
 def id_of(tensor: Tensor) -> int:

@@ -79,6 +79,7 @@ class Grids:
             except _Skipped:
                 pass
 
+        call.skips = True  # pyright: ignore[reportFunctionMemberAccess]  # the recorder looks
         return call
 
     def stop(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 A launch is told by the kernel's name and line and by its arguments: of a tensor the dtype, the
 shape and whether its address is a multiple of 16, of a number its value. Nothing computed is told.
+Launches of which no program runs (``Grids``) are left out: their tensors are as large as it gets.
 """
 
 import contextlib
@@ -25,14 +26,15 @@ class Recorder:
     def __init__(self) -> None:
         self._launches: dict[str, dict[str, Any]] = {}
         self._stack = contextlib.ExitStack()
-        kernel: Any = importlib.import_module("triton.runtime.interpreter").InterpretedFunction
+        interpreter: Any = importlib.import_module("triton.runtime.interpreter")
+        kernel, self._executor = interpreter.InterpretedFunction, interpreter.GridExecutor
         self._stack.callback(setattr, kernel, "run", kernel.run)
         kernel.run = self._noting(kernel.run)
 
     def _noting(self, method: Any) -> Any:
         @functools.wraps(method)
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            if not warmup:
+            if not warmup and not getattr(self._executor.__call__, "skips", False):
                 with _disable_current_modes():
                     self._note(kernel.fn, args, kwargs)
             return method(kernel, *args, grid=grid, warmup=warmup, **kwargs)

@@ -190,7 +190,7 @@ class Worker:
             case "graph":
                 return self.probes.graph(self.given["tape"], header["number"])
             case "backend":
-                return self._compiling("graphs").Backend()
+                return self._compiling("graphs").Backend(self.file)
             case "referee":
                 with self.probes.unobserved():
                     graph, values = self.unpack(header["value"], buffers)

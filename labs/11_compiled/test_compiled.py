@@ -125,8 +125,8 @@ def assert_kept(
             kept[[*but, -1]] = True  # scratch may hold anything
             for _, position, slot in rows:
                 kept[slot, position] = True
-            lost = (~kept).nonzero().tolist()[:1]
-            check(not lost, f"{part} has changed at [slot, position] {lost}")
+            for slot, position in (~kept).nonzero().tolist()[:1]:
+                check(False, f"{part} have changed in slot {slot}, at position {position}")
 
 
 def says(model: Proxy, text: list[int]) -> Tensor:
@@ -740,7 +740,7 @@ def test_results_stay(student, draw, device):
         for turn, (got, rows) in enumerate(zip(results, wanted, strict=True)):
             logits = expect(got, Tensor, "the logits", shape=(len(rows), VOCAB))
             for row, want in zip(logits, rows, strict=True):
-                close(row, want, f"the logits of step {turn}, after the last,")
+                close(row, want, f"the logits that step {turn} gave")
 
 
 @task("graphs", contract=15)

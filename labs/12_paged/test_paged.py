@@ -682,7 +682,7 @@ def test_kernel_does_the_work(student, draw):
         expect(student.paged_attention(*drawn(draw, [9, 14], 4, 8, 2, 1)), Tensor)
     products = {"mm", "bmm", "mv", "addmm", "baddbmm", "scaled_dot_product_attention"}
     found = sorted(products & {*operators.seen})
-    check(not found, f"torch multiplies, by {', '.join(found)}, expected kernels to do it")
+    check(not found, f"torch multiplies matrices, with {', '.join(found)}: kernels should")
     args = drawn(draw, [9, 14], 4, 8, 2, 1)  # anew: memory may still hold what was right before
     assert_from_kernels(
         student, lambda: student.paged_attention(*args), [plain(*args)], "the result"
@@ -754,6 +754,20 @@ def test_kernel_sums_in_float32(student, draw, dtype):
 
 
 @task("triton", contract=16)
+def test_kernel_multiplies_all_bits(student, draw, device):
+    """A tl.dot of float32 has input_precision="ieee": else a GPU rounds to the 10 bits of TF32."""
+    args = drawn(draw, [70, 9], 16, 16, 4, 2)
+    if device != "cpu":  # there the numbers show it
+        compare(student, "paged_attention", args)
+        return
+    with student.metered() as meter:
+        compare(student, "paged_attention", args)
+    rounded = [made for _, made in meter.launches if "tf32" in made.dots]
+    names = " and ".join(sorted({f"{made.kernel}, line {made.line}," for made in rounded}))
+    check(not rounded, f'{names} rounds to TF32, expected input_precision="ieee" for float32')
+
+
+@task("triton", contract=16)
 @pytest.mark.parametrize("step", [12.0, -12.0], ids=["rising", "falling"])
 def test_kernel_maximum_may_change(student, draw, step):
     """Scores rise, or fall, from tile to tile, to where exp cannot follow."""
@@ -817,13 +831,16 @@ def test_kernel_offsets(student, draw):
 
 @task("triton", contract=17)
 @pytest.mark.parametrize(
-    ("gpu", "lengths", "dtype"),
-    [("sm_80", [270], torch.bfloat16), ("sm_90", [9, 4], torch.float32)],
-    ids=["bfloat16 on an A100", "float32 on an H100"],
+    ("gpu", "lengths", "width", "dtype"),
+    [
+        *[("sm_80", [270], 16, torch.bfloat16), ("sm_90", [9, 4], 16, torch.float32)],
+        ("sm_90", [530], 128, torch.bfloat16),
+    ],
+    ids=["bfloat16 on an A100", "float32 on an H100", "wide heads on an H100"],
 )
-def test_kernel_compiles_for(student, draw, gpu, lengths, dtype):
-    """Each kernel compiles as it is launched, for long rows and for short ones."""
-    args = drawn(draw, lengths, 16, 16, 2, 1, dtype)
+def test_kernel_compiles_for(student, draw, gpu, lengths, width, dtype):
+    """Each kernel compiles as it is launched, for long rows, for short ones and for wide heads."""
+    args = drawn(draw, lengths, 16, width, 2, 1, dtype)
     with student.compilable_kernels(gpu):
         compare(student, "paged_attention", args)
 

@@ -1,6 +1,7 @@
 """What is drawn while a lab is graded, on a terminal and elsewhere."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from stand_ins.sample_reports import HOSTILE
@@ -95,3 +96,16 @@ def test_a_task_that_has_not_ended_has_no_line() -> None:
         progress.on_event("test", outcome("a", Verdict.PASSED))
 
     assert stream.getvalue() == "grading 01_llama …\n"
+
+
+def test_a_rule_that_is_kept_counts_as_no_test() -> None:
+    stream = io.StringIO()
+    rule = Expected("rules[norm]", "norm", "rules")
+    with GradingProgress("01_llama", stream) as progress:
+        test = Expected("a", "norm", "x")
+        progress.on_event("manifest", [rule, replace(rule, task="rope"), test])
+        for task in ("norm", "rope"):
+            progress.on_event("test", TestResult("rules[norm]", task, "rules", Verdict.PASSED))
+        progress.on_event("test", TestResult("a", "norm", "x", Verdict.FAILED))
+
+    assert stream.getvalue().splitlines()[1:] == ["  norm: 0 of 1 tests passed"]

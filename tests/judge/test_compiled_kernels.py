@@ -35,3 +35,12 @@ def test_each_set_of_options_has_its_turn() -> None:
     assert first == {64, *blocks}
     assert len(jobs) == MOST_SPECIALISATIONS + len(CARDS) - 1
     assert max(Counter(job.batch for job in jobs).values()) == 1
+
+
+def test_strides_that_reach_far_make_no_launch_large() -> None:
+    far = launch(5, 64)
+    far["args"][0] = ["tensor", "float32", [5], 0, 1 << 34]
+
+    shown = [job for job in jobs_of([far, launch(77, 64)]) if job.shown]
+
+    assert {str(job.launch) for job in shown} == {str(launch(77, 64))}

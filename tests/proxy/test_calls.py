@@ -238,6 +238,54 @@ def test_object_of_given_code_is_told_of_where_it_takes_one_of_the_submission() 
     assert calls.lines() == ["llama = Llama()", "cache = Cache()", "llama(7, caches=[cache])"]
 
 
+def test_what_a_test_asks_given_code_afterwards_is_no_call_of_the_students() -> None:
+    calls = compiled()
+    calls.gave(calls.note(["object", 3, "__call__"], (7,), {}), torch.ones(1))
+    calls.gave(calls.note(["object", 1, "__call__"], (29,), {}), torch.ones(1))
+
+    assert calls.lines() == [*COMPILED, "optimized_module(7)"]
+
+
+def test_function_and_objects_in_a_list_are_named_by_what_made_them() -> None:
+    calls = Calls(public=["StaticCache", "compile_step"])
+    calls.returned(calls.note(["function", "StaticCache"], (), {}), 1, "StaticCache")
+    layers = calls.note(["object", 1, "layers"], (4,), {})
+    calls.gave(layers, [Stub(2, "_Rows"), Stub(3, "_Rows")])
+    calls.note(["object", 3, "update"], (5,), {})
+    assert calls.lines()[1:] == ["layers = static_cache.layers(4)", "layers[1].update(5)"]
+    assert calls.function == "StaticCache"
+
+    step = calls.note(["function", "compile_step"], (Stub(1, "StaticCache"),), {})
+    calls.returned(step, 4, "function")
+    calls.note(["object", 4, "__call__"], (6,), {})
+    assert calls.lines()[-2:] == ["step = compile_step(static_cache)", "step(6)"]
+    assert calls.function == "compile_step"
+
+
+def test_looks_are_left_out_but_the_last() -> None:
+    calls = Calls(reads=["table"])
+    calls.returned(calls.note(["function", "Blocks"], (), {}), 1, "Blocks")
+    for seq in range(3):
+        calls.note(["object", 1, "admit"], (seq,), {})
+        for _ in range(KEPT):
+            calls.note(["object", 1, "table"], (seq,), {})
+
+    assert calls.lines() == [
+        *("blocks = Blocks()", "blocks.admit(0)", "blocks.admit(1)", "blocks.admit(2)"),
+        "blocks.table(2)",
+    ]
+
+
+def test_what_made_an_object_is_told_however_long_ago() -> None:
+    calls = compiled()
+    for step in range(2 * KEPT):
+        calls.note(["object", 3, "__call__"], (step,), {})
+
+    lines = calls.lines()
+
+    assert (lines[0], lines[-1]) == (COMPILED[0], f"optimized_module({2 * KEPT - 1})")
+
+
 def test_numbers_of_another_worker_have_no_names_of_this_one() -> None:
     calls = Calls()
     calls.returned(calls.note(["function", "Rows"], (), {}), 1, "Rows")

@@ -13,7 +13,7 @@ from grader.report.gradescope import render_gradescope
 from grader.report.html import render_html
 from grader.report.markdown import render_markdown
 from grader.report.next_step import Guide
-from grader.report.summary import summarize
+from grader.report.summary import gist, summarize
 from grader.report.terminal import make_console, render_terminal
 
 STATES = [State.HOLDS, State.HOLDS, State.HOLDS, State.BROKEN, State.WAITING, State.UNTRIED]
@@ -75,7 +75,7 @@ def test_contracts_are_told_by_number() -> None:
     tests = [TestResult(f"t{n}", "norm", "public", Verdict.PASSED, contract=n) for n in range(1, 6)]
 
     assert contract_lines(report(*tests)) == [
-        "3 of 5 contracts tried here hold: 1-3",
+        "3 of 4 contracts tried here hold: 1-3",
         "not tried yet: 5",
         "tried by the hidden tests only: 6",
         "broken: 4",
@@ -102,7 +102,7 @@ def test_every_form_tells_the_same() -> None:
     page = render_html(item)
     assert all(line in shown(item) for line in lines)
     assert all(line in page for line in lines)
-    assert "3 of 5 contracts tried here hold" in render_markdown(item).replace("\\", "")
+    assert "3 of 4 contracts tried here hold" in render_markdown(item).replace("\\", "")
     assert "what 4 says" in shown(item)
     assert re.search(r"<td>4</td><td>what 4 says</td><td>broken</td><td>0 / 10</td>", page)
 
@@ -259,3 +259,33 @@ def test_wrong_value_is_told_before_what_ended_a_worker(slow: Verdict) -> None:
 
     assert part.first is not None
     assert part.first.function == "second"
+
+
+def test_where_nothing_could_be_tried_no_contract_holds_or_is_broken() -> None:
+    waiting = tuple(replace(contract, state=State.WAITING) for contract in CONTRACTS)
+
+    assert contract_lines(replace(report(), contracts=waiting))[0] == "not tried yet: 1-6"
+
+
+def test_gist_is_the_reason_and_no_call() -> None:
+    calls = "What holds.\ncalls:\n  f = F(1)\n  f.g(2)\nit is 3, expected 4\n  got 3"
+
+    assert gist(failed(4, "first", message=calls)) == "it is 3, expected 4"
+    assert gist(failed(4, "first", message="What holds.\ncall: f(1)\nit is 3")) == "it is 3"
+
+
+def test_function_of_the_first_broken_contract_is_named_first() -> None:
+    text = shown(report(failed(5, "first"), failed(4, "third"), failed(4, "third")))
+
+    assert "next: fix third, first" in text
+    assert "tests that fail: third 2, first 1" in text
+
+
+def test_stub_that_was_graded_from_elsewhere_is_graded_from_there_again() -> None:
+    stub = failed(4, "first", Verdict.ERROR, message="NotImplementedError: norm: first")
+    guide = replace(GUIDE, source="mine", functions={**GUIDE.functions, "rope": ()})
+    stream = io.StringIO()
+
+    Console(file=stream, width=200).print(render_terminal(report(stub), guide))
+
+    assert re.search(r"4\. run +make grade LAB=1 FROM=mine TASK=norm *\n", stream.getvalue())

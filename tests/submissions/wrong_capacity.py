@@ -5,7 +5,7 @@ Expect:
     store: passed failed
     loop: passed
     score: 88.3333
-    says: expected a ValueError, but nothing was raised
+    says: expected a ValueError that names
 """
 
 import math

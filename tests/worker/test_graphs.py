@@ -175,14 +175,17 @@ def test_breaks_of_a_graph_are_told():
     assert compiled_often(step, (torch.ones(1),)) == [
         *(2, 2, [f"the graph breaks in step, at line {line}"]),
     ]
+    backend = Backend("/submission/compiled.py")
+    torch.compile(step, backend=backend)(torch.ones(1))
+    assert backend.counts()[2] == [f"the graph breaks in step, at line {line} of test_graphs.py"]
 
 
 @pytest.mark.parametrize(
     ("look", "by"),
     [
-        (lambda x: x.max().item(), "aten._local_scalar_dense.default"),
-        (lambda x: bool(x[0] > 0), "aten._local_scalar_dense.default"),
-        (lambda x: x.tolist(), "tolist"),
+        (lambda x: x.max().item(), ".item(), int(tensor) or `if tensor`"),
+        (lambda x: bool(x[0] > 0), ".item(), int(tensor) or `if tensor`"),
+        (lambda x: x.tolist(), ".tolist()"),
         (lambda x: x.shape[0], None),
     ],
 )
@@ -198,6 +201,20 @@ def test_reads_are_seen(look, by):
 
     assert backend.reads(step, torch.ones(2)) == ([] if by is None else [by])
     assert backend.counts()[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("fullgraph", [True, False])
+def test_line_that_reads_is_told(fullgraph: bool):
+    def step(x: Tensor) -> Tensor:
+        y = x * 2
+        return y + int(x[1])
+
+    backend, line = Backend(__file__), step.__code__.co_firstlineno + 2
+    compiled = torch.compile(step, backend=backend, fullgraph=fullgraph)
+    compiled(torch.tensor([1, 2]))
+
+    (read,) = backend.reads(compiled, torch.tensor([3, 4]))
+    assert read == f".item(), int(tensor) or `if tensor` (line {line})"
 
 
 def graph_of(*nodes: list[Any], size: int = 4, shape: tuple[int, ...] = (1,)) -> dict[str, Any]:
