@@ -1228,6 +1228,21 @@ def test_kernel_in_low_precision(student, draw, dtype):
 
 
 @task("triton", contract=16)
+@pytest.mark.parametrize(("width", "H"), [(24, 6), (128, 2)], ids=["narrow", "wide"])
+def test_kernel_rounds_no_float32(student, draw, device, width, H):
+    """What tl.dot multiplies in float32 keeps its bits: TF32, which a GPU takes unasked, has 10."""
+    case = make(draw, [33, 80, 5], 8, width, H, 2)
+    if device != "cpu":
+        assert_paged(student.paged_attention, case, excused=False)
+        return
+    with student.metered() as meter:
+        assert_paged(student.paged_attention, case)
+    lines = sorted({each.line for _, each in meter.launches if each.dots.get("tf32")})
+    found = " and ".join(map(str, lines))
+    check(not lines, f"tl.dot takes float32 for TF32 in the kernel of line {found}")
+
+
+@task("triton", contract=16)
 @ANY_LOW
 def test_kernel_scores_are_float32(student, draw, dtype):
     """Scores of hundreds, a few units apart, are kept in float32."""
@@ -1282,13 +1297,18 @@ def test_kernel_programs_do_not_need_each_other(student, draw, order):
 
 @task("triton", contract=17)
 @pytest.mark.parametrize(
-    ("dtype", "gpu", "lengths"),
-    [(torch.bfloat16, "sm_80", [300, 0]), (torch.float32, "sm_90", [9, 4])],
-    ids=["two bytes", "four bytes"],
+    ("dtype", "gpu", "lengths", "width"),
+    [
+        (torch.bfloat16, "sm_80", [300, 0], 20),
+        (torch.float32, "sm_90", [9, 4], 20),
+        (torch.float32, "sm_90", [70, 2], 128),  # what takes most of the memory of a program
+        (torch.bfloat16, "sm_90", [600], 256),
+    ],
+    ids=["two bytes", "four bytes", "wide, four bytes", "widest, two bytes"],
 )
-def test_kernels_compile(student, draw, dtype, gpu, lengths):
+def test_kernels_compile(student, draw, dtype, gpu, lengths, width):
     """Each kernel compiles for an A100 (sm_80) and an H100 (sm_90), as it is launched."""
-    case = make(draw, lengths, 16, 20, 4, 2, dtype)
+    case = make(draw, lengths, 16, width, 4, 2, dtype)
 
     with student.compilable_kernels(gpu):
         assert_paged(student.paged_attention, case)

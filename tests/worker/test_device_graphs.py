@@ -13,7 +13,7 @@ from stand_ins.memory_search import holds
 from torch import Tensor
 
 from grader import ROOT
-from grader.errors import Mismatch, StudentError
+from grader.errors import Mismatch, StudentError, WrongNumbers
 from grader.labs.lab import load_lab
 from grader.proxy.compare import check
 from grader.proxy.student import Student
@@ -145,9 +145,19 @@ def test_a_mismatch_says_what_was_left_undone(student: Student) -> None:
         with student.graphs(FEW) as graphs:
             student.eager_beside(student.veil(drawn()), graphs.argument)([1], [0])
             student.numpys(student.veil(drawn()), graphs.argument)([1], [0])
-            check(False, "it is wrong")
+            raise WrongNumbers("it is wrong")
 
-    with pytest.raises(Mismatch, match=said):
+    with pytest.raises(WrongNumbers, match=said):
+        fail()
+
+
+def test_what_is_not_of_numbers_says_nothing_of_it(student: Student) -> None:
+    def fail() -> None:
+        with student.graphs(FEW) as graphs:
+            student.eager_beside(student.veil(drawn()), graphs.argument)([1], [0])
+            check(False, "it is too long")
+
+    with pytest.raises(Mismatch, match="it is too long$"):
         fail()
 
 

@@ -66,7 +66,8 @@ def test_files_of_a_full_disk_are_compiled_again(
 def test_nothing_is_there_before_anything_is_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "none"))
+    for variable in kernels.CACHES:
+        monkeypatch.setenv(variable, str(tmp_path / "none"))
     taken = kernels.collect()
 
     kernels.restore(*taken)
