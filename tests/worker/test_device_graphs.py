@@ -157,7 +157,7 @@ def test_what_is_not_of_numbers_says_nothing_of_it(student: Student) -> None:
             student.eager_beside(student.veil(drawn()), graphs.argument)([1], [0])
             check(False, "it is too long")
 
-    with pytest.raises(Mismatch, match="it is too long$"):
+    with pytest.raises(Mismatch, match=r"it is too long$"):
         fail()
 
 
