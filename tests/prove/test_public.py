@@ -7,11 +7,11 @@ import pytest
 import test_check
 from test_check import WRONG, WRONG_FILE, Judge
 
-from grader.cli.messages import print_messages
+from grader.cli.messages import PARTS, parts_of, print_messages
 from grader.cli.public import print_catches, print_least, print_shares
 from grader.judge.request import Request
 from grader.labs.lab import Lab
-from grader.labs.results import ContractResult, Report, State, Verdict
+from grader.labs.results import ContractResult, Report, State, TestResult, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.findings import Catch, CheckReport, Loss, Outcome
 
@@ -139,6 +139,34 @@ def test_first_message_of_each_wrong_answer_is_printed(
     said = capsys.readouterr().out
     assert "01_numbers adds_one.py" in said
     assert "double is wrong" in said
+    assert "of 1 messages: contract 0, call 0, got 1, expected 0; all four 0%" in said
+
+
+WHOLE = "Doubles a number.\ncall: double(3)\ngot 7, expected 6"
+MESSAGES = {
+    "all four": (WHOLE, Verdict.FAILED, {"contract", "call", "got", "expected"}),
+    "several calls": (WHOLE.replace("call: ", "calls:\n  "), Verdict.FAILED, set(PARTS)),
+    "no call": ("Doubles.\nit is 7, expected 6", Verdict.FAILED, set(PARTS) - {"call"}),
+    "nothing that was expected": (
+        "Doubles.\ncall: double(3)\nthe result is off",
+        Verdict.FAILED,
+        set(PARTS) - {"expected"},
+    ),
+    "nothing that came": (
+        "It is 6.\ncall: is_six(6)\nexpected 6",
+        Verdict.FAILED,
+        set(PARTS) - {"got"},
+    ),
+    "an error": ("Doubles.\ncall: double(3)\nKeyError: 3", Verdict.ERROR, set(PARTS)),
+}
+
+
+@pytest.mark.parametrize(("message", "verdict", "parts"), MESSAGES.values(), ids=MESSAGES)
+def test_what_a_message_says_is_told(message: str, verdict: Verdict, parts: set[str]) -> None:
+    test = TestResult("test_x", "double", "hidden", verdict, message, contract=1)
+
+    assert parts_of(test) == parts
+    assert parts_of(replace(test, contract=0)) == parts - {"contract"}
 
 
 def test_share_of_no_answers_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
