@@ -152,7 +152,7 @@ def _compared(lab: Lab) -> tuple[list[str], str]:
     """Hold what the notebook stands for against what the kernel's ``%grade`` graded."""
     file = lab.root / ".inferlab" / "last" / f"{lab.name}.json"
     report = _loaded(file.read_text("utf-8") if file.is_file() else "")
-    files, notes = files_of_notebook(
+    files, notes, _ = files_of_notebook(
         lab, notebook_file(lab).read_bytes(), None, "the notebook", Budget()
     )
     found = [f"it says: {note}" for note in notes]
