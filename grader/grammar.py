@@ -6,7 +6,10 @@ What is named is one thing or several by its head, the last word before "of", "t
 
 import re
 
-VERBS = {"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"}
+VERBS = {
+    **{"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"},
+    **{"comes": "come", "goes": "go", "stays": "stay", "serves": "serve"},
+}
 PRONOUNS = {"it": "they"}
 # What begins to say more of a head.
 MORE = frozenset(

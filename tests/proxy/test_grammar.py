@@ -102,6 +102,7 @@ def test_messages_agree_with_every_name_of_the_suites(name: str) -> None:
     [
         ("graphs ran 1 times for 1 prompts", "graphs ran 1 time for 1 prompt"),
         ("1 graphs were captured in 11 steps", "1 graph was captured in 11 steps"),
+        ("1 graphs serve 3 sizes", "1 graph serves 3 sizes"),
         ("1 new tokens came back, expected 2", "1 new token came back, expected 2"),
         ("1 guesses of 1 copies; 1.1 bytes", "1 guess of 1 copies; 1.1 bytes"),
         ("[1, 1] rows of slot[1 rows]", "[1, 1] rows of slot[1 rows]"),
