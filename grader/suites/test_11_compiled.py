@@ -557,7 +557,7 @@ def test_no_value_is_read(student, draw, device):
 
     read = backend.reads(step, *columns(here.rows_anywhere(draw, 3)).values())
 
-    check(not read, f"a step reads values of tensors, by {', '.join(read)}")
+    check(not read, f"a step reads values of tensors, by {', '.join(read)}, expected none")
 
 
 @task("step", contract=5)
@@ -1045,10 +1045,12 @@ def test_each_size_is_captured_once(student, draw, device, sizes):
             used.add(size)
             captured = expect(run.runner.captured, list[int], "captured")
             text = f"captured is {captured} after steps of {sorted(used)} rows"
-            check(used <= {*captured} <= {*sizes}, f"{text}, with sizes {sizes}")
+            check(
+                used <= {*captured} <= {*sizes}, f"{text}, expected each of these, of sizes {sizes}"
+            )
             check(len({*captured}) == len(captured), f"{text}: a size is there twice")
             there = run.graphs.captured
-            check(len(captured) <= there, f"{text}, where {there} graphs were captured")
+            check(len(captured) <= there, f"{text}, expected no more than were captured, {there}")
         made = run.graphs.made
         text = f"{made} graphs were made for sizes {sizes}"
         check(made <= len(sizes), f"{text}, expected one each")
