@@ -27,6 +27,7 @@ from grader.labs.standing import ELSEWHERE, FOLDER, last_file
 from grader.labs.submission import collect
 from grader.report.next_step import own_file, typed
 from grader.report.summary import AT_FAULT, SHOWN_AS
+from grader.report.terminal import RULES
 from grader.text import visible, visible_line
 
 MOST_LISTED = 20  # tests that a hint names
@@ -66,7 +67,7 @@ class Heard:
                 self.told[data["test"]] = data
             case "test" if data.suite == "public":
                 self.results[data.id] = data
-            case "test" if data.suite == "rules" and data.verdict in AT_FAULT:
+            case "test" if data.suite == RULES and data.verdict in AT_FAULT:
                 self.rules[data.task] = data
             case _:
                 pass

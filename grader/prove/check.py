@@ -155,7 +155,7 @@ def _run(
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
             for wave in (others, first, later):
-                if learn and graded and wave:
+                if wave is first and first and learn and graded:
                     runner = replace(runner, proven=Proven(graded.values()))
                 if wave is later and runner.until_lost:
                     runner = replace(runner, fallen=fallen_tests(graded.values()))
