@@ -71,9 +71,8 @@ def held_bytes(device: torch.device) -> int:
     gc.collect()
     # By type: an object of the submission may answer isinstance with code of its own.
     tensors = [item for item in gc.get_objects() if issubclass(type(item), Tensor)]
-    storages = {
-        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
-        for tensor in tensors
-        if tensor.layout == torch.strided and tensor.device.type == device.type
-    }
-    return sum(storages.values())
+    strided = [tensor for tensor in tensors if tensor.layout == torch.strided]
+    # A tensor of torch's compiler says it is on a device; its storage says that there is none.
+    storages = [tensor.untyped_storage() for tensor in strided]
+    there = [storage for storage in storages if storage.device.type == device.type]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in there}.values())
