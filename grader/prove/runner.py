@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,9 +11,10 @@ from grader.errors import InferlabError
 from grader.judge.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, Verdict
-from grader.prove.expected import RIGHT, Graded, Role, judge
+from grader.prove.expected import RIGHT, Graded, Role, is_expected, judge
 from grader.prove.findings import Outcome
 from grader.prove.proven import Proven
+from grader.prove.remembered import Remembered, Told
 from grader.prove.trials import Trial
 
 _KEPT = (Verdict.SKIPPED, Verdict.INFRA)
@@ -51,6 +52,7 @@ class Runner:
     suite: str = "all"
     races: bool = True  # of variants too: without, the model answer alone is timed
     fallen: Mapping[Path, frozenset[str]] = field(default_factory=dict[Path, frozenset[str]])
+    remembered: Remembered = field(default_factory=Remembered)
 
     def __call__(self, trial: Trial, *, again: bool = False) -> Graded:
         """Grade the quick way if there is one; ``again``: the whole way.
@@ -68,8 +70,23 @@ class Runner:
     def _grade(
         self, trial: Trial, tests: frozenset[str] = frozenset(), *, again: bool = False
     ) -> Graded:
+        """Recall a grading, or make it; what comes as it should is remembered."""
         quick = None if again else self.judges.quick(trial.lab)
-        grade = quick or self.judges.whole
+        request = self._request(trial, tests, "none" if quick else self.sandbox)
+        key = self.remembered.key(request, "quick" if quick else "whole")
+        told = self.remembered.recall(key)
+        if told is not None:
+            graded = replace(_graded(trial, tests, told), key=key, recalled=True)
+            if is_expected(graded):
+                return graded
+        told = self._told(request, quick or self.judges.whole)
+        graded = replace(_graded(trial, tests, told), key=key)
+        if is_expected(graded):
+            self.remembered.keep(key, trial.lab, told)
+        return graded
+
+    def _told(self, request: Request, grade: Grade) -> Told:
+        """Make a grading, and return what it tells."""
         manifest: list[Expected] = []
         asked: dict[str, list[str]] = {}
         measured: list[dict[str, Any]] = []
@@ -85,15 +102,10 @@ class Runner:
         report: Report | None = None
         failure = ""
         try:
-            sandbox = "none" if quick else self.sandbox
-            report = grade(self._request(trial, tests, sandbox), on_event=hear)
+            report = grade(request, on_event=hear)
         except InferlabError as error:
             failure = error.line
-        return Graded(
-            *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
-            *(tuple(manifest), asked, report, failure, self.crowd, tuple(measured)),
-            tests,
-        )
+        return Told(report, failure, tuple(manifest), asked, tuple(measured), self.crowd)
 
     def _request(self, trial: Trial, tests: frozenset[str], sandbox: str) -> Request:
         return Request(
@@ -126,6 +138,14 @@ class Runner:
             if task.id not in proven or trial.fails.intersection(task.requires)
         }
         return left if len(left) < len(trial.lab.tasks) else ()
+
+
+def _graded(trial: Trial, tests: frozenset[str], told: Told) -> Graded:
+    return Graded(
+        *(trial.lab, trial.role, trial.file, trial.source, trial.seed, trial.fails),
+        *(told.manifest, told.asked, told.report, told.failure, told.crowd, told.measured),
+        tests,
+    )
 
 
 def fallen_tests(gradings: Iterable[Graded]) -> dict[Path, frozenset[str]]:
