@@ -118,6 +118,7 @@ class Remembered:
 
     def keep(self, key: Key | None, lab: Lab, told: Told) -> None:
         """Keep what a grading told, if all that decided it is in its key, and there is room."""
+        self.forget(key)  # whatever comes of this, it is no longer what was told last
         report = told.report
         if key is None or report is None or not _is_sure(key, report):
             return

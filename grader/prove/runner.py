@@ -83,6 +83,8 @@ class Runner:
         graded = replace(_graded(trial, tests, told), key=key)
         if is_expected(graded):
             self.remembered.keep(key, trial.lab, told)
+        else:
+            self.remembered.forget(key)
         return graded
 
     def _told(self, request: Request, grade: Grade) -> Told:
