@@ -253,8 +253,8 @@ def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckR
             on_progress=progress.on_progress,
         )
     from grader.prove.check import check_labs
-    from grader.prove.key import Keys
-    from grader.prove.remembered import Remembered
+    from grader.prove.remembered.entries import Remembered
+    from grader.prove.remembered.key import Keys
 
     remembered = Remembered(labs[0].root, Keys(labs), anew=proof.anew)
     remembered.prune()

@@ -25,7 +25,7 @@ from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
-from grader.prove.remembered import Remembered
+from grader.prove.remembered.entries import Remembered
 from grader.prove.runner import Judges, Runner, fallen_tests, forked_judges
 from grader.prove.sample import compare, draw, of_the_day
 from grader.prove.trials import Trial, plan

@@ -9,7 +9,7 @@ from typing import Any
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.findings import Finding, Outcome, verdict
-from grader.prove.key import Key
+from grader.prove.remembered.key import Key
 
 SOLUTION_SECONDS = 30.0  # on two cores of its own
 SHOWN_TESTS = 8

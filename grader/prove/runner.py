@@ -1,6 +1,7 @@
 """How files of ours are graded for a proof: the quick way where there is one, else as any is."""
 
 import functools
+import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from grader.labs.results import Expected, Report, Verdict
 from grader.prove.expected import RIGHT, Graded, Role, is_expected, judge
 from grader.prove.findings import Outcome
 from grader.prove.proven import Proven
-from grader.prove.remembered import Remembered, Told
+from grader.prove.remembered.entries import Remembered, Told
 from grader.prove.trials import Trial
 
 _KEPT = (Verdict.SKIPPED, Verdict.INFRA)
@@ -163,17 +164,40 @@ def fallen_tests(gradings: Iterable[Graded]) -> dict[Path, frozenset[str]]:
 
 @contextmanager
 def forked_judges(labs: Sequence[Lab], device: str, sandbox: str) -> Generator[Judges, None, None]:
-    """Give the judges, their sessions forked: to start each anew would be half of the work."""
+    """Give the judges, their sessions forked: to start each anew would be half of the work.
+
+    What they are forked from starts with the first grading, for all may be remembered. It dies with
+    the thread that has asked for that: one of a pool, which makes them all.
+    """
     from grader.judge.grade import choose_device, grade
     from grader.judge.setup.start import ForkServer
     from grader.prove.forking.forked import Quick
 
+    # What a stranger's code may try, and what CUDA does, no fork shows.
+    may = sandbox != "required"
+    found = [lab for lab in labs if may and choose_device(device, lab.limits.ranks) == "cpu"]
+    lock = threading.Lock()
+
     with ExitStack() as stack:
-        server = ForkServer()
-        stack.callback(server.close)
-        # What a stranger's code may try, and what CUDA does, no fork shows.
-        may = sandbox != "required"
-        found = [lab for lab in labs if may and choose_device(device, lab.limits.ranks) == "cpu"]
-        quick = Quick(found)
-        stack.callback(quick.close)
-        yield Judges(functools.partial(grade, start=server), quick.judge)
+
+        @functools.cache
+        def start() -> tuple[ForkServer, Quick]:
+            server = ForkServer()
+            stack.callback(server.close)
+            quick = Quick(found)
+            stack.callback(quick.close)
+            return server, quick
+
+        def started() -> tuple[ForkServer, Quick]:
+            with lock:
+                return start()
+
+        def whole(request: Request, *, on_event: Callable[[str, Any], None]) -> Report:
+            return grade(request, start=started()[0], on_event=on_event)
+
+        def quick(request: Request, *, on_event: Callable[[str, Any], None]) -> Report:
+            way = started()[1].judge(request.lab)
+            assert way is not None
+            return way(request, on_event=on_event)
+
+        yield Judges(whole, lambda lab: quick if lab in found else None)

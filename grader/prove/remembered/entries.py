@@ -19,7 +19,7 @@ from typing import Any
 
 from grader.errors import UsageError
 from grader.files import json_bytes, write_file
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import (
     ContractResult,
@@ -31,7 +31,7 @@ from grader.labs.results import (
     Verdict,
 )
 from grader.labs.standing import FOLDER
-from grader.prove.key import Key, Keys
+from grader.prove.remembered.key import Key, Keys
 
 MOST_ENTRIES = 10_000  # some whole proofs
 UNUSED_SECONDS = 28 * 24 * 3600.0

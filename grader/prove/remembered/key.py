@@ -23,10 +23,10 @@ from grader import ROOT
 from grader.environment import To, crossing
 from grader.errors import InferlabError
 from grader.judge.grade import choose_device, find_checkpoints
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
+from grader.labs.documents.submission import collect
 from grader.labs.lab import Lab
-from grader.labs.submission import collect
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 from grader.sandbox.level import are_divided, choose_level
 
 # Of the judge, what no grading imports, and the suites, of which a lab has its own.
