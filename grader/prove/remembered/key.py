@@ -96,7 +96,7 @@ class Keys:
 def counted(lab: Lab, home: Path = ROOT) -> list[Path]:
     """List the files that a grading of a lab can depend on, beside the submission."""
     places = [
-        *(path for path in (home / "grader").iterdir() if path.name not in LEFT_OUT),
+        *(path for path in (home / "grader").iterdir() if path.name not in (*LEFT_OUT, _MADE)),
         home / "reference",
         lab.folder,
         *(lab.root / "labs").glob("*.py"),
