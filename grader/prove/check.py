@@ -87,18 +87,13 @@ def check_labs(
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (whole or brief or public)
             graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
-    if public:
-        return _report_in_public(labs, graded)
-    findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=not only)]
-    ends = ends_of(labs[0].root) if margins else []
     _forget_odd(memory, graded, again)
     made = [*graded, *again.values()]
-    return replace(
-        _report(findings, graded, margins=margins),
-        ends=tuple(ends),
-        gradings=len(made),
-        recalled=sum(item.recalled for item in made),
-    )
+    if public:
+        found = _report_in_public(labs, graded)
+    else:
+        found = _report(labs, graded, again, margins=margins, files=not only)
+    return replace(found, gradings=len(made), recalled=sum(item.recalled for item in made))
 
 
 def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:
@@ -131,8 +126,16 @@ def _forget_odd(memory: Remembered, graded: Sequence[Graded], again: Mapping[int
             memory.forget(whole.key)
 
 
-def _report(findings: list[Finding], graded: Sequence[Graded], *, margins: bool) -> CheckReport:
-    """Add what only all gradings together tell: the least losses, and margins."""
+def _report(
+    labs: Sequence[Lab],
+    graded: Sequence[Graded],
+    again: Mapping[int, Graded],
+    *,
+    margins: bool,
+    files: bool,
+) -> CheckReport:
+    """Judge each grading, and tell what only all of them together do: least losses, and margins."""
+    findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=files)]
     losses = losses_of(graded)
     found = margins_of(graded) if margins else []
     findings += [*too_small(losses), *narrow(graded, found)] if margins else too_small(losses)
@@ -141,7 +144,13 @@ def _report(findings: list[Finding], graded: Sequence[Graded], *, margins: bool)
         for item in graded
         if item.role is Role.WRONG and item.report is not None
     ]
-    return CheckReport(tuple(findings), tuple(found), losses=tuple(losses), wrong=tuple(wrong))
+    ends = ends_of(labs[0].root) if margins else []
+    return CheckReport(
+        *(tuple(findings), tuple(found)),
+        losses=tuple(losses),
+        ends=tuple(ends),
+        wrong=tuple(wrong),
+    )
 
 
 def _problems(graded: Graded) -> str:
