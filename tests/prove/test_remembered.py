@@ -19,17 +19,19 @@ import pytest
 import test_check
 from stand_ins.expectation import COURSE
 from stand_ins.import_graph import ROOT
+from stand_ins.sample_reports import hostile_everywhere, mixed
 
 from grader.errors import JudgeError
+from grader.files import json_bytes
 from grader.judge.setup.request import Request
 from grader.labs.documents.submission import collect
 from grader.labs.lab import Lab, load_lab
-from grader.labs.results import Report, Verdict
+from grader.labs.results import ContractResult, Report, State, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.expected import Role
 from grader.prove.findings import CheckReport
 from grader.prove.remembered import entries, key
-from grader.prove.remembered.entries import Remembered
+from grader.prove.remembered.entries import Remembered, Told
 from grader.prove.remembered.key import Keys, machine
 from grader.prove.runner import Runner
 from grader.prove.trials import Trial
@@ -324,6 +326,18 @@ def test_a_grading_can_be_asked_for_anew(lab: Lab) -> None:
 
 
 # Entries
+
+
+def test_an_entry_says_all_that_was_told() -> None:
+    state = ContractResult(3, "rope", "keeps the dtype", State.BROKEN, 20.0, 0.0)
+    report = replace(mixed(), contracts=(state,), extras={"code": {"logical_lines": 7}})
+    told = Told(report, "", test_check.MANIFEST, {"rope": ["apply_rope"]}, (), 1.5)
+
+    assert entries.decoded(entries.encoded(report, told)) == told
+    hostile = hostile_everywhere()
+    again = entries.decoded(entries.encoded(hostile, told)).report
+    assert again is not None
+    assert json_bytes(again.to_json()) == json_bytes(hostile.to_json())
 
 
 def cut(file: Path) -> None:

@@ -72,17 +72,22 @@ def _report(told: dict[str, Any]) -> Report:
         lab=told["lab"],
         topic=told["topic"],
         tasks=tuple(TaskResult(**entry) for entry in told["tasks"]),
-        tests=tuple(
-            TestResult(**{**entry, "verdict": Verdict(entry["verdict"])}) for entry in told["tests"]
-        ),
+        tests=tuple(_test(entry) for entry in told["tests"]),
         provenance=told["provenance"],
         partial=told["partial"],
         extras=told["extras"],
-        contracts=tuple(
-            ContractResult(**{**entry, "state": State(entry["state"])})
-            for entry in told["contracts"]
-        ),
+        contracts=tuple(_contract(entry) for entry in told["contracts"]),
     )
+
+
+def _test(told: dict[str, Any]) -> TestResult:
+    entry: dict[str, Any] = {**told, "verdict": Verdict(told["verdict"])}
+    return TestResult(**entry)
+
+
+def _contract(told: dict[str, Any]) -> ContractResult:
+    entry: dict[str, Any] = {**told, "state": State(told["state"])}
+    return ContractResult(**entry)
 
 
 class Remembered:

@@ -24,7 +24,7 @@ from grader.environment import To, crossing
 from grader.errors import InferlabError
 from grader.judge.grade import choose_device, find_checkpoints
 from grader.judge.setup.request import Request
-from grader.labs.documents.submission import collect
+from grader.labs.documents.submission import Submission, collect
 from grader.labs.lab import Lab
 from grader.sandbox.confinement import limits
 from grader.sandbox.level import are_divided, choose_level
@@ -71,8 +71,7 @@ class Keys:
         try:
             device = choose_device(request.device, lab.limits.ranks)
             level, _ = choose_level(request.sandbox)
-            with tempfile.TemporaryDirectory(prefix="inferlab-key-") as folder:
-                handed_in = collect(lab, request.source, Path(folder))
+            handed_in = _handed_in(request)
         except InferlabError:
             return None
         if device != "cpu" or request.seed is None:
@@ -169,6 +168,14 @@ def _content(file: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
+
+
+def _handed_in(request: Request) -> Submission:
+    """Read a submission as the judge does; raises UsageError as it does."""
+    if isinstance(request.source, Submission):
+        return request.source
+    with tempfile.TemporaryDirectory(prefix="inferlab-key-") as folder:
+        return collect(request.lab, request.source, Path(folder))
 
 
 def _options(request: Request) -> Iterator[tuple[str, Any]]:
