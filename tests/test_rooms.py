@@ -76,8 +76,9 @@ MAY_IMPORT = {
     "trace": "words report.markup",
     "prove.answers": "words labs reading",
     "prove.forking": "words labs reading sandbox sandbox.confinement worker judge judge.setup",
+    "prove.remembered": "words labs labs.documents sandbox sandbox.confinement judge judge.setup",
     "prove": "words labs reading reading.pseudocode judge judge.setup prove.answers prove.forking"
-    " proxy.values",
+    " prove.remembered proxy.values",
     "prove.mutants": "words labs reading judge.setup prove",
     "bench": "words wire labs sandbox sandbox.confinement worker worker.calls worker.kernels judge"
     " judge.setup proxy proxy.conversation proxy.instruments proxy.loans proxy.ranks proxy.values"
@@ -88,8 +89,8 @@ MAY_IMPORT = {
     "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
     " report.formats report.launches report.markup trace cli.terminal",
     "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
-    "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants bench"
-    " notebook cli.kernels cli.repeating cli.tables cli.terminal",
+    "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants"
+    " prove.remembered bench notebook cli.kernels cli.repeating cli.tables cli.terminal",
     "course": "words labs",
     "course.publishing": "words labs labs.documents reading prove.answers course",
     "course.database": "words",

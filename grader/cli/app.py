@@ -129,6 +129,9 @@ def check(
     sample: Annotated[
         int, typer.Option(min=0, help="so many mutants of a lab, drawn by --sample-date; 0: all")
     ] = 0,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="grade also what was proven before, by the same files")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
@@ -140,6 +143,7 @@ def check(
         share=share,
         mutants=mutants,
         sample=sample,
+        anew=anew,
     )
     raise typer.Exit(commands.check(proof))
 
