@@ -1,17 +1,28 @@
 """Objects between a test and a submission that runs in this very process, in either direction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from grader.proxy.loans.loans import Loan, Refusal
 from grader.proxy.values.values import Proxy
 from grader.wire.objects import methods_of
 
-if TYPE_CHECKING:
-    from bench.direct import DirectStudent
+
+class Owner(Protocol):
+    """The submission as a test has it, which turns what passes into what either side may hold."""
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function of the submission as a test does."""
+        ...
+
+    def inward(self, value: Any) -> Any:
+        """Return what the submission gets for a value of a test."""
+        ...
+
+    def outward(self, value: Any) -> Any:
+        """Return what a test gets for a value of the submission."""
+        ...
 
 
 class DirectProxy(Proxy):
@@ -19,7 +30,7 @@ class DirectProxy(Proxy):
 
     __slots__ = ("_owner", "_value")
 
-    def __init__(self, owner: DirectStudent, value: Any) -> None:
+    def __init__(self, owner: Owner, value: Any) -> None:
         self._owner = owner
         self._value = value
         self.methods_ = methods_of(value)
@@ -38,7 +49,7 @@ class DirectProxy(Proxy):
 class LentCaller:
     """What the submission sees of an object of the test."""
 
-    def __init__(self, owner: DirectStudent, lent: Loan) -> None:
+    def __init__(self, owner: Owner, lent: Loan) -> None:
         self._owner = owner
         self._lent = lent
 
@@ -63,7 +74,7 @@ class LentCaller:
 class DirectGiven:
     """A given module, whose names are called as the submission's are."""
 
-    def __init__(self, owner: DirectStudent, module: ModuleType) -> None:
+    def __init__(self, owner: Owner, module: ModuleType) -> None:
         self._owner = owner
         self._module = module
 

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.page import write_page
@@ -20,6 +20,7 @@ from grader.prove.answers.field import KINDS, field_bugs, told
 from grader.prove.check import check_labs
 from grader.prove.expected import RIGHT
 from grader.prove.files import shown
+from grader.prove.findings import Proof
 from grader.text import visible
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,9 +57,11 @@ def graded(labs: Sequence[Lab], jobs: int) -> list[Port]:
     What public tests catch is asked of them alone: beside hidden ones a gate may skip them.
     """
     with CheckProgress(sys.stderr) as progress:
-        options = {"jobs": jobs, "only": ["field/*"], "on_progress": progress.on_progress}
-        report = check_labs(labs, brief=True, margins=True, **options)
-        catches = check_labs(labs, public=True, **options).catches
+        ports_alone = Proof(jobs=jobs, only=("field/*",))
+        measured = replace(ports_alone, brief=True, margins=True)
+        in_public = replace(ports_alone, public=True)
+        report = check_labs(labs, measured, on_progress=progress.on_progress)
+        catches = check_labs(labs, in_public, on_progress=progress.on_progress).catches
     known = {
         (lab.name, shown(lab, file)): port
         for lab in labs

@@ -31,6 +31,7 @@ from grader.cli.terminal.options import (
     Tasks,
 )
 from grader.errors import InferlabError, UsageError
+from grader.prove.findings import Proof
 from grader.report.formats.forms import Form, planned
 
 CORES = len(os.sched_getaffinity(0))
@@ -134,18 +135,18 @@ def check(
     ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
-    names, patterns = tuple(labs or ()), tuple(only or ())
-    date = f"{sample_date:%Y-%m-%d}" if sample_date else ""
-    proof = commands.Proof(
-        *(names, jobs, seeds, wrong_seeds, device, sandbox, patterns, brief, whole, date, margins),
+    proof = Proof(
+        *(jobs, seeds, wrong_seeds, device, sandbox, tuple(only or ()), brief, whole),
+        sample_date=f"{sample_date:%Y-%m-%d}" if sample_date else "",
+        share=share,
+        margins=margins,
         public=public,
         messages=messages,
-        share=share,
         mutants=mutants,
         sample=sample,
         anew=anew,
     )
-    raise typer.Exit(commands.check(proof))
+    raise typer.Exit(commands.check(labs or (), proof))
 
 
 @app.command()

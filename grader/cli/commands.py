@@ -22,7 +22,7 @@ from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, all_labs, find_lab, find_root
 from grader.labs.results import Report
 from grader.labs.standing import ELSEWHERE, Standing, last_file, next_to_do, standing
-from grader.prove.findings import CheckReport, Finding, Outcome
+from grader.prove.findings import CheckReport, Finding, Outcome, Proof
 from grader.report.facts.changes import changes
 from grader.report.facts.next_step import guide_to, typed
 from grader.report.facts.summary import score_line
@@ -183,33 +183,10 @@ def doctor() -> int:
     return doctor.main()
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What to prove and how; ``only`` are patterns such as ``wrong/*``."""
-
-    labs: tuple[str, ...]  # none: all
-    jobs: int
-    seeds: int
-    wrong_seeds: int
-    device: str
-    sandbox: str
-    only: tuple[str, ...]
-    brief: bool
-    whole: bool
-    sample_date: str
-    margins: bool
-    public: bool
-    messages: bool
-    share: int = 1
-    mutants: bool = False
-    sample: int = 0  # of a lab's mutants; 0: all
-    anew: bool = False
-
-
-def check(proof: Proof) -> int:
+def check(names: Sequence[str], proof: Proof) -> int:
     """Prove labs: print what does not hold, and one line per lab."""
     root = find_root()
-    labs = [find_lab(text, root) for text in proof.labs] or all_labs(root)
+    labs = [find_lab(text, root) for text in names] or all_labs(root)
     for lab in labs:
         if not lab.solutions.is_dir():
             raise UsageError(
@@ -243,38 +220,14 @@ def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckR
     if proof.mutants:
         from grader.prove.mutants.survivors import check_mutants
 
-        return check_mutants(
-            labs,
-            jobs=proof.jobs,
-            sample=proof.sample,
-            sample_date=proof.sample_date,
-            device=proof.device,
-            sandbox=proof.sandbox,
-            on_progress=progress.on_progress,
-        )
+        return check_mutants(labs, proof, on_progress=progress.on_progress)
     from grader.prove.check import check_labs
     from grader.prove.remembered.entries import Remembered
     from grader.prove.remembered.key import Keys
 
     remembered = Remembered(labs[0].root, Keys(labs), anew=proof.anew)
     remembered.prune()
-    return check_labs(
-        labs,
-        jobs=proof.jobs,
-        seeds=proof.seeds,
-        wrong_seeds=proof.wrong_seeds,
-        device=proof.device,
-        sandbox=proof.sandbox,
-        only=proof.only,
-        brief=proof.brief,
-        whole=proof.whole,
-        sample_date=proof.sample_date,
-        share=proof.share,
-        margins=proof.margins,
-        public=proof.public,
-        on_progress=progress.on_progress,
-        remembered=remembered,
-    )
+    return check_labs(labs, proof, on_progress=progress.on_progress, remembered=remembered)
 
 
 def _print_findings(lab: Lab, findings: Sequence[Finding]) -> None:

@@ -20,7 +20,7 @@ from grader.prove.contracts import check_contracts
 from grader.prove.ends import ends_of
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import check_files
-from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome
+from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Proof
 from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
@@ -33,67 +33,50 @@ from grader.prove.trials import Trial, plan
 
 def check_labs(
     labs: Sequence[Lab],
+    proof: Proof = Proof(),  # noqa: B008  # frozen
     *,
-    jobs: int = 2,
-    seeds: int = 2,
-    wrong_seeds: int = 1,
-    device: str = "auto",
-    sandbox: str = "auto",
-    only: Sequence[str] = (),
-    brief: bool = False,
-    whole: bool = False,
-    sample_date: str = "",
-    share: int = 1,
-    margins: bool = False,
-    public: bool = False,
     on_progress: OnProgress | None = None,
     judges: Judges | None = None,
     remembered: Remembered | None = None,
 ) -> CheckReport:
-    """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``field/*``,
-    ``solution``, ``stub``, ``variants/*``, ``controls/*``); with one, files are not checked and
-    nothing else is graded.
-    ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
-    also those whose code is that of a right answer which has passed in this check. What is graded
-    both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
-    Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
-    on that day.
-    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out,
-    and operators are tried at the ends of their inputs.
-    ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
-    these catch. What is measured, and what students' tests say, is never ``remembered``.
-    """
-    memory = Remembered() if margins or public or remembered is None else remembered
+    """Prove labs. What is measured, and what students' tests say, is never ``remembered``."""
+    measures = proof.margins or proof.public
+    memory = Remembered() if measures or remembered is None else remembered
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
-        trials = [
-            trial
-            for lab in labs
-            for trial in plan(lab, seeds, wrong_seeds, Path(folder) / lab.name)
-            if not only or any(fnmatch.fnmatchcase(trial.label, pattern) for pattern in only)
-            if not public or trial.role is Role.WRONG
-        ]
-        today = sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
-        trials = of_the_day(trials, today, share)
-        own = forked_judges(labs, device, sandbox) if judges is None else nullcontext(judges)
-        with own as judging:
-            crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
+        today = proof.sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
+        trials = of_the_day(_trials(labs, proof, Path(folder)), today, proof.share)
+        own = forked_judges(labs, proof.device, proof.sandbox)
+        with own if judges is None else nullcontext(judges) as judging:
             runner = Runner(
-                *(judging, device, sandbox, brief or public, crowd),
-                until_lost=not (margins or public),
-                suite="public" if public else "all",
+                *(judging, proof.device, proof.sandbox, proof.brief or proof.public),
+                crowd=max(1.0, 2 * proof.jobs / len(os.sched_getaffinity(0))),
+                until_lost=not measures,
+                suite="public" if proof.public else "all",
                 remembered=memory,
             )
-            drawn = () if (only or public) and not sample_date else draw(trials, today)
+            undated = (proof.only or proof.public) and not proof.sample_date
+            drawn = () if undated else draw(trials, today)
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
-            learn = not (whole or brief or public)
-            graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
+            learn = not (proof.whole or proof.brief or proof.public)
+            graded, again = _run(trials, sampled, runner, proof.jobs, on_progress, learn=learn)
     _forget_odd(memory, graded, again)
     made = [*graded, *again.values()]
-    if public:
+    if proof.public:
         found = _report_in_public(labs, graded)
     else:
-        found = _report(labs, graded, again, margins=margins, files=not only)
+        found = _report(labs, graded, again, margins=proof.margins, files=not proof.only)
     return replace(found, gradings=len(made), recalled=sum(item.recalled for item in made))
+
+
+def _trials(labs: Sequence[Lab], proof: Proof, folder: Path) -> list[Trial]:
+    """Plan what is graded; answers that are built lie in the folder."""
+    return [
+        trial
+        for lab in labs
+        for trial in plan(lab, proof.seeds, proof.wrong_seeds, folder / lab.name)
+        if not proof.only or any(fnmatch.fnmatchcase(trial.label, x) for x in proof.only)
+        if not proof.public or trial.role is Role.WRONG
+    ]
 
 
 def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:

@@ -1,4 +1,4 @@
-"""What ``lab check`` found, as frozen data."""
+"""What ``lab check`` is asked for and what it found, as frozen data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +17,43 @@ class Outcome(StrEnum):
     FAILED = "failed"
     WARNING = "warning"  # shown, never an error
     NOT_CHECKED = "not checked"  # this machine lacks what the check needs
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What of some labs is to be proven, and how.
+
+    ``only`` are patterns of what to grade (``wrong/tied*``, ``field/*``, ``solution``, ``stub``,
+    ``variants/*``, ``controls/*``); with one, files are not checked and nothing else is graded.
+    ``brief`` grades only those tasks of a wrong answer that it should lose, ``whole`` all of them,
+    also those whose code is that of a right answer which has passed in this check. What is graded
+    both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
+    Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
+    on that day.
+    ``margins`` measures how far answers stay from limits: then no test of a lost task is left out,
+    and operators are tried at the ends of their inputs.
+    ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
+    these catch; ``messages`` prints what a student would see first of each.
+    ``mutants`` grades the mutants of labs instead, with ``sample`` so many of each.
+    ``anew`` grades also what was proven before, by the same files.
+    """
+
+    jobs: int = 2  # gradings at a time
+    seeds: int = 2  # of a right answer
+    wrong_seeds: int = 1
+    device: str = "auto"
+    sandbox: str = "auto"
+    only: tuple[str, ...] = ()
+    brief: bool = False
+    whole: bool = False
+    sample_date: str = ""
+    share: int = 1
+    margins: bool = False
+    public: bool = False
+    messages: bool = False
+    mutants: bool = False
+    sample: int = 0  # of a lab's mutants; 0: all
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,11 +15,12 @@ import pytest
 import grader.prove.check
 import grader.prove.remembered.entries
 from grader.cli import app, commands
+from grader.cli.terminal import failures
 from grader.errors import CannotGrade
 from grader.judge.setup.request import Request
 from grader.labs.lab import find_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
-from grader.prove.findings import CheckReport, Finding, Outcome
+from grader.prove.findings import CheckReport, Finding, Outcome, Proof
 from grader.prove.remembered.key import Keys
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +50,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "lab.toml").write_text(LAB_TOML)
         (folder / f"{name[3:]}.py").write_text("")
     monkeypatch.setattr(commands, "find_root", lambda: tmp_path / "course")
-    monkeypatch.setattr(app, "find_root", lambda: tmp_path / "course")
+    monkeypatch.setattr(failures, "find_root", lambda: tmp_path / "course")
     monkeypatch.chdir(tmp_path / "course")
     return tmp_path / "course"
 
@@ -406,8 +408,8 @@ def proof(tree: Path, monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> li
     """Put these findings in place of a proof that takes minutes; returns the calls."""
     calls: list[dict[str, Any]] = []
 
-    def check_labs(labs: Any, **options: Any) -> CheckReport:
-        calls.append({"labs": [lab.name for lab in labs], **options})
+    def check_labs(labs: Any, proof: Proof, **options: Any) -> CheckReport:
+        calls.append({"labs": [lab.name for lab in labs], **asdict(proof), **options})
         options["on_progress"](1, 2, "01_llama stub")
         return CheckReport(findings, gradings=5, recalled=3)
 

@@ -18,7 +18,7 @@ from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdic
 from grader.prove.answers.controls import BODIES, make_controls
 from grader.prove.check import Judges, check_labs
 from grader.prove.files import fails_line
-from grader.prove.findings import CheckReport, Outcome
+from grader.prove.findings import CheckReport, Outcome, Proof
 
 TOML = """
 title = "Numbers"
@@ -183,8 +183,9 @@ class Judge:
             return False
 
 
-def prove(lab: Lab, judge: Any = None, **options: Any) -> CheckReport:
-    return check_labs([lab], judges=Judges(judge or Judge()), **options)
+def prove(lab: Lab, judge: Any = None, on_progress: Any = None, **asked: Any) -> CheckReport:
+    judges = Judges(judge or Judge())
+    return check_labs([lab], Proof(**asked), on_progress=on_progress, judges=judges)
 
 
 def failures(report: CheckReport) -> list[str]:

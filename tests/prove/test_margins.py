@@ -15,7 +15,7 @@ from grader.labs.lab import Lab
 from grader.labs.results import Measured, Report
 from grader.prove.check import Judges, check_labs
 from grader.prove.ends import shares
-from grader.prove.findings import CheckReport, End, Ends, Outcome
+from grader.prove.findings import CheckReport, End, Ends, Outcome, Proof
 from reference.ends import Limit, Operator
 
 lab = test_check.lab
@@ -37,8 +37,9 @@ class Measuring(Judge):
         return super().__call__(request, on_event=on_event)
 
 
-def prove(lab: Lab, judge: Judge, **options: Any) -> CheckReport:
-    return check_labs([lab], judges=Judges(judge), seeds=1, margins=True, **options)
+def prove(lab: Lab, judge: Judge, **asked: Any) -> CheckReport:
+    proof = Proof(seeds=1, margins=True, **asked)
+    return check_labs([lab], proof, judges=Judges(judge))
 
 
 def warned(report: CheckReport) -> list[str]:

@@ -13,7 +13,7 @@ from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import ContractResult, Report, State, TestResult, Verdict
 from grader.prove.check import Judges, check_labs
-from grader.prove.findings import Catch, CheckReport, Loss, Outcome
+from grader.prove.findings import Catch, CheckReport, Loss, Outcome, Proof
 
 lab = test_check.lab
 
@@ -37,7 +37,7 @@ class Reading(Judge):
 
 
 def public(lab: Lab, judge: Judge) -> CheckReport:
-    return check_labs([lab], judges=Judges(judge), public=True)
+    return check_labs([lab], Proof(public=True), judges=Judges(judge))
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ class Losing(Judge):
 def test_loss_that_hardly_shows_is_a_finding(
     lab: Lab, share: float, failed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = check_labs([lab], judges=Judges(Losing(share)), seeds=1)
+    report = check_labs([lab], Proof(seeds=1), judges=Judges(Losing(share)))
 
     assert report.losses == (Loss("01_numbers", WRONG_FILE, "double", pytest.approx(share)),)
     found = [item for item in report.failed if item.rule == "double is lost visibly"]
@@ -132,7 +132,7 @@ def test_loss_that_hardly_shows_is_a_finding(
 def test_first_message_of_each_wrong_answer_is_printed(
     lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = check_labs([lab], judges=Judges(Judge()), seeds=1)
+    report = check_labs([lab], Proof(seeds=1), judges=Judges(Judge()))
 
     print_messages(lab, [(file, said) for _, file, said in report.wrong])
 

@@ -29,7 +29,7 @@ from grader.labs.lab import Lab, load_lab
 from grader.labs.results import ContractResult, Report, State, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.expected import Role
-from grader.prove.findings import CheckReport
+from grader.prove.findings import CheckReport, Proof
 from grader.prove.remembered import entries, key
 from grader.prove.remembered.entries import Remembered, Told
 from grader.prove.remembered.key import Keys, machine
@@ -107,7 +107,7 @@ def prove(
     asked: dict[str, Any] = {"seeds": 1, "only": ALL, "device": "cpu", "sandbox": "none"}
     remembered = Remembered(lab.root, Keys([lab], lab.root), anew=anew)
     judges = judges or Judges(judge or Judge())
-    return check_labs([lab], judges=judges, remembered=remembered, **asked | options)
+    return check_labs([lab], Proof(**asked | options), judges=judges, remembered=remembered)
 
 
 def graded(lab: Lab, **options: Any) -> list[str]:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import test_check
@@ -15,7 +16,7 @@ from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.expected import Graded, Role
-from grader.prove.findings import CheckReport
+from grader.prove.findings import CheckReport, Proof
 from grader.prove.sample import ONE_IN, compare, draw, of_the_day, turns
 from grader.prove.trials import Trial
 
@@ -33,9 +34,9 @@ def trials(lab: Lab, right: int, wrong: int) -> list[Trial]:
     ]
 
 
-def prove(lab: Lab, whole: Judge, quick: Judge, **options: object) -> CheckReport:
+def prove(lab: Lab, whole: Judge, quick: Judge, **asked: Any) -> CheckReport:
     judges = Judges(whole, lambda _: quick)
-    return check_labs([lab], judges=judges, sandbox="auto", device="cpu", **options)
+    return check_labs([lab], Proof(sandbox="auto", device="cpu", **asked), judges=judges)
 
 
 def test_a_day_draws_one_file_in_25(lab: Lab) -> None:
@@ -136,10 +137,11 @@ def test_a_share_of_the_wrong_answers_is_graded(lab: Lab) -> None:
     graded: list[set[str]] = []
     for day in ("2026-11-23", "2026-11-24"):
         judge = Judge()
-        check_labs([lab], judges=Judges(judge), seeds=1, only=["wrong/*"], share=2, sample_date=day)
+        proof = Proof(seeds=1, only=("wrong/*",), share=2, sample_date=day)
+        check_labs([lab], proof, judges=Judges(judge))
         graded.append({*judge.graded})
     whole = Judge()
-    check_labs([lab], judges=Judges(whole), seeds=1, only=["wrong/*"])
+    check_labs([lab], Proof(seeds=1, only=("wrong/*",)), judges=Judges(whole))
 
     assert graded[0] | graded[1] == {*whole.graded}
     assert not graded[0] & graded[1]
@@ -148,7 +150,7 @@ def test_a_share_of_the_wrong_answers_is_graded(lab: Lab) -> None:
 def test_a_lab_without_a_quick_way_goes_the_whole_way_once(lab: Lab) -> None:
     whole = Judge()
 
-    report = check_labs([lab], judges=Judges(whole), seeds=1, sample_date=DAY)
+    report = check_labs([lab], Proof(seeds=1, sample_date=DAY), judges=Judges(whole))
 
     assert failures(report) == []
     assert len(set(whole.graded)) == len(whole.graded) - 1  # the stub's folder has the lab's name

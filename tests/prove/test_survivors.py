@@ -13,7 +13,7 @@ from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report, TestResult, Verdict
 from grader.prove.check import Judges, check_labs
-from grader.prove.findings import CheckReport, Outcome, Tried
+from grader.prove.findings import CheckReport, Outcome, Proof, Tried
 from grader.prove.mutants.survivors import check_mutants
 
 lab = test_check.lab
@@ -33,7 +33,7 @@ reason = "one digit is enough for a half"
 
 
 def hunt(lab: Lab, judge: Any = None, **options: Any) -> CheckReport:
-    return check_mutants([lab], judges=Judges(judge or Judge()), **options)
+    return check_mutants([lab], Proof(**options), judges=Judges(judge or Judge()))
 
 
 def equivalent(lab: Lab, text: str) -> None:
@@ -88,7 +88,7 @@ def test_reasons_excuse_what_lives_and_only_that(lab: Lab) -> None:
 def test_reasons_are_no_stray_file(lab: Lab) -> None:
     equivalent(lab, REASON)
 
-    report = check_labs([lab], judges=Judges(Judge()), seeds=1)
+    report = check_labs([lab], Proof(seeds=1), judges=Judges(Judge()))
 
     assert failures(report) == []
 

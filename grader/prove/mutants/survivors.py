@@ -22,7 +22,7 @@ from grader.labs.lab import Lab
 from grader.labs.results import TestResult, Verdict
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import EQUIVALENT, shown, solution
-from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Tried, verdict
+from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Proof, Tried, verdict
 from grader.prove.mutants.equivalent import Key, reasons_of, stale
 from grader.prove.mutants.idle import Body, bodies
 from grader.prove.mutants.mutants import Mutant, drawn, mutants_of
@@ -55,23 +55,22 @@ class _Killed(Exception):
 
 def check_mutants(
     labs: Sequence[Lab],
+    proof: Proof = Proof(),  # noqa: B008  # frozen
     *,
-    jobs: int = 2,
-    sample: int = 0,
-    sample_date: str = "",
-    device: str = "auto",
-    sandbox: str = "auto",
     on_progress: OnProgress | None = None,
     judges: Judges | None = None,
 ) -> CheckReport:
-    """Grade the mutants of labs, with ``sample`` so many of each, drawn by the date."""
-    date = sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
-    own = forked_judges(labs, device, sandbox) if judges is None else nullcontext(judges)
-    with tempfile.TemporaryDirectory(prefix="inferlab-mutants-") as folder, own as judging:
-        crowd = max(1.0, 2 * jobs / len(os.sched_getaffinity(0)))
-        runner = Runner(judging, device, sandbox, brief=False, crowd=crowd)
-        hunts = [_Hunt(lab, runner, Path(folder) / lab.name, date, sample) for lab in labs]
-        _run([call for hunt in hunts for call in hunt.calls()], jobs, on_progress)
+    """Grade the mutants of labs, drawn by the date where there are to be so many of each."""
+    date = proof.sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
+    own = forked_judges(labs, proof.device, proof.sandbox)
+    with (
+        tempfile.TemporaryDirectory(prefix="inferlab-mutants-") as folder,
+        own if judges is None else nullcontext(judges) as judging,
+    ):
+        crowd = max(1.0, 2 * proof.jobs / len(os.sched_getaffinity(0)))
+        runner = Runner(judging, proof.device, proof.sandbox, brief=False, crowd=crowd)
+        hunts = [_Hunt(lab, runner, Path(folder) / lab.name, date, proof.sample) for lab in labs]
+        _run([call for hunt in hunts for call in hunt.calls()], proof.jobs, on_progress)
     findings = [finding for hunt in hunts for finding in hunt.findings()]
     return CheckReport(tuple(findings), mutants=tuple(hunt.tried() for hunt in hunts))
 
