@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor
 
-from reference.scripted import INTEGERS, MaskedModel, Misuse, describe
+from reference.scripted.masked import INTEGERS, MaskedModel, Misuse, describe
 
 GROUPS, WIDTH = 2, 3  # heads and head width of the scripted model's keys and values
 MAX_CALLS = 400
