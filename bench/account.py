@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 
 NANO, MICRO = 1e-9, 1e-6
 

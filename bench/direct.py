@@ -21,18 +21,18 @@ import torch
 
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
-from grader.proxy.calls import Calls
-from grader.proxy.lent import Lent, Refusal
-from grader.proxy.readings import Count, Operators
+from grader.proxy.conversation.calls import Calls
+from grader.proxy.instruments.readings import Count, Operators
+from grader.proxy.loans.loans import Loan, Refusal
+from grader.proxy.loans.watched_arguments import Watched
 from grader.proxy.requests import Folder, Offers
-from grader.proxy.values import Proxy
-from grader.proxy.watching import Watched
+from grader.proxy.values.values import Proxy
 from grader.wire.codec import Record
 from grader.wire.objects import methods_of
 from grader.wire.storage import content
+from grader.worker.calls.ways import backward, forward, gradients, overwritten
 from grader.worker.probes import Probes
 from grader.worker.serve import MODULE
-from grader.worker.ways import backward, forward, gradients, overwritten
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
 
@@ -61,7 +61,7 @@ class DirectProxy(Proxy):
 class LentCaller:
     """What the submission sees of an object of the test."""
 
-    def __init__(self, owner: "DirectStudent", lent: Lent) -> None:
+    def __init__(self, owner: "DirectStudent", lent: Loan) -> None:
         self._owner = owner
         self._lent = lent
 
@@ -106,7 +106,7 @@ class DirectStudent(Offers):
         sys.path.insert(0, str(lab.root))
         if "triton" in lab.imports:
             os.environ["TRITON_INTERPRET"] = "1"
-            from grader.worker import interpreter
+            from grader.worker.kernels import interpreter
 
             interpreter.prepare("cpu")
         self._given = {name: importlib.import_module(f"labs.{name}") for name in lab.given}
@@ -196,7 +196,7 @@ class DirectStudent(Offers):
     def inward(self, value: Any) -> Any:
         """Turn a value of the test into what the submission gets."""
         match value:
-            case Lent():
+            case Loan():
                 return LentCaller(self, value)
             case Watched():
                 return self.inward(value.value)

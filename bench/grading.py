@@ -9,10 +9,10 @@ from typing import Any
 from rich.table import Table
 
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Report, TestResult
-from grader.proxy.spent import WAITING
+from grader.proxy.conversation.spent import WAITING
 
 OUTSIDE = "files, start of the session, report"
 UNKNOWN = "files, start of the session, the test that was at work"  # of one that was interrupted
@@ -22,7 +22,7 @@ UNKNOWN = "files, start of the session, the test that was at work"  # of one tha
 class Account:
     """Where a grading's seconds went.
 
-    ``kinds`` are what the session spent them on (``proxy/spent``), and what lies outside of it:
+    ``kinds`` are what the session spent them on (``spent``), and what lies outside of it:
     together the whole time. ``tasks`` are the seconds of each task's tests, ``tests`` their number.
     ``alone`` are those for which nobody else could use the GPU. ``report`` is None of a grading
     that was interrupted.

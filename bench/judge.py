@@ -14,10 +14,10 @@ import torch
 from bench.account import seconds_of
 from grader.errors import UsageError
 from grader.labs.lab import Lab, all_labs, find_root
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.sandbox.fork_server import ForkServer
 from grader.sandbox.level import are_divided, choose_level
-from grader.sandbox.nursery import Nursery
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
@@ -91,8 +91,8 @@ def _starts(setting: Setting) -> Iterator[Row]:
         worker: list[WorkerProcess] = []
         cold.append(_seconds(lambda w=worker: _start(w, setting)) * 1e3)
         worker[0].kill()
-    nursery = Nursery()
-    pool = WarmPool(lambda: nursery.start(setting))
+    fork_server = ForkServer()
+    pool = WarmPool(lambda: fork_server.start(setting))
     pool.expect(ROUNDS + 1)
     warm: list[float] = []
     for _ in range(ROUNDS):
@@ -100,7 +100,7 @@ def _starts(setting: Setting) -> Iterator[Row]:
         worker = []
         warm.append(_seconds(lambda w=worker: w.append(pool.take())) * 1e3)
         worker[0].kill()
-    nursery.close()
+    fork_server.close()
     pool.close()
     yield _row("switch to a warm worker", warm, "ms", "<= 50 ms")
     yield _row("cold start of a worker", cold, "ms", "about 1200 ms")
@@ -156,9 +156,9 @@ def _timed(command: list[str], root: Path) -> tuple[float, float]:
 def run_direct(name: str) -> None:
     """Run the suites of a lab on its solution in this process; exit 1 if a test fails."""
     from bench.direct import DirectStudent
-    from grader.judge.configuration import Run
     from grader.judge.grade import find_checkpoints
     from grader.judge.session import run_pytest
+    from grader.judge.setup.configuration import Run
     from grader.labs.lab import load_lab
 
     lab = load_lab(find_root() / "labs" / name)

@@ -23,7 +23,7 @@ InferlabError
 NotGraded                 this machine cannot judge the test           -> not_graded
 
 The last four, below Mismatch, are the submission's only once an answer of ours has come through in
-its place (``judge/blame``): else they are this machine's.
+its place (``judge/plugin/blame``): else they are this machine's.
 """
 
 from dataclasses import dataclass

@@ -6,8 +6,12 @@ are fixtures, of ``plugin``.
 
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.grammar import counted
-from grader.judge.items import task
-from grader.proxy.compare import (
+from grader.judge.plugin.items import task
+from grader.proxy.instruments.graphs import Backend, Graph
+from grader.proxy.instruments.replayed import Graphs
+from grader.proxy.ranks.group import Group, GroupProxy, PerRank
+from grader.proxy.student import Folder
+from grader.proxy.values.compare import (
     assert_close,
     assert_equal,
     assert_new,
@@ -16,12 +20,8 @@ from grader.proxy.compare import (
     check,
     check_within,
 )
-from grader.proxy.graphs import Backend, Graph
-from grader.proxy.group import Group, GroupProxy, PerRank
-from grader.proxy.kinds import describe, expect
-from grader.proxy.replayed import Graphs
-from grader.proxy.student import Folder
-from grader.proxy.values import Proxy
+from grader.proxy.values.kinds import describe, expect
+from grader.proxy.values.values import Proxy
 from grader.timing.race import Race
 from grader.timing.silence import assert_from_kernels, assert_kernels_alone_compute
 

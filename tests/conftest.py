@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from stand_ins.programs import Programs
 
-from grader.judge.start import ForkServer
+from grader.judge.setup.start import ForkServer
 from grader.prove.sample import turns
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.prove.edits import built
+from grader.prove.answers.edits import built
 from grader.prove.proven import without_docstrings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from grader.prove.edits import built
+from grader.prove.answers.edits import built
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 1

@@ -28,8 +28,8 @@ from stand_ins.isolation import is_required
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
 from grader.prove.files import solution, variants

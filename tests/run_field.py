@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.page import write_page
-from grader.cli.progress import CheckProgress
+from grader.cli.terminal.progress import CheckProgress
 from grader.labs.lab import Lab, all_labs, find_lab
 from grader.labs.results import Report, Verdict
+from grader.prove.answers.field import KINDS, field_bugs, told
 from grader.prove.check import check_labs
 from grader.prove.expected import RIGHT
-from grader.prove.field import KINDS, field_bugs, told
 from grader.prove.files import shown
 from grader.text import visible
 

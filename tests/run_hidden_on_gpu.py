@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import load_lab
 from grader.labs.results import Verdict
 

@@ -22,15 +22,15 @@ from stand_ins.isolation import is_required, look_around
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer, Starter
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer, Starter
 from grader.labs.lab import Lab
 from grader.labs.results import Expected
-from grader.prove.edits import build
+from grader.prove.answers.edits import build
 from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import fails_line, variants, wrong_answers
 from grader.prove.findings import Outcome
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 from grader.sandbox.level import probe
 
 LAB = "02_batching"

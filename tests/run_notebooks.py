@@ -28,8 +28,8 @@ import nbformat
 from stand_ins.filled import answer_parts, copied, fill
 
 from grader import ROOT
+from grader.labs.documents.submission import PSEUDOCODE_NAME, files_of_notebook, fingerprint
 from grader.labs.lab import Lab, all_labs, find_lab
-from grader.labs.submission import PSEUDOCODE_NAME, files_of_notebook, fingerprint
 from grader.notebook.files import notebook_file
 from grader.notebook.handout import prompts
 from grader.readers import Budget

@@ -27,7 +27,7 @@ from bench.page import read_page
 from grader import ROOT
 from grader.errors import CannotGrade
 from grader.files import write_file
-from grader.sandbox import gpu
+from grader.sandbox.confinement import gpu
 
 CORES_OF_A_JOB = 3
 CORES_OF_A_GROUP = 16  # each of its ranks, of each size, is a process with a GPU

@@ -18,9 +18,10 @@ from stand_ins import expectation
 from stand_ins.attacks import BUILT, Attack, corpus
 
 from grader.errors import InferlabError
+from grader.labs.documents.submission import collect
 from grader.labs.lab import Lab
-from grader.labs.submission import collect
-from grader.reading import pseudocode, rules
+from grader.reading import rules
+from grader.reading.pseudocode import pseudocode
 
 DESCRIPTION = "tell what it takes to read each odd submission before any of it runs"
 MOST_SECONDS = 10.0  # of the processor, for any submission

@@ -22,7 +22,7 @@ from stand_ins.beside import Heard, hear
 from stand_ins.kernel_cases import ORDERS, Case, Place, cases
 from stand_ins.kernel_runs import found, judged, seconds, wrong
 
-from grader.worker import interpreter
+from grader.worker.kernels import interpreter
 
 FOLDERS = ("right", "answers", "wrong")
 

@@ -16,9 +16,9 @@ from stand_ins.expectation import EXPLOITS
 
 from grader.errors import StudentError, Tampered
 from grader.judge.grade import worker_setting
-from grader.prove.forked import Nursery, fork_worker
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
+from grader.prove.forking.forked import WorkerServer, fork_worker
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
 
@@ -83,11 +83,11 @@ def attacks() -> dict[str, str]:
     return {"nothing": HONEST, **named, "pointer from a thread": NOW_AND_THEN}
 
 
-def tried(nursery: Nursery, setting: Setting, source: str) -> int:
+def tried(home: WorkerServer, setting: Setting, source: str) -> int:
     """Return after how many calls an attack was seen; 0 on import, -1 never."""
     file = setting.stage / "submission" / "echo.py"
     file.write_text(source)
-    worker = fork_worker(nursery.fileno(), setting)
+    worker = fork_worker(home.fileno(), setting)
     try:
         worker.wait_ready()
         talk = Conversation(worker, "cpu", Clock(60.0), "")
@@ -105,14 +105,14 @@ def tried(nursery: Nursery, setting: Setting, source: str) -> int:
         worker.kill()
 
 
-def costs(nursery: Nursery, setting: Setting) -> str:
+def costs(home: WorkerServer, setting: Setting) -> str:
     """Say what it takes to learn where things lie, and to look."""
     file = setting.stage / "submission" / "echo.py"
     file.write_text(HONEST)
     learnt: list[float] = []
     looks: list[float] = []
     for _ in range(5):
-        worker = fork_worker(nursery.fileno(), setting)
+        worker = fork_worker(home.fileno(), setting)
         worker.wait_ready()
         talk = Conversation(worker, "cpu", Clock(60.0), "")
         started = time.perf_counter()
@@ -132,19 +132,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; exit 1 if an honest submission was taken for an attack."""
     rounds = int([*(arguments or sys.argv[1:]), "20"][0])
     false = 0
-    nursery = Nursery(LAB)
+    home = WorkerServer(LAB)
     with staged(LAB, {}, "none") as stage:
         (stage / "submission").mkdir()
         setting = worker_setting(LAB, Path(stage), {}, "cpu", "none")
-        print(costs(nursery, setting))
+        print(costs(home, setting))
         for name, source in attacks().items():
-            seen = [tried(nursery, setting, source) for _ in range(rounds)]
+            seen = [tried(home, setting, source) for _ in range(rounds)]
             caught = sum(after >= 0 for after in seen)
             odd = f", {seen.count(-2)} raised" if -2 in seen else ""
             when = statistics.median(after for after in seen if after >= 0) if caught else "-"
             print(f"{name:36} seen in {caught} of {rounds}, after {when} calls{odd}", flush=True)
             false += caught if source == HONEST else 0
-    nursery.close()
+    home.close()
     return int(bool(false))
 
 

@@ -9,7 +9,7 @@ from stand_ins import expectation
 from stand_ins.isolation import require_sandbox
 
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.results import Report
 
 FILES = {file.stem: file for file in sorted(expectation.CLOCK.glob("*.py"))}

@@ -5,6 +5,7 @@ check sees a module that a string names, so each of those must be there.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,40 +27,92 @@ from grader.course.publishing.tree import EXPLORER
 from grader.extras import OURS
 from grader.sandbox.stage import PACKAGES
 
-# "words" are the modules that lie flat, "suite" is the door of the suites.
+# "words" are the modules that lie flat, "suite" is the door of the suites. A folder without a row
+# belongs to the one around it.
 MAY_IMPORT = {
     "words": "",
     "wire": "",
-    "worker": "wire",
+    "worker.code": "",
+    "worker.calls": "wire",
+    "worker.operators": "wire",
+    "worker.hidden": "wire worker.code worker.operators",
+    "worker.sanitizer": "wire worker.code worker.operators",
+    "worker.kernels": "worker.sanitizer",
+    "worker.metering": "worker.sanitizer",
+    "worker.compiling": "worker.operators",
+    "worker.device": "wire worker.code worker.operators worker.sanitizer",
+    "worker": "wire worker.calls worker.code worker.compiling worker.device worker.hidden"
+    " worker.kernels worker.metering worker.operators worker.sanitizer",
+    "worker.scripts": "worker.code worker.kernels worker.metering worker.sanitizer",
     "labs": "words",
-    "reading": "words labs",
-    "sandbox": "words wire labs",
-    "proxy": "words wire labs sandbox",
-    "timing": "words wire labs sandbox proxy",
-    "judge": "words labs reading sandbox proxy timing",
-    "report": "words labs",
-    "suite": "words proxy timing judge",
-    "trace": "words report",
-    "prove": "words wire worker labs reading sandbox proxy judge",
-    "bench": "words wire worker labs sandbox proxy judge report",
-    "notebook": "words labs report judge",
-    "cli": "words labs judge report prove bench notebook trace",
+    "labs.documents": "words labs",
+    "reading": "words labs labs.documents",
+    "reading.pseudocode": "words labs labs.documents",
+    "sandbox.confinement": "words",
+    "sandbox.tripwire": "wire",
+    "sandbox": "words wire labs sandbox.confinement",
+    "proxy.loans": "words wire sandbox",
+    "proxy.values": "words wire labs proxy.loans",
+    "proxy.repeat": "words wire proxy.loans proxy.values",
+    "proxy.conversation": "words wire sandbox sandbox.tripwire proxy.loans proxy.repeat"
+    " proxy.values",
+    "proxy.instruments": "words wire labs sandbox proxy.conversation proxy.loans proxy.values",
+    "proxy.ranks": "words wire sandbox proxy.conversation proxy.instruments proxy.values",
+    "proxy": "words wire labs sandbox sandbox.tripwire proxy.conversation proxy.instruments"
+    " proxy.loans proxy.ranks proxy.repeat proxy.values",
+    "timing": "words wire labs sandbox sandbox.confinement proxy proxy.conversation proxy.values",
+    "judge.setup": "words labs labs.documents sandbox",
+    "judge.observers": "words labs sandbox judge.setup proxy proxy.instruments proxy.repeat",
+    "judge.plugin": "words labs reading sandbox sandbox.confinement judge.setup proxy"
+    " proxy.conversation proxy.instruments proxy.loans proxy.values timing",
+    "judge": "words labs labs.documents reading reading.pseudocode sandbox sandbox.confinement"
+    " judge.observers judge.plugin judge.setup proxy timing",
+    "report": "words",
+    "report.facts": "words labs labs.documents",
+    "report.markup": "words labs report.facts",
+    "report.launches": "words labs report.facts report.markup",
+    "report.formats": "words labs report.facts report.markup",
+    "suite": "words judge.plugin proxy proxy.instruments proxy.ranks proxy.values timing",
+    "trace": "words report.markup",
+    "prove.answers": "words labs reading",
+    "prove.forking": "words labs reading sandbox sandbox.confinement worker judge judge.setup",
+    "prove": "words labs reading reading.pseudocode judge judge.setup prove.answers prove.forking"
+    " proxy.values",
+    "prove.mutants": "words labs reading judge.setup prove",
+    "bench": "words wire labs sandbox sandbox.confinement worker worker.calls worker.kernels judge"
+    " judge.setup proxy proxy.conversation proxy.instruments proxy.loans proxy.ranks proxy.values"
+    " report.facts report.formats report.markup",
+    "notebook": "words labs labs.documents judge report.facts report.formats report.markup",
+    "cli.terminal": "words labs report.formats",
+    "cli.tables": "words labs prove report.facts",
+    "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
+    " report.formats report.launches report.markup trace cli.terminal",
+    "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
+    "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants bench"
+    " notebook cli.kernels cli.repeating cli.tables cli.terminal",
     "course": "words labs",
-    "publishing": "words labs reading prove course",
-    "database": "words",
-    "grading": "words labs sandbox judge report course database",
-    "gradebook": "words labs report course database",
-    "commands": "words labs sandbox judge report prove course publishing database grading"
-    " gradebook",
+    "course.publishing": "words labs labs.documents reading prove.answers course",
+    "course.database": "words",
+    "course.grading": "words labs labs.documents sandbox sandbox.confinement judge judge.setup"
+    " report.facts course course.database",
+    "course.grading.collecting": "words labs labs.documents course course.database",
+    "course.grading.backups": "words labs course course.database course.grading"
+    " course.grading.collecting",
+    "course.gradebook": "words labs report.facts report.formats report.markup course"
+    " course.database",
+    "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
+    " course course.publishing course.database course.grading course.grading.backups"
+    " course.grading.collecting course.gradebook",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
+MOST_MODULES = 13  # in one folder, besides its __init__; suites are one file a lab
 READERS = {
     *(f"grader.reading.{n}" for n in ("syntax", "uses", "cursor", "scopes", "targets", "unrun")),
-    *(f"grader.reading.{n}" for n in ("answers", "given", "pasted", "steps")),
-    *("grader.confined", "grader.labs.cells", "grader.labs.mishaps"),
+    *(f"grader.reading.pseudocode.{n}" for n in ("answers", "given", "pasted", "steps")),
+    *("grader.confined", "grader.labs.documents.cells", "grader.labs.documents.mishaps"),
 }
 SERVING = frozenset(
-    {"channel", "codec", "storage", "objects", "faults", "landmarks"}
+    {"channel", "codec", "storage", "objects", "faults", "own_objects"}
 )  # in any worker
 
 
@@ -70,7 +123,9 @@ def room(module: str) -> str:
     folders = module.split(".")
     if not ROOT.joinpath(*folders).is_dir():
         folders.pop()
-    return next((name for name in reversed(folders) if name in MAY_IMPORT), "words")
+    names = folders[1:] if folders[0] == "grader" else folders
+    paths = (".".join(names[:end]) for end in range(len(names), 0, -1))
+    return next((path for path in paths if path in MAY_IMPORT), "words")
 
 
 GRAPH = {name: below for name, below in graph("grader", "bench").items() if ".suites" not in name}
@@ -94,6 +149,20 @@ def test_neither_modules_nor_packages_import_themselves_by_way_of_others() -> No
     assert cycles(merged(GRAPH, ROOMS)) == []
 
 
+def test_no_folder_is_wider_than_a_reader_sees_at_once() -> None:
+    files = python_files("grader", "bench", "reference")
+    width = Counter(file.parent for file in files if file.name != "__init__.py")
+    del width[ROOT / "grader" / "suites"]
+
+    assert {str(path): count for path, count in width.items() if count > MOST_MODULES} == {}
+
+
+def test_each_room_says_what_it_is_for() -> None:
+    folders = {file.parent for file in python_files("grader", "bench", "reference")}
+    for folder in folders - {*(ROOT / "grader/course/database/migrations").glob("**")}:
+        assert (folder / "__init__.py").read_text("utf-8").startswith('"""'), folder
+
+
 def test_suites_alone_use_their_door() -> None:
     assert [name for name, below in GRAPH.items() if "grader.suite" in below] == []
     explorer = ROOT / EXPLORER
@@ -111,70 +180,76 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
     ("name", "brings"),
     [
         ("worker.boot", {"serve", "channel", "compiler", "interpreter", "rank", "threads"}),
-        ("worker.compiler", {"assembly"}),
-        ("worker.assembly", set()),
-        ("worker.recorder", set()),
-        ("worker.meter", {"addresses", "passed", "recorder", "work"}),
-        ("worker.work", set()),
-        ("worker.tuned", {"meter"}),
-        ("worker.nursery", {"boot", "landmarks", "walls"}),
+        ("worker.compiling.compiler", {"assembly"}),
+        ("worker.compiling.assembly", set()),
+        ("worker.metering.launches", set()),
+        ("worker.metering.meter", {"addresses", "arguments", "launches", "work"}),
+        ("worker.metering.work", set()),
+        ("worker.metering.autotuned", {"meter"}),
+        ("worker.fork_server", {"boot", "own_objects", "confinement"}),
         ("worker.threads", set()),
-        ("worker.walls", set()),
+        ("worker.confinement", set()),
         (
             "worker.serve",
-            {*SERVING, "probes", "harness", "ring", "memory", "tuned", "kernels", "control"}
-            | {"sparse", "ways", "device"},
+            {*SERVING, "probes", "harness", "ring", "memory", "autotuned", "compiled_files"}
+            | {"control", "sparse", "ways", "device"},
         ),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
-        ("worker.collectives", {"counters", "channel"}),
-        ("worker.harness", {"ring", "memory"}),
-        ("worker.faults", set()),
+        ("worker.operators.collectives", {"counters", "channel"}),
+        ("worker.calls.harness", {"ring", "memory"}),
+        ("worker.code.faults", set()),
         (
             "worker.probes",
             {"box", "counters", "decoys", "delegation", "grids", "guard", "sanitizer"}
-            | {"meter", "recorder", "sender", "taped"},
+            | {"meter", "launches", "sender", "captures"},
         ),
-        ("worker.decoys", {"box", "counters", "digging", "followed", "places", "shadow", "swaps"}),
-        ("worker.swaps", {"box", "places"}),
         (
-            "worker.sender",
+            "worker.hidden.decoys",
+            {"box", "counters", "introspection", "followed", "places", "shadow", "swaps"},
+        ),
+        ("worker.hidden.swaps", {"box", "places"}),
+        (
+            "worker.hidden.sender",
             {"admitted", "channel", "codec", "link", "counters", "followed", "launch_sites"}
             | {"places"},
         ),
-        ("worker.launch_sites", {"channel", "codec", "kernel_names", "kernel_syntax", "places"}),
-        ("worker.places", {"channel", "codec", "storage"}),
         (
-            "worker.device",
-            {"channel", "codec", "link", "counters", "device_kernels", "device_memory", "followed"}
-            | {"admitted", "device_graphs", "places"},
+            "worker.hidden.launch_sites",
+            {"channel", "codec", "kernel_names", "kernel_syntax", "places"},
         ),
-        ("worker.device_graphs", {"channel", "places"}),
-        ("worker.admitted", set()),
-        ("worker.taped", {"places", "sender"}),
-        ("worker.device_memory", {"channel", "codec", "storage"}),
+        ("worker.operators.places", {"channel", "codec", "storage"}),
         (
-            "worker.device_kernels",
-            {"channel", "codec", "device_memory", "findings", "kernel_names", "lifted", "lines"},
+            "worker.device.device",
+            {"channel", "codec", "link", "counters", "kernels", "memory", "followed"}
+            | {"admitted", "graphs", "places"},
         ),
-        ("worker.elsewhere", {"link", "device"}),
-        ("worker.lifted", {"kernel_names", "kernel_syntax"}),
-        ("worker.kernel_names", set()),
-        ("worker.kernel_syntax", set()),
-        ("worker.box", {"digging"}),
-        ("worker.digging", set()),
-        ("worker.races", {"findings", "order", "passed"}),
-        ("worker.order", set()),
-        ("worker.passed", set()),
-        ("worker.shadow", {"storage"}),
-        ("worker.guard", {"counters", "delegation"}),
-        ("worker.delegation", set()),
-        ("worker.counters", {"channel"}),
-        ("worker.interpreter", {"bf16", "grids", "operations"}),
-        ("worker.grids", {"findings", "lines"}),
-        ("worker.sparse", set()),
-        ("worker.ways", {"storage"}),
-        ("worker.operations", set()),
-        ("worker.bf16", set()),
+        ("worker.device.graphs", {"channel", "places"}),
+        ("worker.operators.admitted", set()),
+        ("worker.hidden.captures", {"places", "sender"}),
+        ("worker.device.memory", {"channel", "codec", "storage"}),
+        (
+            "worker.device.kernels",
+            {"channel", "codec", "memory", "findings", "kernel_names", "kernel_text", "lines"},
+        ),
+        ("worker.device.own_answer", {"link", "device"}),
+        ("worker.code.kernel_text", {"kernel_names", "kernel_syntax"}),
+        ("worker.code.kernel_names", set()),
+        ("worker.code.kernel_syntax", set()),
+        ("worker.hidden.box", {"introspection"}),
+        ("worker.hidden.introspection", set()),
+        ("worker.sanitizer.races", {"findings", "order", "arguments"}),
+        ("worker.sanitizer.order", set()),
+        ("worker.sanitizer.arguments", set()),
+        ("worker.hidden.shadow", {"storage"}),
+        ("worker.operators.guard", {"counters", "delegation"}),
+        ("worker.operators.delegation", set()),
+        ("worker.operators.counters", {"channel"}),
+        ("worker.kernels.interpreter", {"bf16", "grids", "operations"}),
+        ("worker.sanitizer.grids", {"findings", "lines"}),
+        ("worker.calls.sparse", set()),
+        ("worker.calls.ways", {"storage"}),
+        ("worker.kernels.operations", set()),
+        ("worker.kernels.bf16", set()),
         ("wire.link", {"channel"}),
         ("wire.ring", set()),
         ("wire.memory", set()),
@@ -182,8 +257,8 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("wire.codec", {"channel", "storage"}),
         ("wire.storage", set()),
         ("wire.objects", set()),
-        ("wire.landmarks", set()),
-        ("worker.landmarks", {"landmarks"}),
+        ("wire.own_objects", set()),
+        ("worker.own_objects", {"own_objects"}),
     ],
 )
 def test_the_worker_brings_little_of_ours(name: str, brings: set[str]) -> None:

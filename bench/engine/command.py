@@ -8,7 +8,7 @@ from bench.page import into_page, read_page, write_page
 from grader.errors import UsageError
 from grader.files import check_writable, write_file
 from grader.labs.lab import find_root
-from grader.report.terminal import make_console
+from grader.report.formats.terminal import make_console
 
 PAGE = "docs/engine.md"
 SECONDS = {"cpu": 0, "cuda": 150}  # a GPU is lent by the minute; 0: until all is measured

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.text import Text
 
 from bench.engine.lines import Line
-from grader.report.speed import significant
+from grader.report.facts.speed import significant
 from grader.text import visible_line
 
 SCHEMA = 1

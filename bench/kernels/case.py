@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from grader.proxy.tolerance import tolerance
+from grader.proxy.values.tolerance import tolerance
 
 CHUNK = 1 << 26  # elements compared at a time, in float64
 SOLUTION, SIMPLE, COPY = "solution", "variants/simple", "device copy"
@@ -71,7 +71,7 @@ def disagreement(case: Case, peer: Peer, slot: Slot, expected: Sequence[Tensor])
 def difference(got: Tensor, want: Tensor, compare: str, inner: int, rounding: float = 0.0) -> str:
     """Hold a tensor against the tolerance of its own dtype, on its device; empty if it is close.
 
-    With ``rounding`` only its relative L2 counts. ``grader.proxy.compare`` would take results of
+    With ``rounding`` only its relative L2 counts. ``proxy/values/compare`` would take results of
     gigabytes to the CPU.
     """
     limits = tolerance(compare, got.dtype, inner)

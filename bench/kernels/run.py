@@ -20,7 +20,7 @@ from bench.kernels.rounds import Timer, run_rounds
 from bench.page import command
 from grader.errors import CannotGrade, UsageError
 from grader.labs.lab import all_labs, find_root
-from grader.sandbox.gpu import leased, read_state
+from grader.sandbox.confinement.gpu import leased, read_state
 from grader.text import first_line
 
 MODULES = {module.LAB: module for module in (layernorm, attention, quantized)}

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.text import Text
 
 from bench.kernels.lines import Line
-from grader.report.speed import with_unit
+from grader.report.facts.speed import with_unit
 from grader.text import visible_line
 
 SCHEMA = 1

@@ -17,9 +17,9 @@ from bench.network.bus import KINDS, bus_factor
 from bench.page import command
 from grader.errors import CannotGrade, NotGraded, SubmissionFault, UsageError
 from grader.labs.lab import Lab
-from grader.proxy.clock import Clock
-from grader.proxy.group import Group
-from grader.proxy.groups import Groups
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.ranks.group import Group
+from grader.proxy.ranks.groups import Groups
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting

@@ -8,9 +8,9 @@ from typing import Any
 from rich.table import Table
 
 from bench.network.run import Layer, Moved
-from grader.report.chart import Line, draw
-from grader.report.speed import significant
-from grader.report.web import facts_list, figures, page, table
+from grader.report.facts.speed import significant
+from grader.report.markup.chart import Line, draw
+from grader.report.markup.web import facts_list, figures, page, table
 
 SCHEMA = 1
 TITLE = "Collectives"

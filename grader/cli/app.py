@@ -19,7 +19,7 @@ import typer
 
 from grader import ROOT
 from grader.cli import commands
-from grader.cli.options import (
+from grader.cli.terminal.options import (
     FILE,
     Device,
     DeviceChoice,
@@ -35,7 +35,7 @@ from grader.cli.options import (
 from grader.errors import InferlabError, UsageError
 from grader.labs.lab import find_root
 from grader.labs.standing import FOLDER
-from grader.report.forms import Form, planned
+from grader.report.formats.forms import Form, planned
 from grader.text import visible_line
 
 CORES = len(os.sched_getaffinity(0))
@@ -184,7 +184,7 @@ def python(
     ] = False,
 ) -> None:
     """Run a script as the judge runs a submission of the lab: with its Triton interpreter."""
-    from grader.cli.python import run_script
+    from grader.cli.kernels.python import run_script
 
     raise typer.Exit(run_script(lab, file, arguments or (), device, sanitize=sanitize))
 
@@ -200,7 +200,7 @@ def repeat(
     seed: Seed = None,
 ) -> None:
     """Write what a public test asks of your code as a script, for a debugger to step through."""
-    from grader.cli.repeat import Wish, repeat
+    from grader.cli.repeating.repeat import Wish, repeat
 
     raise typer.Exit(repeat(Wish(lab, test, source, device, seed)))
 
@@ -214,7 +214,7 @@ def compile_kernels(
     json: Annotated[bool, typer.Option("--json", help="print each result as JSON")] = False,
 ) -> None:
     """Compile the kernels that the public tests launch for GPUs; none is needed."""
-    from grader.cli.compile import compile_lab
+    from grader.cli.kernels.compile import compile_lab
 
     raise typer.Exit(compile_lab(lab, source, tuple(task or ()), sandbox, as_json=json))
 
@@ -234,7 +234,7 @@ def trace(
     html: Annotated[Path | None, typer.Option(metavar=FILE)] = None,
 ) -> None:
     """Draw a small launch of your kernels: who touches what of which tensor, step by step."""
-    from grader.cli.trace import Wish, show
+    from grader.cli.kernels.trace import Wish, show
 
     raise typer.Exit(show(Wish(lab, task, source, script, launch, svg, html)))
 

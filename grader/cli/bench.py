@@ -12,11 +12,11 @@ from bench.grading import account, render
 from bench.kernels.command import KernelContest, bench_kernels
 from bench.network.command import Measurement, bench_collectives
 from grader.cli import commands
-from grader.cli.gauge import Wish, bench_lab
-from grader.cli.options import Source, Tasks
+from grader.cli.kernels.gauge import Wish, bench_lab
+from grader.cli.terminal.options import Source, Tasks
 from grader.files import json_bytes
 from grader.labs.lab import find_lab, find_root
-from grader.report.terminal import make_console
+from grader.report.formats.terminal import make_console
 
 app = typer.Typer(
     help="Measure your kernels, the judge, a grading, our kernels, our engine, or collectives.",

@@ -10,24 +10,24 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.margins import print_ends, print_margins
-from grader.cli.messages import print_messages
-from grader.cli.mutants import print_mutants
-from grader.cli.progress import CheckProgress, GradingProgress
-from grader.cli.public import print_catches, print_least, print_shares
-from grader.cli.watch import saves
+from grader.cli.tables.margins import print_ends, print_margins
+from grader.cli.tables.messages import print_messages
+from grader.cli.tables.mutants import print_mutants
+from grader.cli.tables.public import print_catches, print_least, print_shares
+from grader.cli.terminal.progress import CheckProgress, GradingProgress
+from grader.cli.terminal.watch import saves
 from grader.errors import UsageError
 from grader.files import json_bytes, write_file
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, all_labs, find_lab, find_root
 from grader.labs.results import Report
 from grader.labs.standing import ELSEWHERE, Standing, last_file, next_to_do, standing
 from grader.prove.findings import CheckReport, Finding, Outcome
-from grader.report.changes import changes
-from grader.report.forms import STDOUT, Output, write
-from grader.report.next_step import guide_to, typed
-from grader.report.summary import score_line
-from grader.report.terminal import make_console, render_terminal
+from grader.report.facts.changes import changes
+from grader.report.facts.next_step import guide_to, typed
+from grader.report.facts.summary import score_line
+from grader.report.formats.forms import STDOUT, Output, write
+from grader.report.formats.terminal import make_console, render_terminal
 from grader.text import number, visible
 
 INTERRUPTED = 130  # the exit code
@@ -238,7 +238,7 @@ def check(proof: Proof) -> int:
 def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckReport:
     """Start the judge, which the other commands do not need."""
     if proof.mutants:
-        from grader.prove.survivors import check_mutants
+        from grader.prove.mutants.survivors import check_mutants
 
         return check_mutants(
             labs,

@@ -18,7 +18,7 @@ from grader import ROOT
 from grader.environment import To, crossing, ignored
 from grader.errors import InferlabError
 from grader.labs.lab import all_labs, find_root
-from grader.report.notices import INSTALL_BUBBLEWRAP
+from grader.report.facts.notices import INSTALL_BUBBLEWRAP
 from grader.text import first_line, visible_line
 
 PROBE_SECONDS = 120
@@ -68,7 +68,7 @@ print(problem or "each worker is a user of its own on this host")
 raise SystemExit(1 if problem else 0)
 """
 TRIPWIRE = """
-from grader.sandbox.tripwire import hindrance
+from grader.sandbox.tripwire.tripwire import hindrance
 problem = hindrance()
 print(problem or "the judge sees whether a worker's own code is changed, on a CPU")
 raise SystemExit(1 if problem else 0)
@@ -86,7 +86,7 @@ except CannotGrade as error:
 print("those of this shell are large enough for all labs")
 """
 CAGE = """
-from grader.sandbox.limits import detect, divides
+from grader.sandbox.confinement.limits import detect, divides
 kind = detect()
 told = kind if divides(kind) else f"{kind}, without a share of the processor"
 print("no writable cgroup" if kind == "watch" else told)

@@ -13,10 +13,10 @@ import pytest
 
 from grader.errors import InferlabError
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import TestResult, Verdict
-from grader.report.summary import AT_FAULT
+from grader.report.facts.summary import AT_FAULT
 
 KEY = pytest.StashKey["Gradings"]()
 MARKER = "task(id): the task of a lab whose points a test decides"

@@ -13,7 +13,7 @@ from grader.errors import UsageError
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.published import ID, TAGS, Published, branches_of, is_plain, published
 from grader.labs.standing import standing
-from grader.report.next_step import typed
+from grader.report.facts.next_step import typed
 from grader.text import number, visible_line
 
 SHORT = 10  # characters of a commit's name

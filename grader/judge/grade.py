@@ -10,19 +10,21 @@ from pathlib import Path
 
 from grader.environment import MODEL
 from grader.errors import UsageError
-from grader.judge.configuration import Configuration, Run
 from grader.judge.listener import Listener, OnEvent, Progress, save
 from grader.judge.provenance import begun
-from grader.judge.request import Request
 from grader.judge.runner import run_again, run_session, started
-from grader.judge.start import Starter, start_anew
+from grader.judge.setup.configuration import Configuration, Run
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import Starter, start_anew
+from grader.labs.documents.submission import Submission, collect
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
-from grader.labs.submission import Submission, collect
 from grader.readers import Budget
-from grader.reading import pseudocode, rules
+from grader.reading import rules
+from grader.reading.pseudocode import pseudocode
 from grader.reading.reader import Reader, read_code
-from grader.sandbox import allowance, gpu, users
+from grader.sandbox import allowance
+from grader.sandbox.confinement import gpu, users
 from grader.sandbox.level import are_divided, choose_level
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged

@@ -6,10 +6,10 @@ Who listens hears ("manifest", list[Expected]), ("begin", Expected), ("test", Te
 no report holds: ("measured", list[dict[str, Any]]), of each test that compared numbers the
 comparison that came closest to its limit; ("asked", dict[str, list[str]]), the public names that
 the tests of each task called; ("spent", dict[str, float]), what the session's seconds went to since
-it told the last time (``proxy/spent``); and ("alone", float), for how many of them it had the GPU
-to itself. What compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as
+it told the last time (``spent``); and ("alone", float), for how many of them it had the GPU to
+itself. What compiles is heard as ("compiled", dict[str, Any]) of each kernel; what meters as
 ("metered", dict[str, Any]) of each launch on a CPU, and ("tuned", dict[str, Any]) of each kernel
-with an autotuner. What makes a script to repeat a test is heard as ``judge/repeated`` tells it.
+with an autotuner. What makes a script to repeat a test is heard as ``observers/repeated`` tells it.
 """
 
 import json
@@ -21,8 +21,8 @@ from typing import Any
 
 from grader.files import json_bytes, write_file
 from grader.judge.scoring import score
+from grader.labs.documents.places import Place, placed
 from grader.labs.lab import Lab
-from grader.labs.places import Place, placed
 from grader.labs.results import Expected, Report, TestResult, Verdict
 
 SAVING = 0.05  # of a grading's time at most: to write a report grows with what is in it

@@ -6,8 +6,8 @@ from importlib import metadata
 from typing import Any
 
 from grader import __version__
-from grader.judge.request import Request
-from grader.labs.submission import Submission
+from grader.judge.setup.request import Request
+from grader.labs.documents.submission import Submission
 from grader.sandbox.setting import Setting
 
 

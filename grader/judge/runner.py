@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import JudgeError
-from grader.judge.configuration import Configuration
-from grader.judge.deadline import MOST_GIVEN_BACK
 from grader.judge.listener import Listener, follow
 from grader.judge.scoring import fill_missing
-from grader.judge.start import Session, Starter
+from grader.judge.setup.configuration import Configuration
+from grader.judge.setup.deadline import MOST_GIVEN_BACK
+from grader.judge.setup.start import Session, Starter
 from grader.labs.results import Verdict
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 
 MOST_SESSIONS = 6  # of one grading, where they end in the middle of tests
 JUDGE_MEMORY = 2 << 30  # bytes that a session may take, on a CPU: CUDA maps what it likes

@@ -16,19 +16,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from grader.judge.configuration import Configuration, Run
-from grader.judge.start import die_with_parent, serve_forks
+from grader.judge.setup.configuration import Configuration, Run
+from grader.judge.setup.start import die_with_parent, serve_forks
 from grader.labs.lab import Lab
-from grader.sandbox import limits
-from grader.sandbox.nursery import Nursery
+from grader.sandbox.confinement import limits
+from grader.sandbox.fork_server import ForkServer
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import answer_stage
 
 if TYPE_CHECKING:
-    from grader.judge.ahead import Ahead, Course
-    from grader.judge.retrial import Judging
+    from grader.judge.plugin.ahead import Ahead, Course
+    from grader.judge.plugin.retrial import Judging
     from grader.proxy.student import Student
     from grader.timing.stopwatch import Stopwatch
 
@@ -37,7 +37,7 @@ THREADS_AHEAD = 3  # of torch in a forerunner: a test's oracle must not hold up 
 PRELOADED = (
     "torch",
     "pytest",
-    "grader.judge.plugin",
+    "grader.judge.plugin.plugin",
     "grader.timing.stopwatch",
     "grader.proxy.student",
 )
@@ -46,7 +46,7 @@ PRELOADED = (
 def main(start: Callable[[Setting], WorkerProcess] | None = None) -> None:
     """Read the configuration, run pytest, and end with one line that says so.
 
-    ``start`` starts a worker; None: one of a nursery that is this session's own.
+    ``start`` starts a worker; None: one of a fork server that is this session's own.
     """
     sys.dont_write_bytecode = True
     die_with_parent()
@@ -91,31 +91,31 @@ def run(
 ) -> int:
     """Run the suites and return pytest's exit code."""
     on_gpu = configuration.run.device != "cpu"
-    nursery = Nursery()
-    pool = _pool(configuration.setting, nursery, start)
+    fork_server = ForkServer()
+    pool = _pool(configuration.setting, fork_server, start)
     # The first workers start before this process imports torch itself: alone what forks them where
     # this process is to be forked too, since who waits for a worker is a thread.
     if on_gpu:
-        nursery.begin(configuration.setting)
+        fork_server.begin(configuration.setting)
     else:
         pool.expect(len(configuration.run.open_tasks))
 
     import torch
 
-    from grader.judge.ahead import Ahead, pays
+    from grader.judge.plugin.ahead import Ahead, pays
 
     torch.set_num_threads(1)  # the oracles are small, and the submission wants the cores
     with contextlib.ExitStack() as ending:
         ending.callback(pool.close)
         student, stopwatch = _judging(configuration, pool, emit, ending)
         model = _model(configuration, start, ending)
-        ending.callback(nursery.close)  # before these: what was forked is gone with it
+        ending.callback(fork_server.close)  # before these: what was forked is gone with it
         ahead = None
         if on_gpu and pays(configuration.setting):
             ahead = Ahead(student, configuration.setting.stage / "ahead")
             ending.callback(ahead.close)
             collect(configuration.run.lab)  # once for all that are forked
-            forerun = functools.partial(_forerun, configuration, nursery)
+            forerun = functools.partial(_forerun, configuration, fork_server)
             count = ahead.start(configuration.run, forerun)
             # Where this grading has the machine to itself, its oracles are the longest wait.
             torch.set_num_threads(1 + count // 2)
@@ -126,15 +126,15 @@ def run(
 
 def _pool(
     setting: Setting,
-    nursery: Nursery,
+    fork_server: ForkServer,
     start: Callable[[Setting], WorkerProcess] | None = None,
     most: int = 1 << 16,
 ) -> WarmPool:
     if start is not None:
         return WarmPool(functools.partial(start, setting))
     return WarmPool(
-        lambda: nursery.start(setting),
-        instead=lambda error: nursery.instead(setting, error),
+        lambda: fork_server.start(setting),
+        instead=lambda error: fork_server.instead(setting, error),
         most=most,
     )
 
@@ -174,24 +174,26 @@ def _model(
 
     def begin() -> "Judging":
         own = replace(setting, stage=answer_stage(lab, setting.stage, answer))
-        nursery = Nursery()
-        pool = _pool(own, nursery, start, most=1)
+        fork_server = ForkServer()
+        pool = _pool(own, fork_server, start, most=1)
         ending.callback(pool.close)
         source = answer.read_text(encoding="utf-8")
         ours = replace(configuration, setting=own, source=source)
         judging = _judging(ours, pool, _tell_nobody, ending, races=False)
-        ending.callback(nursery.close)
+        ending.callback(fork_server.close)
         return judging
 
     return begin
 
 
-def _forerun(configuration: Configuration, nursery: Nursery, run: Run, course: "Course") -> None:
+def _forerun(
+    configuration: Configuration, fork_server: ForkServer, run: Run, course: "Course"
+) -> None:
     """Run the tests of a course in workers of its own; nobody hears what comes of them."""
     import torch
 
     with contextlib.ExitStack() as ending:
-        pool = _pool(configuration.setting, nursery, most=1)
+        pool = _pool(configuration.setting, fork_server, most=1)
         ending.callback(pool.close)
         torch.set_num_threads(THREADS_AHEAD)
         student, stopwatch = _judging(configuration, pool, _tell_nobody, ending, races=False)
@@ -212,8 +214,8 @@ def _run_suites(
     model: "Callable[[], Judging] | None",
 ) -> int:
     """Run pytest, then tell what was noted beside the tests; return pytest's exit code."""
-    from grader.judge.kernels import compile_all
-    from grader.judge.launches import LaunchPlugin, tell_metered, tell_tuned
+    from grader.judge.observers.kernels import compile_all
+    from grader.judge.observers.launches import LaunchPlugin, tell_metered, tell_tuned
 
     recording = LaunchPlugin(student.recorded) if run.compiles else None
     if run.meters and run.device == "cpu":
@@ -221,7 +223,7 @@ def _run_suites(
     others: list[object] = [recording] if recording is not None else []
     if run.repeats and run.suite == "public":
         # Imported here: no grading needs it.
-        from grader.judge.repeated import RepeatPlugin
+        from grader.judge.observers.repeated import RepeatPlugin
 
         others.append(RepeatPlugin(run, student, emit))
 
@@ -256,7 +258,7 @@ def run_pytest(
     """
     import pytest
 
-    from grader.judge.plugin import JudgePlugin
+    from grader.judge.plugin.plugin import JudgePlugin
 
     plugin = JudgePlugin(run, student, emit, stopwatch, ahead, model)
     return int(pytest.main(arguments(run.lab, run.suite), plugins=[plugin, *others]))
@@ -264,7 +266,7 @@ def run_pytest(
 
 def arguments(lab: Lab, suite: str) -> list[str]:
     """Return the command line of pytest for a lab's suites."""
-    from grader.judge.items import suite_files
+    from grader.judge.plugin.items import suite_files
 
     return [
         *("-c", os.devnull, "--rootdir", str(lab.root), "--noconftest", "-s"),

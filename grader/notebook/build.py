@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grader.extras import needs
-from grader.labs.cells import ANSWER_TAG, TAG
+from grader.labs.documents.cells import ANSWER_TAG, TAG
+from grader.labs.documents.notebook import PROMPT_HEADING
+from grader.labs.documents.pictures import pictures
+from grader.labs.documents.sections import IMPORTS
 from grader.labs.lab import PSEUDOCODE, Lab
-from grader.labs.notebook import PROMPT_HEADING
-from grader.labs.pictures import pictures
-from grader.labs.sections import IMPORTS
 from grader.labs.task import Task
 from grader.notebook.handout import described, read_handout
 from grader.notebook.pictures import call_of, text_of

@@ -14,10 +14,10 @@ from IPython.core.error import StdinNotImplementedError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
 from grader.errors import InferlabError, UsageError
-from grader.labs import sections
-from grader.labs.cells import problem_of
+from grader.labs.documents import sections
+from grader.labs.documents.cells import problem_of
+from grader.labs.documents.places import first_line, placed_report
 from grader.labs.lab import PSEUDOCODE, Lab, find_lab, find_root
-from grader.labs.places import first_line, placed_report
 from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import code_source
 from grader.notebook.files import take_answers

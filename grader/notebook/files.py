@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from grader.errors import UsageError
 from grader.files import write_file
-from grader.labs.cells import Cell
+from grader.labs.documents.cells import Cell
+from grader.labs.documents.notebook import notebook_name, read_cells
+from grader.labs.documents.submission import shown
 from grader.labs.lab import Lab
-from grader.labs.notebook import notebook_name, read_cells
-from grader.labs.submission import shown
 from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import answer_source, build, code_source, written
 from grader.notebook.work import ANSWER, Work

@@ -18,7 +18,7 @@ from grader import ROOT
 from grader.errors import CannotGrade
 from grader.labs.lab import Lab
 from grader.labs.results import Report
-from grader.report.stored import report_of
+from grader.report.facts.stored import report_of
 
 _BOOT = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); "

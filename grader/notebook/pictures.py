@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.errors import UsageError
+from grader.labs.documents.pictures import Picture, PictureFunction, pictures
 from grader.labs.lab import Lab
-from grader.labs.pictures import Picture, PictureFunction, pictures
-from grader.report.web import escaped
+from grader.report.markup.web import escaped
 from grader.text import visible
 
 DPI = 110

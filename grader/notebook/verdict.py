@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from grader.labs.lab import Lab
 from grader.labs.results import ContractResult, Report, State
-from grader.report.contracts import contract_line
-from grader.report.heatmap import difference_of
-from grader.report.next_step import guide_to, next_step
-from grader.report.notices import notices
-from grader.report.origins import origin_line
-from grader.report.summary import SHOWN_AS, TaskSummary, score_line, summarize
-from grader.report.terminal import make_console, render_terminal
-from grader.report.web import escaped
+from grader.report.facts.contracts import contract_line
+from grader.report.facts.next_step import guide_to, next_step
+from grader.report.facts.notices import notices
+from grader.report.facts.origins import origin_line
+from grader.report.facts.summary import SHOWN_AS, TaskSummary, score_line, summarize
+from grader.report.formats.terminal import make_console, render_terminal
+from grader.report.markup.heatmap import difference_of
+from grader.report.markup.web import escaped
 from grader.text import number, visible
 
 MESSAGE = 1500  # characters of a message

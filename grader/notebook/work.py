@@ -6,9 +6,9 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.files import write_file
+from grader.labs.documents.places import BELOW_THE_MAGIC, Place, places_of
+from grader.labs.documents.sections import bodies, other_heading, put, without_heading
 from grader.labs.lab import Lab
-from grader.labs.places import BELOW_THE_MAGIC, Place, places_of
-from grader.labs.sections import bodies, other_heading, put, without_heading
 from grader.notebook.handout import prompts, put_answer
 
 ANSWER = "pseudocode:"  # in front of a task's name: the part that is its pseudocode

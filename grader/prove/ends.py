@@ -47,7 +47,7 @@ def shares(operator: Any, forms: Any, ends: Iterable[str]) -> Iterator[End]:
 
 def _share(got: Any, limit: Any) -> float:
     """Return an error as a share of its limit; what is no number where one is wanted has no end."""
-    from grader.proxy.compare import assert_close, measuring
+    from grader.proxy.values.compare import assert_close, measuring
 
     if limit.allowed is not None:
         shares = (got.double() - limit.want).abs() / limit.allowed

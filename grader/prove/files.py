@@ -11,11 +11,11 @@ from pathlib import Path
 
 from grader.errors import LabError
 from grader.labs.lab import PSEUDOCODE, Lab
-from grader.prove.edits import build
-from grader.prove.field import field_bugs, field_problem
+from grader.prove.answers.edits import build
+from grader.prove.answers.field import field_bugs, field_problem
 from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.proven import without_docstrings
-from grader.reading.pseudocode import sections
+from grader.reading.pseudocode.pseudocode import sections
 from grader.reading.syntax import Function, signatures
 
 HANDOUT_LINES = 200  # beside the rows that list its contracts

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.errors import InferlabError
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, Verdict
 from grader.prove.expected import RIGHT, Graded, Role, judge
@@ -143,8 +143,8 @@ def fallen_tests(gradings: Iterable[Graded]) -> dict[Path, frozenset[str]]:
 def forked_judges(labs: Sequence[Lab], device: str, sandbox: str) -> Generator[Judges, None, None]:
     """Give the judges, their sessions forked: to start each anew would be half of the work."""
     from grader.judge.grade import choose_device, grade
-    from grader.judge.start import ForkServer
-    from grader.prove.forked import Quick
+    from grader.judge.setup.start import ForkServer
+    from grader.prove.forking.forked import Quick
 
     with ExitStack() as stack:
         server = ForkServer()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from grader.errors import LabError
 from grader.labs.lab import Lab
-from grader.prove.controls import make_controls
-from grader.prove.edits import build
+from grader.prove.answers.controls import make_controls
+from grader.prove.answers.edits import build
+from grader.prove.answers.field import field_bugs
 from grader.prove.expected import Role
-from grader.prove.field import field_bugs
 from grader.prove.files import fails_line, shown, solution, variants, wrong_answers
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from grader.errors import CannotGrade, SubmissionFault
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.failed import Failed, Place
-from grader.proxy.groups import DEVICES, joining
-from grader.proxy.ranks import RankSandbox
-from grader.proxy.values import Far
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.conversation.failed import Failed, Place
+from grader.proxy.ranks.groups import DEVICES, joining
+from grader.proxy.ranks.ranks import RankSandbox
+from grader.proxy.values.values import Far
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 from grader.wire.memory import SharedMemory

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from grader.proxy import series
-from grader.proxy.conversation import Conversation
-from grader.proxy.graphs import Backend
-from grader.proxy.instruments import raises
-from grader.proxy.kinds import expect
-from grader.proxy.lent import Lent
-from grader.proxy.values import Proxy
-from grader.proxy.watching import Watched
-from grader.sandbox.peek import private_bytes
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.instruments.graphs import Backend
+from grader.proxy.instruments.instruments import raises
+from grader.proxy.loans.loans import Loan
+from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.values.kinds import expect
+from grader.proxy.values.values import Proxy
 from grader.sandbox.setting import Setting
+from grader.sandbox.tripwire.process_memory import private_bytes
 from grader.wire.codec import Record
 
 
@@ -45,14 +45,14 @@ class Offers:
         *,
         keep: bool = False,
         steady: bool = False,
-    ) -> Lent:
+    ) -> Loan:
         """Let the submission use one of our objects, by these names, in the call it is passed to.
 
         ``keep`` extends that to the rest of the test. With ``steady`` each answer tells the
         attributes too, which saves asking: numbers that change in the object's own methods alone.
         ``Refusal`` raised in it reaches the submission.
         """
-        return Lent(target, methods, attributes, keep, steady)
+        return Loan(target, methods, attributes, keep, steady)
 
     def watch(self, value: Any) -> Watched:
         """Return a stand-in for an argument, for ``compare.assert_unmodified`` after the call.

@@ -7,8 +7,8 @@ are to come.
 from collections.abc import Sequence
 from typing import Any
 
-from grader.proxy.conversation import Conversation
-from grader.proxy.values import holds_tensors
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.values.values import holds_tensors
 
 
 def each(talk: Conversation, name: str, args: tuple[Any, ...], lasts: Sequence[Any]) -> list[Any]:

@@ -13,26 +13,26 @@ from grader.errors import Mismatch, SandboxError, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
 from grader.labs.metered import Tuned
-from grader.proxy.budget import CEILING
-from grader.proxy.calls import Calls
-from grader.proxy.clock import Clock, Imports
-from grader.proxy.compiler import Compiler
 from grader.proxy.control import Control
-from grader.proxy.conversation import Conversation
-from grader.proxy.device import Device
-from grader.proxy.failed import Place
-from grader.proxy.graphs import Graph, Referee
-from grader.proxy.group import Group, PerRank
-from grader.proxy.groups import Groups
-from grader.proxy.handed_on import HandedOn
-from grader.proxy.instruments import Instruments, raises
-from grader.proxy.kinds import expect
-from grader.proxy.lent import Refusal
+from grader.proxy.conversation.calls import Calls
+from grader.proxy.conversation.clock import Clock, Imports
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.conversation.failed import Place
+from grader.proxy.conversation.spent import COMPILING, CONTROLS, STARTING, Spent
+from grader.proxy.instruments.compiler import Compiler
+from grader.proxy.instruments.device import Device
+from grader.proxy.instruments.graphs import Graph, Referee
+from grader.proxy.instruments.handed_on import HandedOn
+from grader.proxy.instruments.instruments import Instruments, raises
+from grader.proxy.loans.budget import CEILING
+from grader.proxy.loans.loans import Refusal
+from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.ranks.group import Group, PerRank
+from grader.proxy.ranks.groups import Groups
+from grader.proxy.repeat.transcript import RANKS
 from grader.proxy.requests import Folder, Requests
-from grader.proxy.spent import COMPILING, CONTROLS, STARTING, Spent
-from grader.proxy.transcript import RANKS
-from grader.proxy.values import Proxy
-from grader.proxy.watching import Watched
+from grader.proxy.values.kinds import expect
+from grader.proxy.values.values import Proxy
 from grader.sandbox.pace import PACE
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.labs.documents.submission import Submission
 from grader.labs.lab import PSEUDOCODE, Lab, Rule
 from grader.labs.results import Expected, TestResult, Verdict
-from grader.labs.submission import Submission
 from grader.labs.task import Task
 from grader.readers import Budget
 from grader.reading.cursor import MODULE

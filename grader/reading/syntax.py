@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.confined import MOST_IMPORTS, confine
-from grader.labs.mishaps import mishap, notebook_mishap, shown_line
+from grader.labs.documents.mishaps import mishap, notebook_mishap, shown_line
 from grader.reading.cursor import MODULE, UNKNOWN
 from grader.reading.scopes import Resolver
 from grader.reading.targets import arguments

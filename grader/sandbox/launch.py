@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from grader.environment import To, crossing
-from grader.sandbox import limits
-from grader.sandbox.bubblewrap import confine, worker_environment
+from grader.sandbox.confinement import limits
+from grader.sandbox.confinement.bubblewrap import confine, worker_environment
 from grader.sandbox.setting import Setting
 
 # Of what the kernel counts by user, and by the user of a namespace for all below it: no message

@@ -8,8 +8,8 @@ from functools import cache
 
 from grader.environment import To, crossing
 from grader.errors import SandboxError
-from grader.sandbox import limits, users
-from grader.sandbox.bubblewrap import confine
+from grader.sandbox.confinement import limits, users
+from grader.sandbox.confinement.bubblewrap import confine
 
 INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
 

@@ -55,7 +55,7 @@ class Printed:
         """Wait for what comes, and keep it; tell whether more may come."""
         try:
             return has_come(self._pipe.fileno()) and self._take()
-        except MemoryError:  # it may be used up for a while (``proxy/ceiling``)
+        except MemoryError:  # it may be used up for a while (``proxy/loans/memory_limit``)
             time.sleep(AGAIN_SECONDS)
             return True
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.sandbox.limits import descendants
+from grader.sandbox.confinement.limits import descendants
 
 BEAT_SECONDS = 0.25
 GAP_SECONDS = 1.0  # a beat that is later than this missed a machine that stood still
@@ -136,7 +136,7 @@ class Pace:
         draw = random.SystemRandom()  # at no moment that can be known
         while True:
             time.sleep(draw.uniform(0.5, 1.0) * BEAT_SECONDS)
-            # Memory may be used up for a while (``proxy/ceiling``); the clock goes on after that.
+            # Memory may be used up for a while (``memory_limit``); the clock goes on after that.
             with contextlib.suppress(MemoryError):
                 self.count()
 

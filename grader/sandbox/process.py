@@ -16,7 +16,7 @@ Not covered:
 - what a worker does to itself after it has loaded the submission: its answers prove nothing;
 - level ``none``: no isolation at all, for a student who grades their own code.
 
-``launch`` starts the process, by a command line that ``bubblewrap`` writes; ``nursery`` spares
+``launch`` starts the process, by a command line that ``bubblewrap`` writes; ``fork_server`` spares
 workers their imports, and they make the same walls from within.
 """
 
@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import SandboxError, StudentCrashed, StudentMemory, SubmissionFault
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 from grader.sandbox.launch import Launch, start_alone
 from grader.sandbox.output import Printed, has_come
 from grader.sandbox.pace import PACE

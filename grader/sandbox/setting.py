@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 
 
 @dataclass(frozen=True, slots=True)

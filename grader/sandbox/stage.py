@@ -12,11 +12,12 @@ from grader import ROOT
 from grader.environment import temporary_folder
 from grader.errors import CannotGrade
 from grader.labs.lab import Lab
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 from grader.sandbox.launch import BOOT
 from grader.sandbox.orphans import end_orphans
 
 PACKAGES = ("wire", "worker")  # of ours, all that a worker imports
+COMPILED = shutil.ignore_patterns("__pycache__")
 PREFIX = "inferlab-"
 
 
@@ -41,10 +42,7 @@ def _fill(stage: Path, lab: Lab, checkpoints: dict[str, Path], level: str) -> No
     judge, labs = stage / "judge" / "grader", stage / "given" / "labs"
     judge.mkdir(parents=True)
     for name in PACKAGES:
-        ours = (ROOT / "grader" / name).glob("*.py")
-        (judge / name).mkdir()
-        for file in ours:
-            shutil.copy(file, judge / name / file.name)
+        shutil.copytree(ROOT / "grader" / name, judge / name, ignore=COMPILED)
     (labs / "checkpoints").mkdir(parents=True)
     for file in lab.given_files:
         if not file.is_file():

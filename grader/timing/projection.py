@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.proxy.compare import check
-from grader.proxy.tolerance import tolerance
+from grader.proxy.values.compare import check
+from grader.proxy.values.tolerance import tolerance
 from grader.timing.race import Race
 from grader.wire.ring import Layout, Slot, Spec
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import StudentError, Unsound
-from grader.proxy.compare import check, resembles
+from grader.proxy.values.compare import check, resembles
 
 NEAR = 0.01  # of the size of a result
 

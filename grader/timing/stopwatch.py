@@ -10,9 +10,9 @@ import torch
 from grader.errors import CannotGrade, JudgeError, Mismatch, NotGraded, SubmissionFault
 from grader.labs.lab import Lab
 from grader.labs.tiers import Rung
-from grader.proxy.spent import ALONE, BLOCKS, REST, ROOFLINE, VERIFYING, WARMING
+from grader.proxy.conversation.spent import ALONE, BLOCKS, REST, ROOFLINE, VERIFYING, WARMING
 from grader.proxy.student import Student
-from grader.sandbox import gpu
+from grader.sandbox.confinement import gpu
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting

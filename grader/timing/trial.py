@@ -25,7 +25,7 @@ from itertools import cycle
 
 import torch
 
-from grader.proxy.spent import LOOKING, Spent
+from grader.proxy.conversation.spent import LOOKING, Spent
 from grader.proxy.student import Student
 from grader.timing.interval import Interval, bootstrap
 from grader.timing.projection import Prover, Reader

@@ -6,7 +6,7 @@ picture and in the kernel. Nothing comes from elsewhere, and what a kernel's fil
 
 from collections.abc import Iterator
 
-from grader.report.web import escaped, page
+from grader.report.markup.web import escaped, page
 from grader.trace.record import ELSEWHERE, HIDDEN, Launch, Step, Trace
 from grader.trace.sheet import number_of, tint
 from grader.trace.svg import draw

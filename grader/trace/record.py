@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.errors import InferlabError
 
-HIDDEN, OUTSIDE, ELSEWHERE = -1, -2, -3  # lanes, as grader/worker/tracer.py writes them
+HIDDEN, OUTSIDE, ELSEWHERE = -1, -2, -3  # lanes, as grader/worker/scripts/tracer.py writes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Trace:
 
 
 def read(data: Any) -> Trace:
-    """Return a record of ``grader/worker/traced.py``; ``InferlabError`` if it is none."""
+    """Return a record of ``grader/worker/scripts/traced.py``; ``InferlabError`` if it is none."""
     try:
         fault = data["fault"]
         return Trace(

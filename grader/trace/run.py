@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.errors import InferlabError
 from grader.trace.record import Trace, read
 
-MODULE = "grader.worker.traced"
+MODULE = "grader.worker.scripts.traced"
 SECONDS = 300  # the examples take one or two
 
 

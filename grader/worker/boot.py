@@ -51,11 +51,11 @@ def prepare(config: dict[str, Any]) -> dict[str, ModuleType]:
         importlib.import_module(name)
     if config["triton"] and not config["compiles"]:
         # Imported here: only labs that write kernels pay for Triton, and while the worker waits.
-        from grader.worker import interpreter
+        from grader.worker.kernels import interpreter
 
         interpreter.prepare(config["device"])
         if config["device"] == "cpu":  # so that the judge knows where it lies
-            importlib.import_module("grader.worker.sender")
+            importlib.import_module("grader.worker.hidden.sender")
     return given
 
 
@@ -74,7 +74,7 @@ def serve(fds: list[int], config: dict[str, Any], given: dict[str, ModuleType]) 
     worker.given = given
     if config["compiles"]:
         # Imported here: it takes Triton, without its interpreter.
-        from grader.worker.compiler import Compiler
+        from grader.worker.compiling.compiler import Compiler
 
         worker.compiler = Compiler()
     limit(config["rlimits"])

@@ -13,21 +13,27 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.worker.box import own_names
-from grader.worker.counters import Flops, Largest, Launches, Memory, Operators, Silenced
-from grader.worker.decoys import Decoys
-from grader.worker.delegation import children
-from grader.worker.grids import Grids
-from grader.worker.guard import Guard
-from grader.worker.meter import Meter
-from grader.worker.recorder import Recorder
-from grader.worker.sanitizer import Sanitizer
-from grader.worker.sender import Sender
+from grader.worker.hidden.box import own_names
+from grader.worker.hidden.decoys import Decoys
+from grader.worker.hidden.sender import Sender
+from grader.worker.metering.launches import Recorder
+from grader.worker.metering.meter import Meter
+from grader.worker.operators.counters import Flops, Largest, Launches, Memory, Operators, Silenced
+from grader.worker.operators.delegation import children
+from grader.worker.operators.guard import Guard
+from grader.worker.sanitizer.grids import Grids
+from grader.worker.sanitizer.sanitizer import Sanitizer
 
 # Whose code may take numbers out of where probes keep them.
 OURS = (
-    *("wire.codec", "worker.serve", "worker.probes", "worker.counters", "worker.box"),
-    *("worker.decoys", "worker.swaps"),
+    *(
+        "wire.codec",
+        "worker.serve",
+        "worker.probes",
+        "worker.operators.counters",
+        "worker.hidden.box",
+    ),
+    *("worker.hidden.decoys", "worker.hidden.swaps"),
 )
 STOPPED = ("guard", "launches", "silenced", "grids", "memory", "recorder", "meter")  # at once
 
@@ -61,7 +67,7 @@ class Probes:
     def graph(self, tape: Any, number: int) -> Any:
         """Return a graph that is replayed where arguments are hidden; ``tape`` is the given one."""
         # Imported here: one lab has graphs.
-        from grader.worker.taped import lend
+        from grader.worker.hidden.captures import lend
 
         return lend(tape, self.running["sender"], number)
 

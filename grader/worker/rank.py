@@ -24,8 +24,8 @@ import torch.fx.experimental.symbolic_shapes  # pyright: ignore[reportUnusedImpo
 from torch import Tensor, nn
 
 from grader.wire.channel import Channel
-from grader.worker.collectives import Collectives
-from grader.worker.faults import MAX_FRAMES
+from grader.worker.code.faults import MAX_FRAMES
+from grader.worker.operators.collectives import Collectives
 from grader.worker.serve import Worker
 from grader.worker.threads import own_thread_pool
 

@@ -23,9 +23,10 @@ from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES, Packer, Record, Unpacker
 from grader.wire.objects import Kept, Stub
 from grader.wire.storage import content, held_bytes, odd_tensor, place, trim
-from grader.worker import control, kernels, landmarks, probes, sparse
-from grader.worker.faults import describe
-from grader.worker.ways import WAYS, backward
+from grader.worker import compiled_files, own_objects, probes
+from grader.worker.calls import control, sparse
+from grader.worker.calls.ways import WAYS, backward
+from grader.worker.code.faults import describe
 
 MODULE = "submission"  # the name under which the student's file is registered
 MAX_NAMES = 200  # public ones that the judge is told
@@ -200,8 +201,8 @@ class Worker:
                 setattr(self.objects[header["object"]], header["name"], value)
             case "places":
                 return places(getattr(self.objects[header["object"]], header["name"]))
-            case "landmarks":
-                return landmarks.told(header["known"], self._serving())
+            case "own_objects":
+                return own_objects.told(header["known"], self._serving())
             case "control":
                 control.prove(header["parts"], self.device)
                 return control.answer(self.unpack(header["value"], buffers))
@@ -216,13 +217,13 @@ class Worker:
             case "compile":
                 return self.compiler.compile(header["launch"], header["target"])
             case "tuned":
-                from grader.worker.tuned import tuned  # takes Triton
+                from grader.worker.metering.autotuned import tuned  # takes Triton
 
                 return tuned()
             case "kernels":
-                return kernels.collect(frozenset(header["known"]))
+                return compiled_files.collect(frozenset(header["known"]))
             case "restore":
-                kernels.restore(*self.unpack(header["value"], buffers))
+                compiled_files.restore(*self.unpack(header["value"], buffers))
             case "ring":
                 self.take_ring(header)
             case "race":
@@ -247,7 +248,7 @@ class Worker:
         """Be what another worker's arguments are hidden in."""
         if header["action"] == "begin":
             # Imported here: no submission's worker needs it.
-            from grader.worker.device import Device
+            from grader.worker.device.device import Device
 
             assert self.channel.fds
             if self.twin is not None:
@@ -290,7 +291,7 @@ class Worker:
 
     def _compiling(self, name: str) -> Any:
         """Import what takes torch's compiler along: seconds, unless the lab has it preloaded."""
-        return importlib.import_module(f"grader.worker.{name}")
+        return importlib.import_module(f"grader.worker.compiling.{name}")
 
     def _serving(self) -> tuple[Any, ...]:
         """Return the objects that answer the judge."""
@@ -352,7 +353,7 @@ class Worker:
         # Imported here: only speed tests need it.
         from grader.wire.memory import SharedMemory
         from grader.wire.ring import Layout
-        from grader.worker.harness import Harness
+        from grader.worker.calls.harness import Harness
 
         if self.harness is not None:
             self.harness.close()

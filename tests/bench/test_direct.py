@@ -8,7 +8,7 @@ from pathlib import Path
 from stand_ins.expectation import COURSE
 
 from bench.direct import DirectStudent
-from grader.judge import plugin
+from grader.judge.plugin import plugin
 
 
 def test_it_offers_the_plugin_what_a_student_does() -> None:

@@ -12,11 +12,11 @@ from stand_ins.expectation import HERE
 from bench import grading
 from bench.grading import OUTSIDE, account, render
 from grader.judge.listener import OnEvent
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import find_lab
 from grader.labs.results import Report, TestResult, Verdict
-from grader.proxy.spent import CALLS, FIRST_CALLS, JUDGE
-from grader.report.terminal import make_console
+from grader.proxy.conversation.spent import CALLS, FIRST_CALLS, JUDGE
+from grader.report.formats.terminal import make_console
 
 
 @pytest.fixture(scope="module")

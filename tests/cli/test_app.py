@@ -14,7 +14,7 @@ import pytest
 import grader.prove.check
 from grader.cli import app, commands
 from grader.errors import CannotGrade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import find_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.findings import CheckReport, Finding, Outcome

@@ -14,7 +14,7 @@ from stand_ins.sample_reports import measured, result, speed_entry
 
 from grader import ROOT
 from grader.__main__ import main
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.results import Report, Verdict
 
 SCRIPT = """
@@ -125,7 +125,7 @@ def test_what_cannot_be_done_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("grader.sandbox.gpu.count", lambda: 0)
+    monkeypatch.setattr("grader.sandbox.confinement.gpu.count", lambda: 0)
 
     assert main(["bench", "lab", *words]) == 2
 

@@ -8,7 +8,7 @@ import pytest
 
 from grader.cli import app, doctor
 from grader.cli.doctor import Check, verdict
-from grader.cli.watch import saves
+from grader.cli.terminal.watch import saves
 
 OK = Check("Python", True, "3.12.1")
 NO_TORCH = Check("torch", False, "No module named 'torch'", "run: make setup")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from stand_ins.sample_reports import HOSTILE
 
-from grader.cli.progress import GradingProgress
+from grader.cli.terminal.progress import GradingProgress
 from grader.labs.results import Expected, TestResult, Verdict
 
 

@@ -11,10 +11,10 @@ from stand_ins.expectation import COURSE, DEMO
 from stand_ins.programs import Programs
 
 from grader import ROOT
-from grader.cli import repeat
-from grader.cli.repeat import Wish
+from grader.cli.repeating import repeat
+from grader.cli.repeating.repeat import Wish
 from grader.errors import UsageError
-from grader.judge.start import ForkServer, Starter
+from grader.judge.setup.start import ForkServer, Starter
 
 Write = Callable[[str, str], None]
 MORE = '''

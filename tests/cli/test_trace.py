@@ -6,7 +6,7 @@ import pytest
 
 from grader import ROOT
 from grader.__main__ import main
-from grader.cli.trace import Wish, show
+from grader.cli.kernels.trace import Wish, show
 from grader.labs.lab import all_labs
 
 EXAMPLES = [

@@ -15,7 +15,7 @@ COMPILE = """
 import importlib.util, sys
 import torch
 from triton.runtime import driver
-from grader.worker.compiler import Pretended
+from grader.worker.compiling.compiler import Pretended
 driver.set_active(Pretended("sm_90"))
 FILE = "solutions/07_flash_attention/flash_attention.py"
 spec = importlib.util.spec_from_file_location("answer", FILE)

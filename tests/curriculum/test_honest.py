@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.proxy.compare import assert_close, measuring
+from grader.proxy.values.compare import assert_close, measuring
 from reference import attention as exact
 from reference import layernorm
 from reference.ends import attention, norms

@@ -12,8 +12,8 @@ COLLECT = """
 import json, sys
 import pytest
 from pathlib import Path
-from grader.judge.configuration import Run
-from grader.judge.plugin import JudgePlugin
+from grader.judge.setup.configuration import Run
+from grader.judge.plugin.plugin import JudgePlugin
 from grader.judge.session import arguments
 from grader.labs.lab import all_labs
 

@@ -55,7 +55,7 @@ KERNELS = {
     },
 }
 INTERPRET = f"""{LOAD}
-from grader.worker import interpreter
+from grader.worker.kernels import interpreter
 interpreter.prepare("cpu")
 import torch
 answer = load("quantization.py")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.prove.edits import build
+from grader.prove.answers.edits import build
 from labs import run
 from labs.run import main, student_file
 

@@ -7,11 +7,11 @@ import pytest
 from stand_ins.expectation import find
 
 from grader.errors import Mismatch, StudentCrashed, StudentTimeout, SubmissionFault
-from grader.judge.aftermath import MOST_TESTS, Aftermath
-from grader.judge.configuration import Run
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer
+from grader.judge.plugin.aftermath import MOST_TESTS, Aftermath
+from grader.judge.setup.configuration import Run
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
 from grader.labs.results import Verdict
 from grader.proxy.student import Student
 

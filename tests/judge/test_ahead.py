@@ -21,8 +21,9 @@ TASKS = 15  # tests of that lab
 SESSION = """
 import dataclasses, json, os, sys
 from pathlib import Path
-from grader.judge import ahead, session
-from grader.judge.configuration import Configuration, Run
+from grader.judge.plugin import ahead
+from grader.judge import session
+from grader.judge.setup.configuration import Configuration, Run
 from grader.judge.grade import freeze, worker_setting
 from grader.labs.lab import load_lab
 from grader.readers import Budget

@@ -14,7 +14,7 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.judge.blame import Blame, may_be_ours
+from grader.judge.plugin.blame import Blame, may_be_ours
 from grader.proxy.student import Student
 
 

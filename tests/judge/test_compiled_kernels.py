@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from grader.judge.kernels import FIRST, MOST_SPECIALISATIONS, jobs_of
+from grader.judge.observers.kernels import FIRST, MOST_SPECIALISATIONS, jobs_of
 from grader.labs.cards import CARDS
 
 

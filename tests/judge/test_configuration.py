@@ -6,9 +6,9 @@ from pathlib import Path
 
 from stand_ins.expectation import find
 
-from grader.judge.configuration import Configuration, Run
 from grader.judge.grade import worker_setting
-from grader.judge.request import Request
+from grader.judge.setup.configuration import Configuration, Run
+from grader.judge.setup.request import Request
 
 LAB = find("90_echo")
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.judge import deadline as module
-from grader.judge.deadline import MOST_GIVEN_BACK, Deadline
+from grader.judge.setup import deadline as module
+from grader.judge.setup.deadline import MOST_GIVEN_BACK, Deadline
 from grader.sandbox.pace import Pace
 
 

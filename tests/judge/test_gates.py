@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.gates import GateFailed, Gates
+from grader.judge.plugin.gates import GateFailed, Gates
 from grader.labs.results import Expected, Verdict
 
 

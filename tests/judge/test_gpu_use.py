@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from grader import environment
-from grader.judge.gpu_use import GpuUse
-from grader.proxy.spent import Spent
-from grader.sandbox import gpu
+from grader.judge.plugin.gpu_use import GpuUse
+from grader.proxy.conversation.spent import Spent
+from grader.sandbox.confinement import gpu
 
 
 class Workers:

@@ -19,14 +19,14 @@ from stand_ins.isolation import processes_that_see, require_sandbox
 from grader.errors import JudgeError, UsageError
 from grader.judge.grade import choose_device, find_checkpoints, freeze, grade
 from grader.judge.listener import MOST_PRINTED, Listener, Progress, follow
-from grader.judge.request import Request
-from grader.judge.start import ForkServer, Session, start_anew
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer, Session, start_anew
+from grader.labs.documents.submission import Submission, fingerprint
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TestResult, Verdict
-from grader.labs.submission import Submission, fingerprint
 from grader.readers import Budget
-from grader.report.forms import Form, render
-from grader.sandbox import limits
+from grader.report.formats.forms import Form, render
+from grader.sandbox.confinement import limits
 from grader.sandbox.stage import sweep
 
 COURSE = HERE / "demo"
@@ -611,7 +611,7 @@ import sys
 sys.path[:0] = [{project!r}]
 from pathlib import Path
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import load_lab
 def hear(event, data):
     if event == "test" and data.suite == "hidden":

@@ -16,7 +16,7 @@ from stand_ins.isolation import require_sandbox
 from stand_ins.planted import plant
 from stand_ins.trial import Ground, breaches, leaks
 
-from grader.judge.start import ForkServer
+from grader.judge.setup.start import ForkServer
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report
 

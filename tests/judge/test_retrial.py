@@ -8,8 +8,8 @@ from stand_ins.expectation import COURSE
 from stand_ins.isolation import require_sandbox
 
 from grader.judge.grade import grade
-from grader.judge.log import NAME
-from grader.judge.request import Request
+from grader.judge.setup.log import NAME
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report
 

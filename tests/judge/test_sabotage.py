@@ -15,8 +15,8 @@ from stand_ins.isolation import require_sandbox
 from stand_ins.sabotage import GPU_ALONE, GPU_WAYS, WAYS, Sabotaged
 
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
 

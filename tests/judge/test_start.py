@@ -10,8 +10,8 @@ import pytest
 
 from grader.errors import JudgeError
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer, start_anew
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer, start_anew
 from grader.labs.lab import load_lab
 
 HERE = Path(__file__).resolve().parents[1]
@@ -59,7 +59,8 @@ def test_session_dies_with_its_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parent", ["os.getppid()", "-1"])
 def test_process_ends_at_once_if_its_parent_has_ended(parent: str) -> None:
-    code = f"import os; from grader.judge.start import die_with; die_with({parent}); print('here')"
+    begin = "import os; from grader.judge.setup.start import die_with"
+    code = f"{begin}; die_with({parent}); print('here')"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
     )

@@ -9,8 +9,8 @@ from stand_ins.expectation import SUBMISSIONS, find
 from stand_ins.isolation import require_sandbox
 
 import grader.judge.grade as grading
-from grader.judge.request import Request
-from grader.sandbox import users
+from grader.judge.setup.request import Request
+from grader.sandbox.confinement import users
 
 WAIT = 0.3
 

@@ -15,12 +15,19 @@ from stand_ins.expectation import HERE
 from stand_ins.fuzzing import fuzz
 
 from grader.errors import LabError, UsageError
+from grader.labs.documents.submission import (
+    MAX_BYTES,
+    PSEUDOCODE_NAME,
+    Submission,
+    collect,
+    fingerprint,
+)
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Verdict
-from grader.labs.submission import MAX_BYTES, PSEUDOCODE_NAME, Submission, collect, fingerprint
 from grader.readers import Budget
-from grader.reading import pseudocode, reader, rules, syntax
-from grader.reading.pseudocode import GATE, grade_pseudocode
+from grader.reading import reader, rules, syntax
+from grader.reading.pseudocode import pseudocode
+from grader.reading.pseudocode.pseudocode import GATE, grade_pseudocode
 
 ROOT = HERE.parent
 LABS = [load_lab(folder) for folder in sorted(ROOT.glob("labs/[0-9][0-9]_*"))]

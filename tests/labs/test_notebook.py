@@ -20,11 +20,11 @@ from stand_ins.notebooks import (
 from grader import readers
 from grader.confined import MOST_TRIES, TOO_SLOW
 from grader.errors import UsageError
-from grader.labs import notebook
+from grader.labs.documents import notebook
+from grader.labs.documents.notebook import Converted, convert, read_cells
+from grader.labs.documents.sections import IMPORTS, bodies, names, other_heading, put
+from grader.labs.documents.submission import PSEUDOCODE_NAME, Submission, collect
 from grader.labs.lab import Lab
-from grader.labs.notebook import Converted, convert, read_cells
-from grader.labs.sections import IMPORTS, bodies, names, other_heading, put
-from grader.labs.submission import PSEUDOCODE_NAME, Submission, collect
 from grader.readers import BOOT, Budget
 
 DEMO = expectation.find(expectation.DEMO)
@@ -312,7 +312,7 @@ def test_notes_are_few_and_on_one_line() -> None:
 
 READER = """
 import os
-from grader.labs import cells
+from grader.labs.documents import cells
 
 own = cells.problem_of
 cells.problem_of = lambda source, task: os.abort() if "abort" in source else own(source, task)

@@ -7,10 +7,10 @@ from stand_ins import expectation
 from stand_ins.notebooks import as_bytes, cells_of, code_cell, markdown_cell, notebook_of
 
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer
-from grader.labs.notebook import convert
-from grader.labs.places import Place, in_cells
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
+from grader.labs.documents.notebook import convert
+from grader.labs.documents.places import Place, in_cells
 from grader.labs.results import Verdict
 from grader.readers import Budget
 

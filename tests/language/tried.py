@@ -17,7 +17,8 @@ from typing import Any
 
 import torch
 
-from grader.worker import faults, interpreter
+from grader.worker.code import faults
+from grader.worker.kernels import interpreter
 from language import blocks, elementwise, flow, memory, products
 from language.case import Case
 

@@ -9,9 +9,9 @@ from stand_ins.filled import answer_parts, copied
 
 from grader import ROOT
 from grader.errors import UsageError
+from grader.labs.documents.notebook import convert
+from grader.labs.documents.sections import names
 from grader.labs.lab import Lab, all_labs, find_lab
-from grader.labs.notebook import convert
-from grader.labs.sections import names
 
 pytest.importorskip("nbformat", reason="needs the extra [notebook]")
 

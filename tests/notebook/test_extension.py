@@ -9,8 +9,8 @@ import pytest
 from stand_ins.filled import answer_parts, copied
 
 from grader import ROOT
+from grader.labs.documents.sections import bodies
 from grader.labs.lab import Lab, find_lab
-from grader.labs.sections import bodies
 from grader.notebook.build import code_source
 from grader.notebook.files import notebook_file, write_notebook
 
@@ -153,7 +153,7 @@ def test_state_of_the_kernel_changes_no_verdict(kernel: Kernel) -> None:
     kernel.run(IMPORTS)
     kernel.run(NORM)
     kernel.run(
-        "import os, sys, torch, grader.judge.grade, grader.proxy.compare as compare\n"
+        "import os, sys, torch, grader.judge.grade, grader.proxy.values.compare as compare\n"
         "os.environ.update(PYTHONPATH='/nowhere', HOME='/nowhere', MODEL='/nowhere')\n"
         "os.chdir('/'); sys.path.clear(); sys.executable = '/bin/false'\n"
         "torch.sqrt = lambda x: x; torch.allclose = lambda *_: True\n"

@@ -15,9 +15,9 @@ from PIL import Image
 from grader import ROOT
 from grader.course.publishing.illustrate import changes
 from grader.errors import LabError, UsageError
+from grader.labs.documents.pictures import Picture, PictureFunction, load, pictures
+from grader.labs.documents.svg import differs, to_svg
 from grader.labs.lab import Lab, all_labs
-from grader.labs.pictures import Picture, PictureFunction, load, pictures
-from grader.labs.svg import differs, to_svg
 
 LABS = all_labs(ROOT)
 SCALES = re.compile(r"scale\(([^)]*)\)")

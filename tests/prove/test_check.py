@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from grader.errors import JudgeError
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
+from grader.prove.answers.controls import BODIES, make_controls
 from grader.prove.check import Judges, check_labs
-from grader.prove.controls import BODIES, make_controls
 from grader.prove.files import fails_line
 from grader.prove.findings import CheckReport, Outcome
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import LabError
-from grader.prove.diffs import apply, places
-from grader.prove.edits import base_name, build, built
+from grader.prove.answers.diffs import apply, places
+from grader.prove.answers.edits import base_name, build, built
 
 ROOT = Path(__file__).resolve().parents[2]
 WRONG = sorted((ROOT / "solutions").glob("*/wrong/*.py"))

@@ -6,7 +6,7 @@ import pytest
 from prove.test_check import EDIT, Judge, failures, lab, prove
 
 from grader.labs.lab import Lab
-from grader.prove.field import field_bugs, field_problem
+from grader.prove.answers.field import field_bugs, field_problem
 
 __all__ = ["lab"]  # the fixture
 

@@ -18,14 +18,14 @@ from stand_ins.planted import keep_first_task
 
 from grader.errors import JudgeError, StudentCrashed
 from grader.judge.grade import grade, worker_setting
-from grader.judge.request import Request
-from grader.judge.start import ForkServer
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report
-from grader.prove.forked import Nursery, Quick, fork_worker
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.sandbox.bubblewrap import worker_environment
+from grader.prove.forking.forked import Quick, WorkerServer, fork_worker
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.sandbox.confinement.bubblewrap import worker_environment
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
@@ -36,8 +36,8 @@ Run = Callable[[str], Any]
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[Nursery]:
-    made = Nursery(DEMO)
+def home() -> Iterator[WorkerServer]:
+    made = WorkerServer(DEMO)
     yield made
     made.close()
 
@@ -51,7 +51,7 @@ def setting() -> Iterator[Setting]:
 
 
 @contextlib.contextmanager
-def forked(home: Nursery, setting: Setting) -> Iterator[tuple[WorkerProcess, Run]]:
+def forked(home: WorkerServer, setting: Setting) -> Iterator[tuple[WorkerProcess, Run]]:
     """Fork a worker whose submission runs any code, and kill it at the end."""
     worker = fork_worker(home.fileno(), setting)
     try:
@@ -63,7 +63,7 @@ def forked(home: Nursery, setting: Setting) -> Iterator[tuple[WorkerProcess, Run
         worker.kill()
 
 
-def in_turn(home: Nursery, setting: Setting, *codes: str) -> list[Any]:
+def in_turn(home: WorkerServer, setting: Setting, *codes: str) -> list[Any]:
     """Run each code in a worker of its own."""
     got: list[Any] = []
     for code in codes:
@@ -75,7 +75,7 @@ def in_turn(home: Nursery, setting: Setting, *codes: str) -> list[Any]:
 # -- a fresh start ---------------------------------------------------------------------------
 
 
-def test_no_worker_sees_what_another_has_done(home: Nursery, setting: Setting) -> None:
+def test_no_worker_sees_what_another_has_done(home: WorkerServer, setting: Setting) -> None:
     spoil = """
         import os, sys, torch, labs.common
         torch.left = labs.common.left = sys.left = 1
@@ -97,7 +97,7 @@ def test_no_worker_sees_what_another_has_done(home: Nursery, setting: Setting) -
     assert after == [False, False, False, False, [], "torch.float32"]
 
 
-def test_workers_draw_numbers_of_their_own(home: Nursery, setting: Setting) -> None:
+def test_workers_draw_numbers_of_their_own(home: WorkerServer, setting: Setting) -> None:
     code = """
         import random, numpy, tempfile, torch
         out = [torch.rand(1).item(), float(numpy.random.rand()), random.random()]
@@ -110,7 +110,7 @@ def test_workers_draw_numbers_of_their_own(home: Nursery, setting: Setting) -> N
 
 
 def test_a_worker_has_a_folder_an_environment_and_a_session_of_its_own(
-    home: Nursery, setting: Setting
+    home: WorkerServer, setting: Setting
 ) -> None:
     code = """
         import gc, os, sys
@@ -127,7 +127,7 @@ def test_a_worker_has_a_folder_an_environment_and_a_session_of_its_own(
     assert not worker.folder.exists()
 
 
-def test_a_worker_holds_no_descriptor_of_others(home: Nursery, setting: Setting) -> None:
+def test_a_worker_holds_no_descriptor_of_others(home: WorkerServer, setting: Setting) -> None:
     code = """
         import os
         links = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")[:-1]]
@@ -142,7 +142,7 @@ def test_a_worker_holds_no_descriptor_of_others(home: Nursery, setting: Setting)
     assert alone.count("socket") == 1
 
 
-def test_a_worker_sees_no_more_of_ours_than_any_other(home: Nursery, setting: Setting) -> None:
+def test_a_worker_sees_no_more_of_ours_than_any_other(home: WorkerServer, setting: Setting) -> None:
     with forked(home, setting) as (_, forked_run):
         code = "import sys; out = sorted(name for name in sys.modules if name[:7] == 'grader.')"
         seen = set(forked_run(code))
@@ -155,7 +155,12 @@ def test_a_worker_sees_no_more_of_ours_than_any_other(home: Nursery, setting: Se
     finally:
         fresh.kill()
 
-    ours = {"grader.prove", "grader.prove.nursery", "grader.worker.nursery", "grader.worker.walls"}
+    ours = {
+        "grader.prove",
+        "grader.prove.forking.fork_server",
+        "grader.worker.fork_server",
+        "grader.worker.confinement",
+    }
     assert seen - usual == ours
     assert usual <= seen
 
@@ -163,7 +168,7 @@ def test_a_worker_sees_no_more_of_ours_than_any_other(home: Nursery, setting: Se
 # -- the end ---------------------------------------------------------------------------------
 
 
-def test_what_ends_is_told_as_of_any_worker(home: Nursery, setting: Setting) -> None:
+def test_what_ends_is_told_as_of_any_worker(home: WorkerServer, setting: Setting) -> None:
     for code, said in (("os._exit(3)", "status 3"), ("os.abort()", "SIGABRT")):
         with (
             pytest.raises(StudentCrashed, match=said),
@@ -173,7 +178,9 @@ def test_what_ends_is_told_as_of_any_worker(home: Nursery, setting: Setting) -> 
 
 
 @pytest.mark.parametrize("way", ["a child", "a session of its own", "an orphan", "one of the dead"])
-def test_what_a_worker_has_started_dies_with_it(home: Nursery, setting: Setting, way: str) -> None:
+def test_what_a_worker_has_started_dies_with_it(
+    home: WorkerServer, setting: Setting, way: str
+) -> None:
     code = f"""
         import os, subprocess, sys, time
         line = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -211,7 +218,9 @@ def state(pid: int) -> str:
     return "Z"
 
 
-def test_a_nursery_forks_for_labs_that_get_the_same_only(home: Nursery, setting: Setting) -> None:
+def test_a_server_forks_for_labs_that_get_the_same_only(
+    home: WorkerServer, setting: Setting
+) -> None:
     other = worker_setting(GROUPS, setting.stage, {}, "cpu", "none")
 
     with pytest.raises(JudgeError, match="prepared with another given, ranks"):
@@ -219,11 +228,11 @@ def test_a_nursery_forks_for_labs_that_get_the_same_only(home: Nursery, setting:
 
 
 def test_a_nursery_that_is_gone_is_our_fault(setting: Setting) -> None:
-    home = Nursery(DEMO)
+    home = WorkerServer(DEMO)
     with forked(home, setting) as (worker, _):
         home._process.kill()
         assert worker._process.wait(PATIENCE_SECONDS) == -9
-        with pytest.raises(JudgeError, match="the nursery is gone"):
+        with pytest.raises(JudgeError, match="the fork server is gone"):
             fork_worker(home.fileno(), setting)
     home.close()
 

@@ -9,8 +9,8 @@ import test_check
 import torch
 from test_check import Judge
 
-from grader.cli.margins import print_ends, print_margins
-from grader.judge.request import Request
+from grader.cli.tables.margins import print_ends, print_margins
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Measured, Report
 from grader.prove.check import Judges, check_labs

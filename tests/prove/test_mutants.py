@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.prove.mutants import drawn, mutants_of
+from grader.prove.mutants.mutants import drawn, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,9 @@ import pytest
 import test_check
 from test_check import WRONG, WRONG_FILE, Judge
 
-from grader.cli.messages import PARTS, parts_of, print_messages
-from grader.cli.public import print_catches, print_least, print_shares
-from grader.judge.request import Request
+from grader.cli.tables.messages import PARTS, parts_of, print_messages
+from grader.cli.tables.public import print_catches, print_least, print_shares
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import ContractResult, Report, State, TestResult, Verdict
 from grader.prove.check import Judges, check_labs

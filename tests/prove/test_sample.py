@@ -10,7 +10,7 @@ import pytest
 import test_check
 from test_check import Judge, failures
 
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import Report, Verdict
 from grader.prove.check import Judges, check_labs

@@ -8,7 +8,7 @@ from stand_ins.instructors import ROOT, write
 
 import grader.course.commands.author
 from grader.cli.app import main
-from grader.prove.edits import build
+from grader.prove.answers.edits import build
 
 EDIT = '''"""The prompt comes back too.
 

@@ -8,13 +8,13 @@ import pytest
 import test_check
 from prove.test_check import Judge, failures
 
-from grader.cli.mutants import print_mutants
-from grader.judge.request import Request
+from grader.cli.tables.mutants import print_mutants
+from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Report, TestResult, Verdict
 from grader.prove.check import Judges, check_labs
 from grader.prove.findings import CheckReport, Outcome, Tried
-from grader.prove.survivors import check_mutants
+from grader.prove.mutants.survivors import check_mutants
 
 lab = test_check.lab
 REASON = """

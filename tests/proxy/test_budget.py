@@ -12,11 +12,11 @@ import torch
 from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import Mismatch, StudentMemory, StudentTimeout, SubmissionFault
-from grader.proxy import budget
-from grader.proxy.budget import CEILING
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.lent import Lent
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.loans import budget
+from grader.proxy.loans.budget import CEILING
+from grader.proxy.loans.loans import Loan
 
 pytestmark = pytest.mark.usefixtures("tidy_heap")
 
@@ -35,8 +35,8 @@ def call(talk: Conversation, name: str, *args: Any) -> Any:
     return talk.call(["function", name], args, {})
 
 
-def lend(target: Any) -> Lent:
-    return Lent(target, ("__call__",), (), keep=False)
+def lend(target: Any) -> Loan:
+    return Loan(target, ("__call__",), (), keep=False)
 
 
 def failure(kind: type[SubmissionFault], target: Callable[..., Any], *args: Any) -> str:

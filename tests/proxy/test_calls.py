@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import torch
 
-from grader.proxy.calls import KEPT, MOST_LINES, Calls
-from grader.proxy.lent import Lent
-from grader.proxy.shown import revealing
-from grader.proxy.values import Hidden
-from grader.proxy.watching import Watched
+from grader.proxy.conversation.calls import KEPT, MOST_LINES, Calls
+from grader.proxy.loans.loans import Loan
+from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.values.shown import revealing
+from grader.proxy.values.values import Hidden
 from grader.wire.codec import Record
 
 
@@ -46,9 +46,9 @@ PUBLIC = [
     ((Watched([1, 2]),), "f([1, 2])"),
     ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
     ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(7))"),
-    ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
-    ((Lent([], ("pop",), (), keep=False),), "f(<object list of the test: pop()>)"),
-    ((Lent([], ("__call__",), (), keep=False),), "f(<callable list of the test>)"),
+    ((Loan(double, ("__call__",), (), keep=False),), "f(double)"),
+    ((Loan([], ("pop",), (), keep=False),), "f(<object list of the test: pop()>)"),
+    ((Loan([], ("__call__",), (), keep=False),), "f(<callable list of the test>)"),
     (([*range(20)],), f"f({[*range(16)]})".replace("15])", "15, … 20 in all])")),
 ]
 
@@ -81,11 +81,11 @@ HIDDEN = [
     ((torch.float32, torch.device("cpu")), "f(torch.float32, device(type='cpu'))"),
     ((Record("Config", {"width": 4}),), "f(Config(width=4))"),
     ((Record("Config", dict.fromkeys("abcde", 1)),), "f(Config(a=1, b=1, c=1, d=1, e=1))"),
-    ((Lent(double, ("__call__",), (), keep=False),), "f(double)"),
-    ((Lent([], ("__call__",), (), keep=False),), "f(<callable of the test>)"),
-    ((Lent([], ("__call__",), ("size",), keep=False),), "f(<callable of the test: size>)"),
+    ((Loan(double, ("__call__",), (), keep=False),), "f(double)"),
+    ((Loan([], ("__call__",), (), keep=False),), "f(<callable of the test>)"),
+    ((Loan([], ("__call__",), ("size",), keep=False),), "f(<callable of the test: size>)"),
     (
-        (Lent([], ("forward", "rewind"), ("length",), keep=False),),
+        (Loan([], ("forward", "rewind"), ("length",), keep=False),),
         "f(<object of the test: forward(), rewind(), length>)",
     ),
     ((torch.Generator().manual_seed(7),), "f(torch.Generator().manual_seed(…))"),

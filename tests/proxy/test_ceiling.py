@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from grader.proxy.ceiling import Ceiling, data_bytes
+from grader.proxy.loans.memory_limit import MemoryLimit, data_bytes
 
 pytestmark = pytest.mark.usefixtures("tidy_heap")
 MEBI = 1 << 20
 
 
 @contextmanager
-def lowered(ceiling: Ceiling) -> Iterator[None]:
+def lowered(ceiling: MemoryLimit) -> Iterator[None]:
     """A call, in which an object is used once."""
     ceiling.begin_call()
     ceiling.lower()
@@ -39,7 +39,7 @@ def lowered(ceiling: Ceiling) -> Iterator[None]:
     ids="bytes list tuples clone empty contiguous text".split(),
 )
 def test_who_takes_too_much_gets_none(make: Any) -> None:
-    with lowered(Ceiling(64 * MEBI)):
+    with lowered(MemoryLimit(64 * MEBI)):
         with pytest.raises((MemoryError, RuntimeError), match=r"^$|can't allocate memory"):
             make(1000 * MEBI)  # more than a long life can have left free
         assert len(make(1 * MEBI)) > 0
@@ -47,7 +47,7 @@ def test_who_takes_too_much_gets_none(make: Any) -> None:
 
 def test_the_limit_is_as_before_once_it_is_lifted() -> None:
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    ceiling = Ceiling(64 * MEBI)
+    ceiling = MemoryLimit(64 * MEBI)
 
     with lowered(ceiling), lowered(ceiling):
         inside = resource.getrlimit(resource.RLIMIT_DATA)
@@ -57,7 +57,7 @@ def test_the_limit_is_as_before_once_it_is_lifted() -> None:
 
 
 def test_what_is_kept_from_call_to_call_adds_up() -> None:
-    ceiling, kept = Ceiling(1000 * MEBI), list[bytearray]()
+    ceiling, kept = MemoryLimit(1000 * MEBI), list[bytearray]()
 
     def keep(times: int) -> None:
         for _ in range(times):
@@ -72,7 +72,7 @@ def test_what_is_kept_from_call_to_call_adds_up() -> None:
 
 def test_what_grows_between_the_uses_of_a_call_counts() -> None:
     """The heap may grow outside for what is then taken inside."""
-    ceiling, kept = Ceiling(1000 * MEBI), list[bytearray]()
+    ceiling, kept = MemoryLimit(1000 * MEBI), list[bytearray]()
     ceiling.begin_call()
     ceiling.lower()
     ceiling.lift()
@@ -88,7 +88,7 @@ def test_what_grows_between_the_uses_of_a_call_counts() -> None:
 
 def test_what_was_taken_outside_is_used_up_inside() -> None:
     """A heap that grew while nothing limited it has room for what is kept."""
-    ceiling = Ceiling(50 * MEBI)
+    ceiling = MemoryLimit(50 * MEBI)
     with lowered(ceiling):
         ceiling.check()
         ceiling.lift()
@@ -100,7 +100,7 @@ def test_what_was_taken_outside_is_used_up_inside() -> None:
 
 
 def test_what_is_dropped_or_needed_for_a_moment_does_not_add_up() -> None:
-    ceiling = Ceiling(100 * MEBI)
+    ceiling = MemoryLimit(100 * MEBI)
     for _ in range(20):
         with lowered(ceiling):
             kept = bytearray(60 * MEBI)
@@ -112,7 +112,7 @@ def test_what_is_dropped_or_needed_for_a_moment_does_not_add_up() -> None:
 
 
 def test_what_others_take_between_calls_is_not_counted() -> None:
-    ceiling = Ceiling(50 * MEBI)
+    ceiling = MemoryLimit(50 * MEBI)
     others = []
     for _ in range(4):
         others.append(bytearray(40 * MEBI))
@@ -121,7 +121,7 @@ def test_what_others_take_between_calls_is_not_counted() -> None:
 
 
 def test_a_new_test_begins_with_nothing_kept() -> None:
-    ceiling = Ceiling(500 * MEBI)  # far more than is free in the heap
+    ceiling = MemoryLimit(500 * MEBI)  # far more than is free in the heap
     with lowered(ceiling):
         first = bytearray(400 * MEBI)
     with lowered(ceiling), pytest.raises(MemoryError):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.proxy.compare import (
+from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.values.compare import (
     assert_close,
     assert_equal,
     assert_new,
@@ -21,11 +22,10 @@ from grader.proxy.compare import (
     measuring,
     resembles,
 )
-from grader.proxy.kinds import describe, expect
-from grader.proxy.shown import apart, revealing
-from grader.proxy.tolerance import CASES, tolerance
-from grader.proxy.values import Proxy
-from grader.proxy.watching import Watched
+from grader.proxy.values.kinds import describe, expect
+from grader.proxy.values.shown import apart, revealing
+from grader.proxy.values.tolerance import CASES, tolerance
+from grader.proxy.values.values import Proxy
 from grader.wire.codec import Record
 
 PROXY = Proxy(None, 1, "Box", [])  # type: ignore[arg-type]

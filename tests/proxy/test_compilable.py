@@ -7,7 +7,7 @@ import torch
 from stand_ins.kernel_worker import fresh_student
 
 from grader.errors import JudgeError, Mismatch
-from grader.proxy import compiler
+from grader.proxy.instruments import compiler
 from grader.proxy.student import Student
 
 SOURCE = """

@@ -17,10 +17,10 @@ from grader import ROOT
 from grader.errors import StudentCrashed, StudentTimeout
 from grader.judge.grade import find_checkpoints, worker_setting
 from grader.proxy.control import Control
-from grader.proxy.conversation import Conversation
-from grader.proxy.failed import MOST_BYTES, MOST_TENSORS, Failed, Place, failed
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.conversation.failed import MOST_BYTES, MOST_TENSORS, Failed, Place, failed
 from grader.proxy.student import Student
-from grader.sandbox.nursery import Nursery
+from grader.sandbox.fork_server import ForkServer
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.stage import staged
 from grader.wire.codec import Record
@@ -77,9 +77,9 @@ def control_of(name: str, device: str = "cpu") -> Iterator[Control]:
     with staged(lab, checkpoints := find_checkpoints(lab), "bwrap") as stage:
         (stage / "submission").mkdir()
         setting = worker_setting(lab, stage, checkpoints, device, "bwrap")
-        nursery = Nursery()
-        pool = WarmPool(lambda: nursery.start(setting))
-        with closing(nursery), closing(pool), closing(Control(setting, pool.take)) as control:
+        fork_server = ForkServer()
+        pool = WarmPool(lambda: fork_server.start(setting))
+        with closing(fork_server), closing(pool), closing(Control(setting, pool.take)) as control:
             yield control
 
 

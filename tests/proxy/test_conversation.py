@@ -23,14 +23,14 @@ from grader.errors import (
     StudentMemory,
     StudentTimeout,
 )
-from grader.judge.draw import Draw
-from grader.proxy.clock import Clock
-from grader.proxy.compare import assert_unmodified, assert_written
-from grader.proxy.conversation import Conversation
-from grader.proxy.lent import Lent, Loans, Refusal
+from grader.judge.plugin.draw import Draw
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.loans.loans import Loan, Loans, Refusal
+from grader.proxy.loans.watched_arguments import Watched
 from grader.proxy.series import together
-from grader.proxy.values import Proxy
-from grader.proxy.watching import Watched
+from grader.proxy.values.compare import assert_unmodified, assert_written
+from grader.proxy.values.values import Proxy
 from grader.sandbox.pace import PACE
 from grader.wire.channel import PREFIX
 from grader.wire.codec import Record
@@ -59,8 +59,8 @@ def call(talk: Conversation, name: str, *args: Any, **kwargs: Any) -> Any:
     return talk.call(["function", name], args, kwargs)
 
 
-def lend(target: Any, *attributes: str, methods: Any = ("__call__",), keep: bool = False) -> Lent:
-    return Lent(target, tuple(methods), attributes, keep)
+def lend(target: Any, *attributes: str, methods: Any = ("__call__",), keep: bool = False) -> Loan:
+    return Loan(target, tuple(methods), attributes, keep)
 
 
 # -- values and objects -----------------------------------------------------------------------
@@ -247,18 +247,18 @@ def test_attributes_travel_with_the_answers_of_a_steady_object(
 ) -> None:
     walker = Walker()
 
-    got = call(talk, "walk", Lent(walker, ("go",), ("at",), keep=False, steady=steady), [4, 2])
+    got = call(talk, "walk", Loan(walker, ("go",), ("at",), keep=False, steady=steady), [4, 2])
 
     assert got == [3, None, 7, 7, None, 9, 9]
     assert walker.looks == looks
     walker.place = 1  # between calls the judge may change what it likes
-    assert call(talk, "attribute", Lent(walker, (), ("at",), False, steady), "at") == 1
+    assert call(talk, "attribute", Loan(walker, (), ("at",), False, steady), "at") == 1
 
 
 def test_refused_call_of_a_steady_object_tells_nothing(talk: Conversation) -> None:
     walker = Walker()
     with pytest.raises(StudentError, match="too far"):
-        call(talk, "walk", Lent(walker, ("go",), ("at",), keep=False, steady=True), [10])
+        call(talk, "walk", Loan(walker, ("go",), ("at",), keep=False, steady=True), [10])
 
 
 def test_only_listed_names_are_reachable(talk: Conversation) -> None:

@@ -16,12 +16,12 @@ import torch
 from stand_ins.threaded import SOURCE, Thread
 
 from grader.errors import Mismatch, StudentCrashed, StudentMemory, StudentTimeout
-from grader.judge import verdicts
-from grader.proxy import ranks
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.lent import Lent
-from grader.proxy.ranks import RankSandbox
+from grader.judge.plugin import verdicts
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.loans.loans import Loan
+from grader.proxy.ranks import ranks
+from grader.proxy.ranks.ranks import RankSandbox
 from grader.wire.channel import PREFIX, Channel, Closed, Late, WireError
 from grader.wire.codec import MAX_ROWS, Unpacker
 from grader.wire.memory import SharedMemory
@@ -60,8 +60,8 @@ def call(talk: Conversation, *args: Any) -> Any:
     return talk.call(["function", "f"], args, {})
 
 
-def lend(target: Any) -> Lent:
-    return Lent(target, ("__call__",), (), keep=False)
+def lend(target: Any) -> Loan:
+    return Loan(target, ("__call__",), (), keep=False)
 
 
 def ask(*args: Any, **kwargs: Any) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from stand_ins.liar import Lies, LyingWorker
 from stand_ins.threaded import SOURCE, Thread
 
 from grader.errors import StudentTimeout, SubmissionFault
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.group import Group, GroupProxy, Member
-from grader.proxy.ranks import MAX_ANSWER, RankProcess, Whereabouts, read_whereabouts
-from grader.proxy.stranded import explain
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.ranks.group import Group, GroupProxy, Member
+from grader.proxy.ranks.hangs import explain
+from grader.proxy.ranks.ranks import MAX_ANSWER, RankProcess, Whereabouts, read_whereabouts
 from grader.wire.channel import Channel
 
 LINES = SOURCE.splitlines()
@@ -55,7 +55,7 @@ def test_whatever_a_watch_says_a_fault_is_told(data: bytes) -> None:
 def test_watch_that_says_anything_is_heard_for_a_moment(
     monkeypatch: pytest.MonkeyPatch, data: bytes, ending: str
 ) -> None:
-    monkeypatch.setattr("grader.proxy.ranks.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("grader.proxy.ranks.ranks.ANSWER_SECONDS", 0.2)
     ours, theirs = socket.socketpair()
     rank = RankProcess(None, 1, None, ours)  # type: ignore[arg-type]
 

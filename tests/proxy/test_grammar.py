@@ -11,10 +11,10 @@ import torch
 
 from grader.errors import Mismatch
 from grader.grammar import MORE, are_several, counted, item, singular
-from grader.proxy.compare import assert_close, assert_equal, assert_unmodified, check
-from grader.proxy.instruments import raises
-from grader.proxy.kinds import expect
-from grader.proxy.watching import Watched
+from grader.proxy.instruments.instruments import raises
+from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.values.compare import assert_close, assert_equal, assert_unmodified, check
+from grader.proxy.values.kinds import expect
 
 ROOT = Path(__file__).parents[2]
 # What the words of the suites that end with an s are: several things, or one.

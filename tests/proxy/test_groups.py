@@ -16,13 +16,13 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import StudentCrashed, StudentError, StudentTimeout, SubmissionFault
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer, Starter
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer, Starter
 from grader.labs.results import Report, Verdict
-from grader.proxy import group, ranks
-from grader.proxy.ranks import RankSandbox, Whereabouts, read_whereabouts
-from grader.proxy.stranded import explain
-from grader.worker.collectives import kind_of, most_bytes
+from grader.proxy.ranks import group, ranks
+from grader.proxy.ranks.hangs import explain
+from grader.proxy.ranks.ranks import RankSandbox, Whereabouts, read_whereabouts
+from grader.worker.operators.collectives import kind_of, most_bytes
 
 LAB = expectation.find("92_ranks")
 OWN = StudentError("ValueError", "odd", ("ValueError",))

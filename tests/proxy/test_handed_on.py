@@ -10,10 +10,10 @@ from stand_ins.confined import setting_for
 from stand_ins.isolation import require_sandbox
 
 from grader.errors import StudentError
-from grader.proxy import handed_on
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.handed_on import HandedOn
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.instruments import handed_on
+from grader.proxy.instruments.handed_on import HandedOn
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 
@@ -132,9 +132,9 @@ def test_unfinished_files_stay_where_they_are(first: Ground, second: Ground) -> 
 def test_worker_that_lies_gives_nothing(first: Ground, second: Ground, told: str) -> None:
     compiled = HandedOn()
     first.run(
-        "import torch\nfrom grader.worker import kernels\n"
+        "import torch\nfrom grader.worker import compiled_files\n"
         "name, data = '0/x', torch.zeros(4, dtype=torch.uint8)\n"
-        f"kernels.collect = lambda known: {told}"
+        f"compiled_files.collect = lambda known: {told}"
     )
 
     compiled.take(first.talk)
@@ -147,10 +147,10 @@ def test_worker_that_lies_gives_nothing(first: Ground, second: Ground, told: str
 def test_name_that_leads_elsewhere_stays_in_its_worker(first: Ground, second: Ground) -> None:
     compiled = HandedOn()
     first.run(
-        "import torch\nfrom grader.worker import kernels\n"
+        "import torch\nfrom grader.worker import compiled_files\n"
         "names = ['0//tmp/elsewhere', '0/../../usr/x', '9/x', 'x', '']\n"
         "data = torch.zeros(5, dtype=torch.uint8)\n"
-        "kernels.collect = lambda known: (names, [1] * 5, data)"
+        "compiled_files.collect = lambda known: (names, [1] * 5, data)"
     )
 
     compiled.take(first.talk)

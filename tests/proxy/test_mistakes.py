@@ -3,7 +3,7 @@
 import pytest
 
 from grader.errors import Mismatch
-from grader.proxy.mistakes import INTRODUCTION, MAX_FOUND, Mistake, Sanitized, told
+from grader.proxy.instruments.mistakes import INTRODUCTION, MAX_FOUND, Mistake, Sanitized, told
 
 LINES = ["@triton.jit", "def kernel(x):", "    tl.store(x, tl.load(x) + 1)"]
 

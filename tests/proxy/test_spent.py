@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.proxy.spent import CALLS, JUDGE, STARTING, Spent
+from grader.proxy.conversation.spent import CALLS, JUDGE, STARTING, Spent
 
 
 class Clock:

@@ -13,8 +13,8 @@ from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import Mismatch, StudentCrashed, StudentError, StudentTimeout
 from grader.labs.lab import load_lab
-from grader.proxy.compare import assert_new, assert_unmodified
 from grader.proxy.student import Student
+from grader.proxy.values.compare import assert_new, assert_unmodified
 from grader.sandbox.pace import PACE
 from grader.sandbox.setting import Setting
 

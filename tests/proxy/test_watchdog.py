@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.proxy import watchdog
-from grader.proxy.watchdog import WATCHDOG, Overtime
+from grader.proxy.loans import watchdog
+from grader.proxy.loans.watchdog import WATCHDOG, Overtime
 from grader.sandbox.pace import PACE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,7 +148,7 @@ def test_only_the_thread_that_is_late_is_interrupted() -> None:
 
 PROFILED = """
 import sys, threading
-from grader.proxy.watchdog import WATCHDOG, Overtime, PACE
+from grader.proxy.loans.watchdog import WATCHDOG, Overtime, PACE
 
 def spin():
     while True:
@@ -172,7 +172,7 @@ def test_the_interpreter_does_not_go_on_looking_for_what_was_raised() -> None:
 
 
 HOPELESS = """
-from grader.proxy import watchdog
+from grader.proxy.loans import watchdog
 
 watchdog.HARD_SECONDS = 0.5
 watchdog.WATCHDOG.run(watchdog.PACE.now() + 0.1, lambda: sum(range(1 << 40)))

@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.labs.documents.submission import Submission
 from grader.labs.lab import PSEUDOCODE, Lab, Limits, all_labs
 from grader.labs.results import Verdict
-from grader.labs.submission import Submission
 from grader.labs.task import Task
-from grader.reading.pseudocode import KEPT_TEXT, PseudocodeGrade, grade_pseudocode, pseudocode_tests
+from grader.reading.pseudocode.pseudocode import (
+    KEPT_TEXT,
+    PseudocodeGrade,
+    grade_pseudocode,
+    pseudocode_tests,
+)
 
 LABS = [pytest.param(lab, id=lab.name) for lab in all_labs(Path(__file__).resolve().parents[2])]
 PROMPTS = """# Pseudocode

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from grader.labs.documents.submission import PSEUDOCODE_NAME
 from grader.labs.lab import PSEUDOCODE, Lab
-from grader.labs.submission import PSEUDOCODE_NAME
-from grader.prove.edits import build
+from grader.prove.answers.edits import build
 from grader.prove.files import fails_line, solution, variants, wrong_answers
 
 HOSTILE = {

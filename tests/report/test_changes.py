@@ -6,7 +6,7 @@ import pytest
 from stand_ins.sample_reports import report_of, result
 
 from grader.labs.results import Report, TestResult, Verdict
-from grader.report.changes import changes
+from grader.report.facts.changes import changes
 
 
 def named(name: str, task: str, verdict: Verdict = Verdict.PASSED) -> TestResult:

@@ -9,8 +9,8 @@ from stand_ins.sample_reports import HOSTILE, hostile_everywhere, mixed, report_
 from stand_ins.wellformed import OUR_TAGS, Page
 
 from grader.labs.results import Report, Verdict
-from grader.report.forms import Form, render
-from grader.report.notices import notices
+from grader.report.facts.notices import notices
+from grader.report.formats.forms import Form, render
 from grader.text import encodable
 
 # Notices

@@ -8,10 +8,10 @@ from stand_ins.sample_reports import report_of, result
 
 from grader.errors import Mismatch
 from grader.labs.results import Report, Verdict
-from grader.proxy.compare import assert_close, assert_equal
-from grader.proxy.shown import differing, revealing
-from grader.report.forms import Form, render
-from grader.report.heatmap import difference_of
+from grader.proxy.values.compare import assert_close, assert_equal
+from grader.proxy.values.shown import differing, revealing
+from grader.report.formats.forms import Form, render
+from grader.report.markup.heatmap import difference_of
 
 FAILED = result("norm", Verdict.FAILED)
 

@@ -5,8 +5,8 @@ import io
 from rich.console import Console
 
 from grader.labs.compiled import Compiled
-from grader.proxy.launches import specialisation
-from grader.report.kernels import Made, render_kernels
+from grader.proxy.instruments.launches import specialisation
+from grader.report.launches.kernels import Made, render_kernels
 
 GOOD = Compiled(
     *("_sum", 7, "sm_90", "", "a", 40, 8, 2048, 4, 3),

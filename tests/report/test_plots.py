@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from stand_ins.sample_reports import mixed, report_of
 
-from grader.judge.recorder import Recorder
-from grader.report.html import render_html
-from grader.report.plots import plots_of
-from grader.report.terminal import render_terminal
+from grader.judge.plugin.recorder import Recorder
+from grader.report.formats.html import render_html
+from grader.report.formats.terminal import render_terminal
+from grader.report.markup.plots import plots_of
 
 COSTS: dict[str, Any] = {
     "title": "cost of a step",

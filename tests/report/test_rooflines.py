@@ -11,10 +11,10 @@ from stand_ins.metered import COPY, MATMUL, SOFTMAX, gauged
 from stand_ins.sample_reports import HOSTILE
 
 from grader.labs.metered import Metered, Traffic, Tuned
-from grader.report.quantities import amount, duration
-from grader.report.rooflines import Gauged, largest, render_rooflines
-from grader.report.roofpage import roof_page
-from grader.report.roofplot import roof_plot
+from grader.report.facts.quantities import amount, duration
+from grader.report.launches.rooflines import Gauged, largest, render_rooflines
+from grader.report.launches.roofpage import roof_page
+from grader.report.launches.roofplot import roof_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 TUNED = Tuned("_matmul", 40, ("M", "N"), ("BLOCK=64, num_warps=4, num_stages=3",))

@@ -15,10 +15,10 @@ from stand_ins.wellformed import OUR_TAGS, Page
 from test_terminal import plain
 
 from grader.labs.results import Report
-from grader.report.chart import HEIGHT, LEFT, RIGHT, WIDTH, Scale, speed_figures, tick_step
-from grader.report.forms import Form, render
-from grader.report.measured import speed_cases
-from grader.report.speed import gpu_line
+from grader.report.facts.measured import speed_cases
+from grader.report.facts.speed import gpu_line
+from grader.report.formats.forms import Form, render
+from grader.report.markup.chart import HEIGHT, LEFT, RIGHT, WIDTH, Scale, speed_figures, tick_step
 
 SUSPICIOUS = "the measurement is not plausible: 81 µs a call, where this GPU takes 190 µs."
 ACCUSES = re.compile(r"cheat|tamper|fraud|suspicious|dishonest|manipulat", re.IGNORECASE)

@@ -9,9 +9,9 @@ from rich.console import Console
 from stand_ins.sample_reports import GUIDE, HOSTILE, mixed, report_of, result
 
 from grader.labs.results import Report, TestResult, Verdict
-from grader.report.next_step import Guide
-from grader.report.summary import is_stub
-from grader.report.terminal import make_console, render_terminal
+from grader.report.facts.next_step import Guide
+from grader.report.facts.summary import is_stub
+from grader.report.formats.terminal import make_console, render_terminal
 
 
 def on_terminal(report: Report, guide: Guide | None = GUIDE, width: int = 100) -> str:

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from grader.labs.results import ContractResult, Report, State, TaskResult, TestResult, Verdict
-from grader.report.contracts import contract_lines, numbers_text
-from grader.report.gradescope import render_gradescope
-from grader.report.html import render_html
-from grader.report.markdown import render_markdown
-from grader.report.next_step import Guide
-from grader.report.summary import gist, summarize
-from grader.report.terminal import make_console, render_terminal
+from grader.report.facts.contracts import contract_lines, numbers_text
+from grader.report.facts.next_step import Guide
+from grader.report.facts.summary import gist, summarize
+from grader.report.formats.gradescope import render_gradescope
+from grader.report.formats.html import render_html
+from grader.report.formats.markdown import render_markdown
+from grader.report.formats.terminal import make_console, render_terminal
 
 STATES = [State.HOLDS, State.HOLDS, State.HOLDS, State.BROKEN, State.WAITING, State.UNTRIED]
 CONTRACTS = tuple(

@@ -11,7 +11,7 @@ from stand_ins.sample_reports import hostile_everywhere, mixed
 
 from grader.errors import UsageError
 from grader.files import check_writable, write_file
-from grader.report.forms import Form, Output, planned, write
+from grader.report.formats.forms import Form, Output, planned, write
 
 
 def test_writing_replaces_a_file_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

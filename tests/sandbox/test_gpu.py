@@ -12,8 +12,8 @@ from grader import environment
 from grader.errors import CannotGrade
 from grader.judge.grade import choose_device
 from grader.locks import Turns
-from grader.sandbox import gpu
-from grader.sandbox.bubblewrap import worker_environment
+from grader.sandbox.confinement import gpu
+from grader.sandbox.confinement.bubblewrap import worker_environment
 
 FREE = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, 80.5, 140000, 143771"
 FULL = "NVIDIA H200, 580.1, 1980, 1980, 3201, 31, [N/A], 20000, 143771"

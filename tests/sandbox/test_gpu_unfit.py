@@ -13,9 +13,9 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import CannotGrade
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.results import Report
-from grader.sandbox import gpu
+from grader.sandbox.confinement import gpu
 
 LAB = expectation.find(expectation.SPEED)
 RIGHT = expectation.CLOCK / "right_baseline.py"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from stand_ins.expectation import HERE
 
-from grader.sandbox import limits
+from grader.sandbox.confinement import limits
 
 PROJECT = HERE.parent
 KIND = limits.detect()

@@ -15,11 +15,11 @@ from stand_ins.expectation import SUBMISSIONS, find
 from stand_ins.isolation import require_sandbox
 
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.sandbox import limits, users
-from grader.sandbox.nursery import Nursery
+from grader.judge.setup.request import Request
+from grader.sandbox.confinement import limits, users
+from grader.sandbox.fork_server import ForkServer
 from grader.sandbox.setting import Setting
-from grader.worker import nursery as forking
+from grader.worker import fork_server as forking
 
 BECOME = 1 << 6 | 1 << 7  # CAP_SETGID, CAP_SETUID
 CAGES = sorted({limits.detect(), "watch"})
@@ -41,15 +41,15 @@ def setting() -> Iterator[Setting]:
 
 
 @pytest.fixture(scope="module")
-def home(setting: Setting) -> Iterator[Nursery]:
-    made = Nursery()
+def home(setting: Setting) -> Iterator[ForkServer]:
+    made = ForkServer()
     yield made
     assert made.problem == ""
     made.close()
 
 
 @pytest.fixture(scope="module")
-def inside(setting: Setting, home: Nursery) -> Iterator[Run]:
+def inside(setting: Setting, home: ForkServer) -> Iterator[Run]:
     """Run code in one forked worker that all tests of what can be seen share."""
     with worker_of(setting, make=home.start) as (_, run):
         yield run
@@ -63,7 +63,7 @@ def parent(pid: int) -> int:
 
 
 def test_what_forks_has_one_thread_and_shares_no_memory_that_can_be_written(
-    setting: Setting, home: Nursery
+    setting: Setting, home: ForkServer
 ) -> None:
     """Such memory would be a way between workers that no wall stands in."""
     with worker_of(setting, make=home.start) as (worker, _):
@@ -72,13 +72,13 @@ def test_what_forks_has_one_thread_and_shares_no_memory_that_can_be_written(
         maps = Path(f"/proc/{forks}/maps").read_text().splitlines()
         threads = os.listdir(f"/proc/{forks}/task")
 
-    assert b"worker.nursery" in command
+    assert b"worker.fork_server" in command
     assert [line for line in maps if {*"ws"} <= {*line.split()[1]}] == []
     assert threads == [str(forks)]
 
 
 def test_what_forks_may_make_namespaces_and_become_who_is_in_its_own_alone(
-    setting: Setting, home: Nursery
+    setting: Setting, home: ForkServer
 ) -> None:
     with worker_of(setting, make=home.start) as (worker, _):
         forks = parent(parent(worker._process.pid))
@@ -107,7 +107,7 @@ def test_nothing_is_forked_while_a_thread_runs() -> None:
         others = [theirs.dup() for _ in range(forking.FDS)]
         request = json.dumps({"config": config}).encode()
         socket.send_fds(asked, [request], [other.fileno() for other in others])
-        never = forking.Nursery(answers, config, {}, lambda birth: None, lambda alive: None)
+        never = forking.ForkServer(answers, config, {}, lambda birth: None, lambda alive: None)
         born = never.answer()
         refused = json.loads(hears.recv(1000))
     done.set()
@@ -128,13 +128,13 @@ def test_gradings_fork_their_workers(tmp_path: Path) -> None:
     report = grade(Request(lab, file, device="cpu", sandbox="required", tasks={"scale"}))
 
     messages = " ".join(result.message for result in report.tests)
-    assert "worker.nursery" in messages
+    assert "worker.fork_server" in messages
 
 
 # -- what a worker sees ----------------------------------------------------------------------
 
 
-def test_workers_cannot_see_each_other(setting: Setting, home: Nursery) -> None:
+def test_workers_cannot_see_each_other(setting: Setting, home: ForkServer) -> None:
     leave = """
         import ctypes, os, socket
         for folder in ("/tmp", "/dev/shm"):
@@ -167,7 +167,7 @@ def test_workers_cannot_see_each_other(setting: Setting, home: Nursery) -> None:
     assert seen == [[], [], [], ["1", "2"], False, False, False, False]
 
 
-def test_a_worker_holds_no_descriptor_of_others(setting: Setting, home: Nursery) -> None:
+def test_a_worker_holds_no_descriptor_of_others(setting: Setting, home: ForkServer) -> None:
     code = """
         import contextlib, os
         out = []
@@ -186,7 +186,7 @@ def test_a_worker_holds_no_descriptor_of_others(setting: Setting, home: Nursery)
     assert alone == beside == usual
 
 
-def test_workers_draw_numbers_of_their_own(setting: Setting, home: Nursery) -> None:
+def test_workers_draw_numbers_of_their_own(setting: Setting, home: ForkServer) -> None:
     code = """
         import random, numpy, tempfile, torch
         out = [torch.rand(1).item(), float(numpy.random.rand()), random.random()]

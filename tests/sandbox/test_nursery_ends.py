@@ -19,9 +19,10 @@ from stand_ins.expectation import HERE
 from stand_ins.isolation import processes_that_see, require_sandbox
 
 from grader.errors import SandboxError, StudentMemory, StudentTimeout
-from grader.sandbox import limits, nursery
-from grader.sandbox.bubblewrap import worker_environment
-from grader.sandbox.nursery import Nursery, unfit
+from grader.sandbox import fork_server
+from grader.sandbox.confinement import limits
+from grader.sandbox.confinement.bubblewrap import worker_environment
+from grader.sandbox.fork_server import ForkServer, unfit
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
@@ -45,8 +46,8 @@ def setting() -> Iterator[Setting]:
 
 
 @pytest.fixture(scope="module")
-def home(setting: Setting) -> Iterator[Nursery]:
-    made = Nursery()
+def home(setting: Setting) -> Iterator[ForkServer]:
+    made = ForkServer()
     yield made
     assert made.problem == ""
     made.close()
@@ -57,7 +58,7 @@ def home(setting: Setting) -> Iterator[Nursery]:
 
 @pytest.mark.parametrize("cage", CAGES)
 def test_memory_of_one_worker_is_no_harm_to_the_others(
-    setting: Setting, home: Nursery, cage: str
+    setting: Setting, home: ForkServer, cage: str
 ) -> None:
     grow = "kept = []\nwhile True:\n    kept.append(b'a' * (8 << 20))"
     with worker_of(setting, make=home.start) as (_, other):
@@ -73,7 +74,7 @@ def test_memory_of_one_worker_is_no_harm_to_the_others(
 
 
 def test_kill_ends_all_that_a_worker_started_and_nothing_else(
-    setting: Setting, home: Nursery
+    setting: Setting, home: ForkServer
 ) -> None:
     with worker_of(setting, make=home.start) as (_, other):
         before = len(processes_that_see(setting.stage))
@@ -87,7 +88,7 @@ def test_kill_ends_all_that_a_worker_started_and_nothing_else(
         assert other("out = 1") == 1
 
 
-def test_worker_without_its_first_process_is_gone(setting: Setting, home: Nursery) -> None:
+def test_worker_without_its_first_process_is_gone(setting: Setting, home: ForkServer) -> None:
     with worker_of(setting, make=home.start) as (worker, run):
         run("import os\nif os.fork() == 0:\n    while True: pass")
         before = limits.descendants(worker._process.pid)
@@ -102,11 +103,11 @@ def test_worker_without_its_first_process_is_gone(setting: Setting, home: Nurser
 JUDGE = """
 import json, sys
 sys.path[:0] = [{project!r}]
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.sandbox.nursery import Nursery
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.sandbox.fork_server import ForkServer
 from grader.sandbox.setting import Setting
-home = Nursery()  # whose end is its workers'
+home = ForkServer()  # whose end is its workers'
 worker = home.start(Setting.from_json(json.loads(sys.argv[1])))
 worker.wait_ready()
 talk = Conversation(worker, "cpu", Clock(600.0), "")
@@ -135,7 +136,7 @@ def test_all_die_with_a_judge_that_is_killed() -> None:
 def test_close_ends_what_forks_with_all_that_it_has_forked() -> None:
     with setting_for("bwrap") as setting:
         before = len(os.listdir("/proc/self/fd"))
-        made = Nursery()
+        made = ForkServer()
         workers = [made.start(setting) for _ in range(3)]
         workers[0].wait_ready()
 
@@ -188,7 +189,7 @@ def test_what_is_forked_for_a_gpu_has_touched_none() -> None:
 def test_workers_start_alone_without_a_filter(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nursery.seccomp.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(fork_server.seccomp.platform, "machine", lambda: "riscv64")
 
     assert "filter" in unfit(setting)
 
@@ -196,7 +197,7 @@ def test_workers_start_alone_without_a_filter(
 def test_workers_start_alone_where_python_lies_in_tmp(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nursery, "installation", lambda device: ["/usr", "/tmp/venv"])
+    monkeypatch.setattr(fork_server, "installation", lambda device: ["/usr", "/tmp/venv"])
 
     assert "Python" in unfit(setting)
 
@@ -209,8 +210,8 @@ def command_inside(worker: WorkerProcess) -> bytes:
 def test_a_wall_that_cannot_be_made_is_no_weaker_wall(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nursery, "SCRATCH_BYTES", "no number")
-    home = Nursery()
+    monkeypatch.setattr(fork_server, "SCRATCH_BYTES", "no number")
+    home = ForkServer()
     with contextlib.closing(home):
         pool = WarmPool(
             lambda: home.start(setting), instead=lambda error: home.instead(setting, error)
@@ -227,7 +228,7 @@ def test_a_wall_that_cannot_be_made_is_no_weaker_wall(
 
 
 def test_a_nursery_that_dies_is_done_without(setting: Setting) -> None:
-    home = Nursery()
+    home = ForkServer()
     with contextlib.closing(home), worker_of(setting, make=home.start):
         assert home._process is not None
         home._process.kill()
@@ -243,7 +244,7 @@ def test_a_nursery_that_dies_is_done_without(setting: Setting) -> None:
 
 
 def test_what_is_our_fault_is_told_as_of_workers_alone() -> None:
-    with setting_for("bwrap") as setting, contextlib.closing(Nursery()) as home:
+    with setting_for("bwrap") as setting, contextlib.closing(ForkServer()) as home:
         wrong = replace(setting, given=("missing",))
         pool = WarmPool(lambda: home.start(wrong), instead=lambda error: home.instead(wrong, error))
 

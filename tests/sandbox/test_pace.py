@@ -12,8 +12,8 @@ from stand_ins.expectation import HERE
 
 from grader.errors import StudentTimeout
 from grader.labs.lab import load_lab
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
 from grader.sandbox.pace import BEAT_SECONDS, Pace, Reading, lost_between
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from grader.sandbox.peek import private_bytes
+from grader.sandbox.tripwire.process_memory import private_bytes
 
 # Holds what each line says, answers.
 HOLDER = """

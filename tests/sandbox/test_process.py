@@ -30,15 +30,16 @@ from grader.errors import (
     StudentTimeout,
     SubmissionFault,
 )
-from grader.sandbox import level, limits, seccomp
-from grader.sandbox.bubblewrap import worker_environment
+from grader.sandbox import level
+from grader.sandbox.confinement import limits, seccomp
+from grader.sandbox.confinement.bubblewrap import worker_environment
+from grader.sandbox.confinement.users import NOBODY
 from grader.sandbox.launch import BOOT
 from grader.sandbox.level import choose_level
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.process import WorkerProcess, folders_of
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import PACKAGES, sweep
-from grader.sandbox.users import NOBODY
 
 PROJECT = HERE.parent
 SECRET = "canary-8b1d7e60c2f94a35"
@@ -153,7 +154,7 @@ def test_nothing_of_the_project_is_in_view(inside: Run) -> None:
 def test_judge_cannot_be_imported(inside: Run) -> None:
     code = """
         import importlib.util
-        names = ("grader.suites", "grader.proxy.compare", "reference", "solutions", "labs.llama")
+        names = ("grader.suites", "grader.proxy.student", "reference", "solutions", "labs.llama")
         out = []
         for name in names:
             try:
@@ -622,8 +623,8 @@ JUDGE = """
 import json, sys, time
 sys.path[:0] = [{project!r}]
 from pathlib import Path
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
 from grader.sandbox.process import WorkerProcess, folders_of
 from grader.sandbox.setting import Setting
 worker = WorkerProcess(Setting.from_json(json.loads(sys.argv[1])))

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from grader.sandbox import limits, share, watcher
+from grader.sandbox.confinement import limits, share, watcher
 
 KIND = limits.detect()
 SPINS = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from stand_ins.isolation import require_sandbox
 
-from grader.sandbox import subordinate
-from grader.sandbox.subordinate import NoUsers, enter
+from grader.sandbox.confinement import subordinate
+from grader.sandbox.confinement.subordinate import NoUsers, enter
 
 TOOLS = ("newuidmap", "newgidmap", "nsenter")
 ACCOUNT = 4711

@@ -13,17 +13,17 @@ from stand_ins.confined import CODE, LAB
 
 from grader.errors import StudentCrashed, SubmissionFault, Tampered
 from grader.judge.grade import worker_setting
-from grader.prove.forked import Nursery, fork_worker
-from grader.proxy import sentry
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.sentry import SENTRY, Sentry
-from grader.sandbox import tripwire
-from grader.sandbox.layout import instructions, layout, same
-from grader.sandbox.peek import Peek, Refused
+from grader.prove.forking.forked import WorkerServer, fork_worker
+from grader.proxy.conversation import spot_checks
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.conversation.spot_checks import SPOT_CHECKS, SpotChecks
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
-from grader.sandbox.tripwire import hindrance
+from grader.sandbox.tripwire import tripwire
+from grader.sandbox.tripwire.layout import instructions, layout, same
+from grader.sandbox.tripwire.process_memory import ProcessMemory, Refused
+from grader.sandbox.tripwire.tripwire import hindrance
 
 Run = Callable[[str], object]
 CODEC = 'import sys; codec = sys.modules["grader.wire.codec"]; pack = codec.Packer.pack;'
@@ -41,8 +41,8 @@ pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter is no
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[Nursery]:
-    made = Nursery(LAB)
+def home() -> Iterator[WorkerServer]:
+    made = WorkerServer(LAB)
     yield made
     made.close()
 
@@ -56,7 +56,7 @@ def setting() -> Iterator[Setting]:
 
 
 @pytest.fixture
-def talk(home: Nursery, setting: Setting) -> Iterator[Conversation]:
+def talk(home: WorkerServer, setting: Setting) -> Iterator[Conversation]:
     worker = fork_worker(home.fileno(), setting)
     with contextlib.closing(contextlib.ExitStack()) as stack:
         stack.callback(worker.kill)
@@ -117,7 +117,7 @@ def test_process_that_is_replaced_is_seen(
     talk: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk._clock.limits.append(3.0)  # it never answers, on a connection that stays open
-    monkeypatch.setattr(SENTRY, "is_drawn", lambda _share: True)
+    monkeypatch.setattr(SPOT_CHECKS, "is_drawn", lambda _share: True)
     code = """
         import os
         for number in os.listdir("/proc/self/fd"):
@@ -134,9 +134,9 @@ def test_process_that_is_replaced_by_one_that_ends_has_ended(
 ) -> None:
     wire = talk._lookout._tripwire
     assert wire is not None
-    monkeypatch.setattr(SENTRY, "is_drawn", lambda _share: True)
+    monkeypatch.setattr(SPOT_CHECKS, "is_drawn", lambda _share: True)
     for name in ("FIRST", "NEXT"):
-        monkeypatch.setattr(sentry, name, (0.01, 0.011))
+        monkeypatch.setattr(spot_checks, name, (0.01, 0.011))
     code = "import os; os.execv('/bin/sleep', ['sleep', '0.15'])"
 
     with pytest.raises(StudentCrashed, match="ended itself with status 0"):
@@ -195,7 +195,7 @@ def test_look_without_memory_has_seen_nothing(
     assert wire is not None
     run(talk, "import torch; torch.mine = 1")
     with monkeypatch.context() as patched:
-        patched.setattr(Peek, "at", Mock(side_effect=MemoryError))
+        patched.setattr(ProcessMemory, "at", Mock(side_effect=MemoryError))
         with pytest.raises(MemoryError):
             wire.look()
 
@@ -205,7 +205,7 @@ def test_look_without_memory_has_seen_nothing(
 def test_judge_goes_on_looking_once_there_is_memory_again() -> None:
     wire = Mock(look=Mock(side_effect=[MemoryError, MemoryError, *[""] * 1000]))
 
-    with Sentry().during(wire, 1.0):
+    with SpotChecks().during(wire, 1.0):
         ends = time.monotonic() + 30
         while wire.look.call_count < 3 and time.monotonic() < ends:
             time.sleep(0.01)
@@ -219,8 +219,8 @@ def test_worker_that_cannot_be_looked_at_has_no_tripwire() -> None:
         os._exit(0)
     os.waitpid(gone, 0)
 
-    assert SENTRY.tripwire(gone, ("x", "[]", "[]")) is None
-    assert SENTRY.tripwire(0, ("x", "[]", "[]")) is None
+    assert SPOT_CHECKS.tripwire(gone, ("x", "[]", "[]")) is None
+    assert SPOT_CHECKS.tripwire(0, ("x", "[]", "[]")) is None
 
 
 def test_specialised_instructions_are_the_same_code() -> None:
@@ -252,7 +252,7 @@ def test_specialised_instructions_are_the_same_code() -> None:
 def test_what_keeps_workers_from_being_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hindrance() == ""
 
-    monkeypatch.setattr(Peek, "at", Mock(side_effect=Refused))
+    monkeypatch.setattr(ProcessMemory, "at", Mock(side_effect=Refused))
     assert "process_vm_readv" in hindrance()
     monkeypatch.setattr(tripwire, "layout", lambda: None)
     assert "lays its objects out" in hindrance()

@@ -18,14 +18,14 @@ from stand_ins.isolation import require_sandbox
 
 from grader.errors import SandboxError
 from grader.judge.grade import grade
-from grader.judge.request import Request
+from grader.judge.setup.request import Request
 from grader.labs.results import Verdict
-from grader.sandbox import limits, users
+from grader.sandbox.confinement import limits, users
+from grader.sandbox.fork_server import ForkServer
 from grader.sandbox.level import undivided
-from grader.sandbox.nursery import Nursery
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
-from grader.worker import nursery as forking
+from grader.worker import fork_server as forking
 
 WATCHES = Path("/proc/sys/fs/epoll/max_user_watches")
 FEW_WATCHES = 20_000  # more than anything honest has
@@ -182,7 +182,7 @@ def taken_soon(seconds: float = 10.0) -> users.Block:
 JUDGE = """
 import sys, time
 sys.path[:0] = [{project!r}]
-from grader.sandbox import users
+from grader.sandbox.confinement import users
 print(users.take().first, flush=True)
 time.sleep(100)
 """
@@ -238,7 +238,7 @@ def test_workers_start_alone_where_no_namespace_can_be_made(
     assert len(os.listdir("/proc/self/fd")) == before
     monkeypatch.undo()
     monkeypatch.setattr(users, "_namespace", lambda first, enter: os.close(-1))
-    with contextlib.closing(Nursery()) as home, worker_of(setting, make=home.start) as (_, run):
+    with contextlib.closing(ForkServer()) as home, worker_of(setting, make=home.start) as (_, run):
         assert run("out = 1") == 1
         assert "no users of its own" in home.problem
 
@@ -260,7 +260,7 @@ def test_users_that_a_container_has_not_divide_nobody(monkeypatch: pytest.Monkey
 
 
 def test_forks_take_turns_and_two_never_share_a_user() -> None:
-    home = forking.Nursery(None, {}, {}, lambda _: None, lambda _: None, deque([7, 8, 9]))
+    home = forking.ForkServer(None, {}, {}, lambda _: None, lambda _: None, deque([7, 8, 9]))
     drawn = [home._user() for _ in range(4)]
 
     home.alive = {20: (100, 7, None), 21: (101, 9, None)}

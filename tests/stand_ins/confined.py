@@ -12,10 +12,10 @@ from stand_ins.expectation import HERE
 from stand_ins.isolation import processes_that_see
 
 from grader.labs.lab import load_lab
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.sandbox.fork_server import ForkServer, unfit
 from grader.sandbox.level import are_divided
-from grader.sandbox.nursery import Nursery, unfit
 from grader.sandbox.process import WorkerProcess
 from grader.sandbox.setting import Setting
 from grader.sandbox.stage import staged
@@ -54,15 +54,15 @@ def made(way: str) -> Iterator[Make]:
     if way == "alone":
         yield WorkerProcess
         return
-    nursery = Nursery()
+    fork_server = ForkServer()
 
     def fork(setting: Setting) -> WorkerProcess:
         require_forks(setting)
-        worker = nursery.start(setting)
-        assert nursery.problem == ""
+        worker = fork_server.start(setting)
+        assert fork_server.problem == ""
         return worker
 
-    with contextlib.closing(nursery):
+    with contextlib.closing(fork_server):
         yield fork
 
 

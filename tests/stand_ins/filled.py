@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.labs.documents.sections import IMPORTS, bodies, names, without_heading
 from grader.labs.lab import Lab
-from grader.labs.sections import IMPORTS, bodies, names, without_heading
 from grader.notebook.build import answer_source, code_source
 from grader.notebook.handout import prompts
 from grader.notebook.work import ANSWER

@@ -20,7 +20,7 @@ from typing import Any
 
 from grader import ROOT
 from grader.judge.grade import grade
-from grader.judge.start import ForkServer
+from grader.judge.setup.start import ForkServer
 from grader.labs.lab import find_lab
 from grader.prove.expected import judge
 from grader.prove.findings import Outcome

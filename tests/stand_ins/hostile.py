@@ -18,11 +18,11 @@ import torch
 from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import SubmissionFault
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.lent import Lent
-from grader.proxy.values import Proxy
-from grader.proxy.watching import Watched
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.loans.loans import Loan
+from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.values.values import Proxy
 from grader.sandbox.pace import PACE
 from grader.wire.channel import PREFIX, Channel
 from grader.wire.codec import MAX_NODES, Record
@@ -50,7 +50,7 @@ class Model:
 def converse(talk: Conversation) -> Counter[str]:
     """Use everything that a test can use; count how the steps ended."""
     model, seen = Model(), Counter[str]()
-    lent = Lent(model, ("__call__",), ("width",), keep=False)
+    lent = Loan(model, ("__call__",), ("width",), keep=False)
     loans = {"use", "attribute", "swallow"}
 
     def call(name: str, *args: Any) -> Any:
@@ -76,7 +76,7 @@ def converse(talk: Conversation) -> Counter[str]:
         lambda: call("use", lent, [1, torch.ones(2)]),
         lambda: call("attribute", lent, "width"),
         lambda: call("swallow", lent, 2),
-        lambda: call("hand_over", Lent(nested, ("__call__",), (), keep=False)),
+        lambda: call("hand_over", Loan(nested, ("__call__",), (), keep=False)),
         lambda: call("bad"),
         lambda: call("same", watched),
         probe,

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from grader.prove.edits import build
+from grader.prove.answers.edits import build
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import limits, users
+from grader.sandbox.confinement import limits, users
 from grader.sandbox.level import probe, undivided
 
 MARK = "left-by-a-submission"  # what an attack writes has this in its name

@@ -14,9 +14,9 @@ import torch
 from stand_ins.kernel_cases import ORDERS, Case, Place
 from triton.runtime.errors import InterpreterError
 
-from grader.worker.grids import Refused
-from grader.worker.races import AGAIN
-from grader.worker.sanitizer import sanitized
+from grader.worker.sanitizer.grids import Refused
+from grader.worker.sanitizer.races import AGAIN
+from grader.worker.sanitizer.sanitizer import sanitized
 
 SAFE = {"write-write", "same value", "read-write", "masked", "too large", "order"}
 ENDED = (InterpreterError, Refused)  # by which a launch says that it cannot go on

@@ -13,11 +13,11 @@ import torch
 from stand_ins.borrower import Odd, Uses
 
 from grader.errors import StudentCrashed, SubmissionFault
-from grader.judge.draw import Draw
-from grader.proxy.clock import Clock
-from grader.proxy.conversation import Conversation
-from grader.proxy.lent import Lent
-from grader.proxy.watchdog import Overtime
+from grader.judge.plugin.draw import Draw
+from grader.proxy.conversation.clock import Clock
+from grader.proxy.conversation.conversation import Conversation
+from grader.proxy.loans.loans import Loan
+from grader.proxy.loans.watchdog import Overtime
 from grader.sandbox.pace import PACE
 from grader.wire.channel import Misfit, WireError
 from grader.wire.codec import Packer
@@ -46,12 +46,12 @@ class Taker:
     """In the place of a student: keeps what it is lent."""
 
     def __init__(self) -> None:
-        self.taken: list[Lent] = []
+        self.taken: list[Loan] = []
 
     def lend(
         self, target: Any, methods: Any = ("__call__",), attributes: Any = (), **how: bool
-    ) -> Lent:
-        lent = Lent(target, tuple(methods), tuple(attributes), True, how.get("steady", False))
+    ) -> Loan:
+        lent = Loan(target, tuple(methods), tuple(attributes), True, how.get("steady", False))
         self.taken.append(lent)
         return lent
 
@@ -93,7 +93,7 @@ TESTS: list[Callable[[Any, Draw], Any]] = [
 ]
 
 
-def objects(test: Callable[[Any, Draw], Any], seed: int) -> list[Lent]:
+def objects(test: Callable[[Any, Draw], Any], seed: int) -> list[Loan]:
     """Return what a test lends, fresh."""
     taker = Taker()
     with contextlib.suppress(Taken):
@@ -120,7 +120,7 @@ class Mute:
         pass
 
 
-def use(lent: Lent, name: str, value: Any) -> str:
+def use(lent: Loan, name: str, value: Any) -> str:
     """Use an object as a worker would ask for it; return how that ended.
 
     What would be a failure of the judge's own is raised.

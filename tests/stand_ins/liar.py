@@ -25,10 +25,10 @@ import torch
 from stand_ins import kinds
 
 from grader.errors import StudentCrashed, SubmissionFault
-from grader.judge import retrial
-from grader.judge.configuration import Run
-from grader.judge.gates import Gates
+from grader.judge.plugin import retrial
+from grader.judge.plugin.gates import Gates
 from grader.judge.session import run_pytest
+from grader.judge.setup.configuration import Run
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.proxy.student import Student
 from grader.sandbox.pace import PACE
@@ -36,7 +36,7 @@ from grader.sandbox.process import make_arena
 from grader.sandbox.setting import Setting
 from grader.wire.channel import Channel, WireError
 from grader.wire.codec import DTYPES
-from grader.worker import interpreter
+from grader.worker.kernels import interpreter
 from grader.worker.serve import Worker
 
 ARENA = 64 << 20

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from grader.labs.metered import Metered, Traffic
-from grader.report.rooflines import Gauged
+from grader.report.launches.rooflines import Gauged
 
 # A softmax of 1,000 rows of 1,000 float32 that reads each row twice.
 SOFTMAX = Metered(

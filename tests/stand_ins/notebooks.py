@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from grader.labs.documents.sections import bodies
 from grader.labs.lab import Lab
-from grader.labs.sections import bodies
 
 Data = dict[str, Any]
 

@@ -16,7 +16,7 @@ from socket import socket
 from typing import Any, NoReturn
 
 from grader.judge import session
-from grader.judge.start import ForkServer, die_with_parent, serve_forks
+from grader.judge.setup.start import ForkServer, die_with_parent, serve_forks
 
 TESTS = Path(__file__).resolve().parents[1]
 

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.judge import session
-from grader.judge.start import ForkServer, Session, die_with_parent, serve_forks
+from grader.judge.setup.start import ForkServer, Session, die_with_parent, serve_forks
 from grader.labs.lab import load_lab
-from grader.proxy.conversation import Conversation
-from grader.sandbox import bubblewrap, launch, nursery
+from grader.proxy.conversation.conversation import Conversation
+from grader.sandbox import fork_server, launch
+from grader.sandbox.confinement import bubblewrap
 from grader.sandbox.setting import Setting
 
 MODULE = "tests.stand_ins.sabotage"
@@ -159,7 +160,7 @@ def setting(**changed: Any) -> Spoil:
 
 def small_scratch(_: Path) -> None:
     """Leave one page for all that a worker writes."""
-    bubblewrap.SCRATCH_BYTES = nursery.SCRATCH_BYTES = "4096"
+    bubblewrap.SCRATCH_BYTES = fork_server.SCRATCH_BYTES = "4096"
     bubblewrap.SCRATCH = ("--size", "4096", *bubblewrap.SCRATCH[2:])
 
 
@@ -185,7 +186,7 @@ def one_byte_locale(stage: Path) -> None:
         python, *rest = right(*args)
         return [python, "-X", "utf8=0", *rest]
 
-    launch.interpreter = nursery.interpreter = wrong
+    launch.interpreter = fork_server.interpreter = wrong
 
 
 def gone_after_a_call(stage: Path) -> None:
@@ -205,7 +206,7 @@ WAYS = {
     "library": Way(built(CRASHES), environment(LD_PRELOAD="/judge/odd.so")),
     "memory": Way(session=setting(memory=1 << 20)),
     "no_shm": Way(
-        replaced("worker/walls", 'mount(f"/folder', f'{READ_ONLY}; mount(f"/folder'),
+        replaced("worker/confinement", 'mount(f"/folder', f'{READ_ONLY}; mount(f"/folder'),
         read_only_shm,
     ),
     "compiler": Way(dying_ptxas, environment(**dict.fromkeys(PTXAS, "/judge/ptxas"))),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from grader.labs.results import Report, TaskResult, TestResult, Verdict
-from grader.report.next_step import Guide
+from grader.report.facts.next_step import Guide
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> [red]forged[/red] :smile: "

@@ -15,11 +15,11 @@ from stand_ins.wellformed import OBEYED, malformed
 
 from grader.errors import InferlabError, UsageError
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import Starter
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import Starter
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.results import Expected, Report, Verdict
-from grader.report.forms import Form, render
+from grader.report.formats.forms import Form, render
 
 SHOWN = 8  # tests of a report that is not as expected
 

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from io import StringIO
 
 from grader.labs.results import Report
-from grader.report.forms import Form, render
-from grader.report.terminal import make_console, render_terminal
+from grader.report.formats.forms import Form, render
+from grader.report.formats.terminal import make_console, render_terminal
 
 OUR_TAGS = set(
     "html head meta title style body main h1 h2 h3 p strong br small div table tr th td code meter"

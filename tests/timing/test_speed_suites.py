@@ -11,7 +11,7 @@ from stand_ins.programs import Programs
 from stand_ins.suites import module_of
 
 from grader import ROOT
-from grader.judge.items import suite_files
+from grader.judge.plugin.items import suite_files
 from grader.labs.lab import Lab, all_labs
 from grader.timing.race import Race, load_baseline
 
@@ -19,12 +19,12 @@ LABS = [lab for lab in all_labs(ROOT) if lab.speed_suite.is_file()]
 SESSION = """
 import dataclasses, json
 from pathlib import Path
-from grader.sandbox import gpu
-from grader.judge.configuration import Run
+from grader.sandbox.confinement import gpu
+from grader.judge.setup.configuration import Run
 from grader.judge.session import run_pytest
 from grader.labs.lab import load_lab
-from grader.proxy.calls import Calls
-from grader.proxy.spent import Spent
+from grader.proxy.conversation.calls import Calls
+from grader.proxy.conversation.spent import Spent
 
 class Student:
     spent_ = Spent()

@@ -15,9 +15,9 @@ from stand_ins.isolation import require_sandbox
 from stand_ins.programs import Programs
 
 from grader.judge.grade import grade
-from grader.judge.request import Request
 from grader.judge.scoring import score
-from grader.judge.start import ForkServer
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
 from grader.labs.lab import load_lab
 from grader.labs.results import Expected, TestResult, Verdict
 
@@ -28,13 +28,13 @@ SESSION = """
 import json, sys
 from pathlib import Path
 import torch
-from grader.sandbox import gpu
+from grader.sandbox.confinement import gpu
 from grader.errors import CannotGrade, Mismatch, NotGraded
 from grader.labs.lab import load_lab
-from grader.proxy.calls import Calls
-from grader.proxy.spent import Spent
+from grader.proxy.conversation.calls import Calls
+from grader.proxy.conversation.spent import Spent
 from grader.judge.session import run_pytest
-from grader.judge.configuration import Run
+from grader.judge.setup.configuration import Run
 
 class Student:
     spent_ = Spent()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.proxy.spent import Spent
+from grader.proxy.conversation.spent import Spent
 from grader.timing.interval import TIE, Interval, bootstrap
 from grader.timing.race import Race
 from grader.timing.roofline import Roofline

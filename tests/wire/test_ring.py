@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grader.wire.memory import SharedMemory
 from grader.wire.ring import ALIGNMENT, Layout, Spec, slots_of
-from grader.worker.harness import Harness
+from grader.worker.calls.harness import Harness
 
 CPU = torch.device("cpu")
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]

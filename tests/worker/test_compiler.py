@@ -10,7 +10,7 @@ from stand_ins.kernel_worker import fresh_student
 
 from grader.errors import StudentError
 from grader.labs.compiled import Compiled
-from grader.proxy.compiler import Compiler
+from grader.proxy.instruments.compiler import Compiler
 from grader.proxy.student import Student
 
 SOURCE = """

@@ -11,8 +11,8 @@ from stand_ins.kernel_worker import fresh_student
 from torch import Tensor
 
 from grader.errors import Mismatch, StudentError
-from grader.proxy.compare import resembles
 from grader.proxy.student import Student
+from grader.proxy.values.compare import resembles
 from grader.timing.silence import assert_kernels_alone_compute
 
 SOURCE = (HERE / "stand_ins" / "doubled.py").read_text()

@@ -17,7 +17,7 @@ from grader import ROOT
 from grader.errors import Mismatch, StudentError, Unsound
 from grader.proxy.student import Student
 from grader.timing.silence import assert_kernels_alone_compute
-from grader.worker import kernel_syntax
+from grader.worker.code import kernel_syntax
 
 DOUBLED = (HERE / "stand_ins" / "doubled.py").read_text()
 COLUMNS = (HERE / "stand_ins" / "columns.py").read_text()

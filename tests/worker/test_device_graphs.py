@@ -15,8 +15,8 @@ from torch import Tensor
 from grader import ROOT
 from grader.errors import Mismatch, StudentError, WrongNumbers
 from grader.labs.lab import load_lab
-from grader.proxy.compare import check
 from grader.proxy.student import Student
+from grader.proxy.values.compare import check
 
 SOURCE = (HERE / "stand_ins" / "runners.py").read_text()
 LAB = load_lab(ROOT / "labs" / "11_compiled")

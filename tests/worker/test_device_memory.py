@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from grader.wire.channel import WireError
-from grader.worker.device_memory import Memory
-from grader.worker.followed import Allowance
+from grader.worker.device.memory import Memory
+from grader.worker.operators.followed import Allowance
 
 
 @pytest.mark.parametrize(

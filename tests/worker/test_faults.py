@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from grader.worker.faults import describe
+from grader.worker.code.faults import describe
 
 
 def test_page_of_torchs_compiler_is_told_by_its_reason_and_the_lines_of_the_submission() -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.worker.graphs import LOGGER, MAX_CONSTANTS, Backend
-from grader.worker.referee import MAX_ELEMENTS, MAX_NODES, Referee, Refused
+from grader.worker.compiling.graphs import LOGGER, MAX_CONSTANTS, Backend
+from grader.worker.compiling.referee import MAX_ELEMENTS, MAX_NODES, Referee, Refused
 
 CPU = torch.device("cpu")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.worker import kernels
+from grader.worker import compiled_files
 
 FILES = {
     "ab/x.cubin": b"\x00\x01\x02",
@@ -28,10 +28,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_files_come_as_they_were(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = kernels.collect()
+    taken = compiled_files.collect()
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache / "second"))
 
-    kernels.restore(*taken)
+    compiled_files.restore(*taken)
 
     for name, content in FILES.items():
         assert (cache / "second" / name).read_bytes() == content
@@ -40,10 +40,10 @@ def test_files_come_as_they_were(cache: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_no_more_is_taken_at_a_time_than_fits_a_message(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernels, "MOST_BYTES", 5)
+    monkeypatch.setattr(compiled_files, "MOST_BYTES", 5)
 
-    names, sizes, data = kernels.collect()
-    rest, _, left = kernels.collect(names)
+    names, sizes, data = compiled_files.collect()
+    rest, _, left = compiled_files.collect(names)
 
     assert (names, sizes, data.numel()) == (
         ["0/ab/x.cubin", "0/ab/x.json", "0/cd/empty"],
@@ -56,21 +56,21 @@ def test_no_more_is_taken_at_a_time_than_fits_a_message(
 def test_files_of_a_full_disk_are_compiled_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = kernels.collect()
+    taken = compiled_files.collect()
     (cache / "second").write_text("a file where the folder should be")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache / "second"))
 
-    kernels.restore(*taken)
+    compiled_files.restore(*taken)
 
 
 def test_nothing_is_there_before_anything_is_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in kernels.CACHES:
+    for variable in compiled_files.CACHES:
         monkeypatch.setenv(variable, str(tmp_path / "none"))
-    taken = kernels.collect()
+    taken = compiled_files.collect()
 
-    kernels.restore(*taken)
+    compiled_files.restore(*taken)
 
     assert taken[0] == []
     assert not (tmp_path / "none").exists()
@@ -82,12 +82,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from grader.worker import kernels
+from grader.worker import compiled_files
 
 place = Path(os.environ["TRITON_CACHE_DIR"], "ab", "launcher.so")
 library = ctypes.CDLL(str(place))
 library.length.argtypes = [ctypes.c_char_p]
-kernels.restore(*kernels.collect())
+compiled_files.restore(*compiled_files.collect())
 print(library.length(b"kernel"))
 """
 

@@ -16,8 +16,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from grader.wire.channel import MAX_OPERATORS
-from grader.worker.counters import Launches
-from grader.worker.guard import resolve
+from grader.worker.operators.counters import Launches
+from grader.worker.operators.guard import resolve
 from grader.worker.probes import Probes
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"

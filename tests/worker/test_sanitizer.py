@@ -20,7 +20,7 @@ from stand_ins.kernel_cases import ORDERS, Case, cases
 from stand_ins.kernel_worker import fresh_student
 
 from grader.errors import Mismatch, StudentError, Unsound
-from grader.proxy.mistakes import INTRODUCTION
+from grader.proxy.instruments.mistakes import INTRODUCTION
 from grader.proxy.student import Student
 
 RIGHT, WRONG = [*cases("right"), *cases("answers")], [*cases("wrong")]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.worker import sparse
+from grader.worker.calls import sparse
 
 FAR = 1 << 29
 

@@ -12,9 +12,9 @@ from stand_ins.kernel_worker import fresh_student
 from torch import Tensor
 
 from grader.errors import Mismatch, NotGraded, StudentError
-from grader.proxy.compare import resembles
-from grader.proxy.sentry import SENTRY
+from grader.proxy.conversation.spot_checks import SPOT_CHECKS
 from grader.proxy.student import Student
+from grader.proxy.values.compare import resembles
 
 SOURCE = (HERE / "stand_ins" / "kernels.py").read_text()
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -294,7 +294,7 @@ def test_a_reading_of_another_form_is_refused(lying: Student, value: Any) -> Non
 @pytest.fixture(scope="module")
 def lying_worker() -> Iterator[Student]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SENTRY, "tripwire", lambda *_args: None)  # which sees the change in it
+        patch.setattr(SPOT_CHECKS, "tripwire", lambda *_args: None)  # which sees the change in it
         with fresh_student("cpu", SOURCE) as made:
             yield made
 

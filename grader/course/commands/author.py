@@ -17,10 +17,10 @@ from grader.course.publishing.new import write_lab
 from grader.course.publishing.publish import Order, Publication, publish
 from grader.errors import UsageError
 from grader.labs.lab import all_labs, find_lab, find_root
-from grader.prove.edits import base_name, build
-from grader.prove.field import field_bugs
+from grader.prove.answers.edits import base_name, build
+from grader.prove.answers.field import field_bugs
 from grader.prove.files import shown, wrong_answers
-from grader.report.next_step import typed
+from grader.report.facts.next_step import typed
 from grader.text import moment_text, visible_line
 
 TITLE = "Your labs"

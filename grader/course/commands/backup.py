@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from grader.course.config import load_course
-from grader.course.grading.backup import FILES, Contents, back_up
-from grader.course.grading.ledger import FOLDER as COLLECTED
-from grader.course.grading.restore import restore
+from grader.course.grading.backups.backup import FILES, Contents, back_up
+from grader.course.grading.backups.restore import restore
+from grader.course.grading.collecting.ledger import FOLDER as COLLECTED
 from grader.text import moment_text, visible_line
 
 SECRET = "it holds marks, work and perhaps a password of course.toml: only you can read it"

@@ -15,12 +15,12 @@ from grader.course.database.records import Attempt, Student
 from grader.course.database.spool import Spool
 from grader.course.database.store import Store
 from grader.course.grading.batch import Batch, Plan, Waiting, only_one, plan, run_batch, spool_of
-from grader.course.grading.collect import Collected, collect_class
+from grader.course.grading.collecting.collect import Collected, collect_class
+from grader.course.grading.collecting.fetch import Bounds
+from grader.course.grading.collecting.ledger import Collection, Outcome
+from grader.course.grading.collecting.roster import read_roster
 from grader.course.grading.engines import Engine, LocalEngine
-from grader.course.grading.fetch import Bounds
 from grader.course.grading.leases import beside, visible_gpus
-from grader.course.grading.ledger import Collection, Outcome
-from grader.course.grading.roster import read_roster
 from grader.errors import CannotGrade, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, find_lab, find_root

@@ -22,8 +22,8 @@ from grader.course.gradebook.review import Review, reviews
 from grader.errors import InferlabError, UsageError
 from grader.files import check_writable, write_file
 from grader.labs.lab import find_lab, find_root, load_lab
-from grader.report.forms import STDOUT
-from grader.report.terminal import make_console
+from grader.report.formats.forms import STDOUT
+from grader.report.formats.terminal import make_console
 from grader.text import number, visible_line
 
 FULL = 100.0

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grader.course.database.records import Attempt
-from grader.report.terminal import make_console
+from grader.report.formats.terminal import make_console
 from grader.text import number, visible_line
 
 

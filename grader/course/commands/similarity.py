@@ -15,8 +15,8 @@ from grader.course.gradebook.similarity import Comparison, compare_class
 from grader.errors import UsageError
 from grader.files import check_writable, json_bytes
 from grader.labs.lab import find_lab, find_root
-from grader.report.forms import STDOUT
-from grader.report.terminal import make_console
+from grader.report.formats.forms import STDOUT
+from grader.report.formats.terminal import make_console
 from grader.text import visible_line
 
 MOST_PAIRS = 30  # on a screen; the JSON has all

@@ -1,7 +1,7 @@
 """The instructor's page: each lab of the class in numbers and pictures, and a table of students.
 
 It stands by itself; its only script is the one that sorts the table, named by its hash. What a
-student wrote, a name included, is escaped like everywhere in ``grader/report/web.py``.
+student wrote, a name included, is escaped like everywhere in ``grader/report/markup/web.py``.
 """
 
 import math
@@ -15,8 +15,8 @@ from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Failing, Overview, Tried, overview
 from grader.course.gradebook.review import Review, reviews, reviews_of
-from grader.report.chart import tick_step
-from grader.report.web import escaped, figures, page, table
+from grader.report.markup.chart import tick_step
+from grader.report.markup.web import escaped, figures, page, table
 from grader.text import number
 
 STUDENTS = "students"  # the folder of their pages

@@ -18,8 +18,8 @@ from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.review import reviews_of
 from grader.files import write_file
-from grader.report.gradescope import render_gradescope
-from grader.report.stored import report_of
+from grader.report.facts.stored import report_of
+from grader.report.formats.gradescope import render_gradescope
 from grader.text import encodable, visible_line
 
 # Excel reads a formula behind these, some programs behind the wide forms too.

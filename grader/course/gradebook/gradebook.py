@@ -10,7 +10,7 @@ from grader.course.database.store import Store
 from grader.course.gradebook.marks import Mark, mark
 from grader.errors import UsageError
 from grader.labs.results import Verdict
-from grader.report.measured import listed, table_of, text_of
+from grader.report.facts.measured import listed, table_of, text_of
 
 PASSED = Verdict.PASSED.value
 ABSENT = "absent"  # a test that one of two runs does not have

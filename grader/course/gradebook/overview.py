@@ -10,8 +10,8 @@ from grader.course.gradebook.charts import Solved
 from grader.course.gradebook.gradebook import Gradebook
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, Verdict
-from grader.report.stored import report_of
-from grader.report.summary import AT_FAULT, is_stub, summarize
+from grader.report.facts.stored import report_of
+from grader.report.facts.summary import AT_FAULT, is_stub, summarize
 from grader.text import first_line
 
 MOST_FAILED = 10

@@ -9,9 +9,9 @@ from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.files import write_file
-from grader.report.html import render_html
-from grader.report.stored import report_of
-from grader.report.web import escaped, page
+from grader.report.facts.stored import report_of
+from grader.report.formats.html import render_html
+from grader.report.markup.web import escaped, page
 from grader.text import number
 
 STYLE = "section p { margin: .3rem 0; overflow-wrap: anywhere } section h2 { margin: 1.5rem 0 0 }"

@@ -11,8 +11,8 @@ from datetime import datetime
 from grader.course.database.records import Attempt
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import SHOWN_COMMIT, lab_number
-from grader.report.measured import speed_cases
-from grader.report.stored import report_of
+from grader.report.facts.measured import speed_cases
+from grader.report.facts.stored import report_of
 from grader.text import visible_line
 
 

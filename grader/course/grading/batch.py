@@ -21,10 +21,10 @@ from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
 from grader.course.grading.jobs import Done, Job, failed_report, lab_version
 from grader.errors import CannotGrade, StoreError, UsageError
+from grader.labs.documents.submission import PSEUDOCODE_NAME
 from grader.labs.lab import Lab
 from grader.labs.standing import FOLDER
-from grader.labs.submission import PSEUDOCODE_NAME
-from grader.report.measured import table_of
+from grader.report.facts.measured import table_of
 
 SPOOL = "spool"
 MOST_FAILURES = 12  # in a row

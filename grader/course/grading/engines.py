@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol
 from grader.course.grading.jobs import Done, Job, grade_job
 from grader.environment import VISIBLE, To, crossing
 from grader.errors import CannotGrade
-from grader.judge.start import die_with_parent
+from grader.judge.setup.start import die_with_parent
 
 BOOT = (
     "import sys; sys.path[:0] = {path!r}; "

@@ -18,13 +18,13 @@ from grader.course.grading.leases import leased_gpu
 from grader.environment import VISIBLE
 from grader.errors import CannotGrade, InferlabError, JudgeError
 from grader.judge.grade import grade
-from grader.judge.request import Request
-from grader.judge.start import ForkServer
+from grader.judge.setup.request import Request
+from grader.judge.setup.start import ForkServer
+from grader.labs.documents.submission import Submission, fingerprint
 from grader.labs.lab import Lab, find_root, load_lab
 from grader.labs.results import Report, Verdict
-from grader.labs.submission import Submission, fingerprint
-from grader.sandbox import gpu
 from grader.sandbox.allowance import raise_limits
+from grader.sandbox.confinement import gpu
 from grader.text import first_line
 
 

@@ -1,7 +1,7 @@
 """Which GPU a grading of a class runs on, and how many do at a time.
 
 Most of a grading on a GPU is work of the processor: kernels are compiled, and their results judged.
-So gradings share a GPU for that; ``sandbox/gpu`` lets each have it alone for all that is timed.
+So gradings share a GPU for that; ``confinement/gpu`` lets each have it alone for what is timed.
 
 A lease is a lock on a file: it ends with the process that holds it, however that ends, and all
 judges of one machine keep to it.
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from grader.environment import VISIBLE
 from grader.locks import open_lock
-from grader.sandbox import gpu
+from grader.sandbox.confinement import gpu
 
 MOST_BESIDE = 8  # gradings on one GPU: by then they wait for each other's timing
 CORES_EACH = 2  # that one of them keeps busy: its judge, a worker that compiles

@@ -26,7 +26,7 @@ from typing import Any
 
 from grader.course.publishing.shapes import Shape, shapes
 from grader.errors import LabError
-from grader.prove.edits import built
+from grader.prove.answers.edits import built
 from grader.reading.syntax import Function
 
 Files = Mapping[str, bytes]  # by path in the tree

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import LabError
+from grader.labs.documents.pictures import Picture, pictures
+from grader.labs.documents.svg import differs, to_svg
 from grader.labs.lab import Lab
-from grader.labs.pictures import Picture, pictures
-from grader.labs.svg import differs, to_svg
 
 FOLDER = "pictures"  # of a lab
 MOST_BYTES = 60 << 10  # of one SVG: a handout is opened over a network

@@ -8,9 +8,9 @@ from stand_ins import expectation
 from stand_ins.notebooks import as_bytes, code_cell, markdown_cell, notebook_of, right
 from stand_ins.remotes import Remote
 
-from grader.course.grading.answer import state_of, take
-from grader.course.grading.branch import Commit, last_change
-from grader.course.grading.fetch import Broken
+from grader.course.grading.collecting.answer import state_of, take
+from grader.course.grading.collecting.branch import Commit, last_change
+from grader.course.grading.collecting.fetch import Broken
 from grader.readers import Budget
 
 LAB = expectation.find(expectation.DEMO)

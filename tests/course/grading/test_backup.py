@@ -15,9 +15,9 @@ from grader.course.config import Course, load_course
 from grader.course.database import connection
 from grader.course.database.records import Override
 from grader.course.database.store import Store
-from grader.course.grading.backup import back_up
+from grader.course.grading.backups.backup import back_up
+from grader.course.grading.backups.restore import restore
 from grader.course.grading.batch import Batch, plan, run_batch, spool_of
-from grader.course.grading.restore import restore
 from grader.errors import InferlabError, UsageError
 
 TOML = 'title = "Demo"\n[deadlines]\n90 = 2026-10-01T12:00:00Z\n'

@@ -13,11 +13,11 @@ from stand_ins.remotes import Remote
 from grader.course.config import Course, LateRule
 from grader.course.database.records import Frozen, Student
 from grader.course.git import git
-from grader.course.grading.collect import Collected, Collection, Outcome, collect_class
-from grader.course.grading.fetch import Bounds, _is_name
+from grader.course.grading.collecting.collect import Collected, Collection, Outcome, collect_class
+from grader.course.grading.collecting.fetch import Bounds, _is_name
 from grader.errors import UsageError
+from grader.labs.documents.submission import MAX_BYTES
 from grader.labs.lab import load_lab
-from grader.labs.submission import MAX_BYTES
 
 LAB = load_lab(Path(__file__).parents[2] / "demo" / "labs" / "90_echo")
 DUE = datetime(2026, 10, 1, 22, tzinfo=UTC)
@@ -412,7 +412,7 @@ def test_a_remote_with_too_many_branches_to_list_is_asked_for_each(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
-    monkeypatch.setattr("grader.course.grading.fetch.LISTING_BYTES", 10)
+    monkeypatch.setattr("grader.course.grading.collecting.fetch.LISTING_BYTES", 10)
 
     found = collect(course(remote), ADA, BOB)
 
@@ -425,7 +425,7 @@ def test_of_more_branches_than_are_known_the_rosters_are_among_them(
 ) -> None:
     for branch in ("a", "b", "student/ada"):
         remote.commit(branch, {CODE: "one"}, DUE - HOUR)
-    monkeypatch.setattr("grader.course.grading.fetch.MOST_BRANCHES", 1)
+    monkeypatch.setattr("grader.course.grading.collecting.fetch.MOST_BRANCHES", 1)
 
     assert files(collect(course(remote), ADA)["ada"]) == {"echo.py": b"one"}
 
@@ -434,7 +434,7 @@ def test_a_history_that_takes_too_long_is_told(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
-    monkeypatch.setattr("grader.course.grading.branch.SECONDS", 0)
+    monkeypatch.setattr("grader.course.grading.collecting.branch.SECONDS", 0)
 
     told = problem(collect(course(remote), ADA)["ada"])
     assert told == "its last change was not found within 0 s of reading its history"
@@ -455,7 +455,7 @@ def test_more_objects_than_may_be_read_are_told(
     remote: Remote, monkeypatch: pytest.MonkeyPatch, limit: str, told: str
 ) -> None:
     remote.commit("student/ada", {CODE: "one"}, DUE - HOUR)
-    monkeypatch.setattr(f"grader.course.grading.objects.{limit}", 2)
+    monkeypatch.setattr(f"grader.course.grading.collecting.objects.{limit}", 2)
 
     found = problem(collect(course(remote), ADA)["ada"])
     assert re.fullmatch(f"its last commit alone is too much: {told}", found)

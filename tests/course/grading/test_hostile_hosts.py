@@ -8,8 +8,8 @@ from stand_ins.git_hosts import Elsewhere, FilesAlone, Smart, prepare_files, ser
 from stand_ins.remotes import Remote
 
 from grader.course.git import git
-from grader.course.grading.branch import doubts
-from grader.course.grading.fetch import Bounds, Broken, fetched
+from grader.course.grading.collecting.branch import doubts
+from grader.course.grading.collecting.fetch import Bounds, Broken, fetched
 from grader.errors import GitError
 
 WHEN = datetime(2026, 10, 1, tzinfo=UTC)

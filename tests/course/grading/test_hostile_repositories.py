@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from grader.course.config import Course
 from grader.course.database.records import Student
-from grader.course.grading.collect import Collection, collect_class
-from grader.course.grading.fetch import Bounds
+from grader.course.grading.collecting.collect import Collection, collect_class
+from grader.course.grading.collecting.fetch import Bounds
 from grader.labs.lab import load_lab
 
 folder = Path(sys.argv[1])

@@ -14,7 +14,7 @@ from grader import environment
 from grader.course.grading.jobs import grade_job
 from grader.course.grading.leases import VISIBLE, beside, leased_gpu, visible_gpus
 from grader.errors import CannotGrade
-from grader.sandbox import gpu
+from grader.sandbox.confinement import gpu
 
 HERE = Path(__file__).parents[2]
 Smi = Callable[..., None]

@@ -23,8 +23,8 @@ from stand_ins.classroom import attempt
 
 from grader.course.config import load_course
 from grader.course.database.store import Store
-from grader.course.grading.backup import FILES, MANIFEST, ROWS, back_up
-from grader.course.grading.restore import restore
+from grader.course.grading.backups.backup import FILES, MANIFEST, ROWS, back_up
+from grader.course.grading.backups.restore import restore
 from grader.errors import InferlabError, StoreError
 
 TOML = b'title = "Demo"\n'

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.database.records import Student
-from grader.course.grading.roster import Roster, read_roster
+from grader.course.grading.collecting.roster import Roster, read_roster
 from grader.errors import UsageError
 
 

@@ -27,9 +27,9 @@ from grader.course.database.records import Student
 from grader.course.database.store import Store
 from grader.course.gradebook.marks import mark
 from grader.course.grading.batch import Batch, plan, run_batch, spool_of
-from grader.course.grading.collect import collect_class
+from grader.course.grading.collecting.collect import collect_class
+from grader.course.grading.collecting.ledger import Collection
 from grader.course.grading.jobs import Done, Job
-from grader.course.grading.ledger import Collection
 from grader.labs.results import Verdict
 
 ADA = Student("ada", "Ada", "", "student/ada")

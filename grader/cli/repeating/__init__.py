@@ -1,0 +1,1 @@
+"""``lab repeat``: a failing public test as a script."""

@@ -1,0 +1,1 @@
+"""What ``lab check`` prints beside its findings, a table for each of its options."""

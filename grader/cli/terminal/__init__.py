@@ -1,0 +1,1 @@
+"""What commands share of a terminal: options, signs of life, files that are watched."""

@@ -1,0 +1,1 @@
+"""A course in one file, and out of it again."""

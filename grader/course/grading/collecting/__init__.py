@@ -1,0 +1,1 @@
+"""What students handed in until a deadline, out of their repositories, frozen."""

@@ -1,0 +1,283 @@
+"""What a student hands in: allow-listed files, read once, on a clean tree.
+
+A submission is hostile until shown otherwise. Only regular files are read, without following a
+link at any step inside the tree, each up to a size; whatever else lies there is never opened.
+What is wrong *inside* the files (syntax, encoding) is no usage error: it is the student's verdict.
+"""
+
+import hashlib
+import itertools
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.confined import MOST_CODE
+from grader.errors import UsageError
+from grader.labs.documents import notebook
+from grader.labs.documents.places import Place
+from grader.labs.lab import Lab
+from grader.readers import Budget
+
+PSEUDOCODE_NAME = "PSEUDOCODE.md"
+MAX_BYTES = MOST_CODE  # per file but a notebook; an honest answer has a hundredth of it
+MOST_LISTED = 10_000  # entries of a folder that are looked at for a notebook
+_NOT_PYTHON = frozenset({".7z", ".gz", ".md", ".pdf", ".pyc", ".tar", ".tgz", ".zip"})
+_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A frozen submission: its bytes are in memory, its copy lies alone in ``folder``."""
+
+    files: dict[str, bytes]  # by name; the code always, PSEUDOCODE.md if it was there
+    sha256: str  # over names and bytes
+    folder: Path
+    code_name: str  # "llama.py"
+    source: Path  # the folder or file that it was taken from
+    single_file: bool  # one file of code and no pseudocode with it: that cannot be graded
+    notes: tuple[str, ...] = ()  # of a notebook: what was left out of it
+    is_notebook: bool = False
+    places: tuple[Place, ...] = ()  # of a notebook: where its cells stand in the code
+
+    @property
+    def code(self) -> bytes:
+        """The bytes of the code file."""
+        return self.files[self.code_name]
+
+    @property
+    def text(self) -> str:
+        """The code as text, without the byte order mark that some editors begin a file with."""
+        return self.code.decode("utf-8-sig", errors="replace")
+
+    @property
+    def code_path(self) -> Path:
+        """The copy that a worker loads."""
+        return self.folder / self.code_name
+
+    @property
+    def pseudocode(self) -> bytes | None:
+        """The bytes of PSEUDOCODE.md, None if it is absent."""
+        return self.files.get(PSEUDOCODE_NAME)
+
+    @property
+    def has_pseudocode(self) -> bool:
+        """True if PSEUDOCODE.md came along."""
+        return PSEUDOCODE_NAME in self.files
+
+
+def collect(lab: Lab, source: Path | None, into: Path, budget: Budget | None = None) -> Submission:
+    """Copy a submission to ``into``, which must be empty or absent; ``budget``: to read it.
+
+    ``source`` is a lab folder, a tree that holds ``NN_topic/`` (also under ``labs/``), or one
+    Python file or notebook of any name, with the PSEUDOCODE.md that lies beside it, if one does;
+    None is the lab's own folder. In a folder a notebook counts if there is no code file, or one
+    that nobody has touched. Raises ``UsageError``.
+    """
+    source = lab.folder if source is None else source
+    try:
+        mode = source.stat().st_mode
+    except (OSError, ValueError):
+        raise UsageError(f"{shown(source)} does not exist", _wanted(lab)) from None
+    is_file, budget = not stat.S_ISDIR(mode), budget or Budget()
+    if is_file:
+        taken, found = source, _read_single(lab, source, budget)
+    else:
+        taken, found = _read_tree(lab, source, budget)
+    files, notes = found.files, found.notes
+    single = PSEUDOCODE_NAME not in files and (is_file or found.is_notebook)
+    _write(into, files)
+    kept = lab.code_name, taken, single, notes, found.is_notebook, found.places
+    return Submission(files, fingerprint(files), into, *kept)
+
+
+def fingerprint(files: dict[str, bytes]) -> str:
+    """Hash names and bytes, each with its length, so that no two sets of files collide."""
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def shown(path: Path | str) -> str:
+    """Show a path that others named: control characters are escaped."""
+    text = os.fspath(path)
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def files_of_notebook(
+    lab: Lab, content: bytes, text: bytes | None, label: str, budget: Budget
+) -> tuple[dict[str, bytes], tuple[str, ...], tuple[Place, ...]]:
+    """Return the files that a notebook stands for, remarks, and where its cells went.
+
+    ``text`` lay beside it.
+
+    Raises ``UsageError``.
+    """
+    found = notebook.convert(lab, content, label, budget)
+    if len(found.code) > MAX_BYTES:
+        raise UsageError(f"{label} has more than {MAX_BYTES >> 10} KiB of code")
+    text = text if found.pseudocode is None else found.pseudocode
+    return _named(lab, found.code, text), found.notes, found.places
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read from a place."""
+
+    files: dict[str, bytes]
+    notes: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+    is_notebook: bool = False
+
+
+def _wanted(lab: Lab) -> str:
+    places = f"give a folder with {lab.code_name}, a tree that holds {lab.name}/"
+    return f"{places}, or one Python file or notebook"
+
+
+def _named(lab: Lab, code: bytes, text: bytes | None) -> dict[str, bytes]:
+    return {lab.code_name: code} | ({} if text is None else {PSEUDOCODE_NAME: text})
+
+
+def _read_single(lab: Lab, source: Path, budget: Budget) -> _Read:
+    if source.suffix.lower() in _NOT_PYTHON:
+        raise UsageError(f"{shown(source)} is not a Python file", _wanted(lab))
+    is_notebook = notebook.is_notebook(source.name)
+    most = notebook.MAX_BYTES if is_notebook else MAX_BYTES
+    content = _read(None, os.fspath(source), shown(source), most)
+    if content is None:
+        raise UsageError(f"{shown(source)} does not exist", _wanted(lab))
+    beside = source.parent / PSEUDOCODE_NAME
+    text = _read(None, os.fspath(beside), shown(beside))
+    if is_notebook:
+        found = files_of_notebook(lab, content, text, shown(source), budget)
+        return _Read(*found, is_notebook=True)
+    return _Read(_named(lab, content, text))
+
+
+def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
+    # NN_topic/ comes before topic.py: labs/ itself holds a llama.py that is no answer to lab 01.
+    for parts in ((lab.name,), ("labs", lab.name)):
+        if os.path.lexists(source / parts[0]) and os.path.lexists(source.joinpath(*parts)):
+            break
+    else:
+        parts = ()
+    taken = source.joinpath(*parts)
+    with _folder(source, parts) as handle:
+        code = _read(handle, lab.code_name, shown(taken / lab.code_name))
+        text = _read(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
+        # The lab's own folder has the stub and, while it is worked on, a notebook that writes it.
+        if code is None or (taken != lab.folder and is_untouched(lab, code)):
+            found = _read_notebook(lab, handle, taken, text, code is None, budget)
+            if found is not None:
+                return taken, found
+        if code is None:
+            raise UsageError(f"{shown(taken)} has no {lab.code_name}", _wanted(lab))
+    return taken, _Read(_named(lab, code, text))
+
+
+def is_untouched(lab: Lab, code: bytes) -> bool:
+    """True for the stub as it was given out."""
+    try:
+        return lab.stub.read_bytes() == code
+    except OSError:
+        return False
+
+
+def _read_notebook(
+    lab: Lab, folder: int, at: Path, text: bytes | None, needed: bool, budget: Budget
+) -> _Read | None:
+    """Read the lab's notebook, or the only one in a folder; None without, or if it is of no use."""
+    with os.scandir(folder) as entries:
+        listed = itertools.islice(entries, MOST_LISTED)
+        names = sorted(entry.name for entry in listed if notebook.is_notebook(entry.name))
+    own = notebook.notebook_name(lab)
+    names = [own] if own in names else names
+    if len(names) > 1 and needed:
+        told = f"{shown(at)} has {len(names)} notebooks, and none is called {own}"
+        raise UsageError(told, "hand in one of them")
+    if len(names) != 1:
+        return None
+    label = shown(at / names[0])
+    try:
+        content = _read(folder, names[0], label, notebook.MAX_BYTES)
+        found = files_of_notebook(lab, content or b"", text, label, budget)
+    except UsageError:
+        if needed:
+            raise
+        return None  # the stub beside it can be graded
+    return _Read(*found, is_notebook=True)
+
+
+@contextmanager
+def _folder(source: Path, parts: tuple[str, ...]) -> Generator[int, None, None]:
+    """Open ``source/parts`` one step at a time; only ``source`` itself may be a link."""
+    try:
+        handle, at = os.open(source, _OPEN_FOLDER), source
+    except OSError as error:
+        raise UsageError(f"{shown(source)} cannot be opened: {error.strerror}") from None
+    try:
+        for part in parts:
+            at = at / part
+            try:
+                inner = os.open(part, _OPEN_FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+            except OSError:
+                raise UsageError(
+                    f"{shown(at)} is not a folder",
+                    "links are not followed: hand in the folder itself",
+                ) from None
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _read(folder: int | None, name: str, label: str, most: int = MAX_BYTES) -> bytes | None:
+    """Read a regular file without following a link; None if there is none of the name."""
+    hint = f"hand in a regular file of at most {most >> 10} KiB"
+    if most != MAX_BYTES:
+        hint += "; outputs of a notebook can be cleared"
+    try:
+        # Looked at before it is opened: opening a device can have effects of its own.
+        _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), label, hint)
+        handle = os.open(name, _OPEN_FILE, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"{label} cannot be read: {error.strerror}", hint) from None
+    try:
+        _check_regular(os.fstat(handle), label, hint)  # again: it may have been swapped
+    except UsageError:
+        os.close(handle)
+        raise
+    with open(handle, "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UsageError(f"{label} is larger than {most >> 10} KiB", hint)
+    return content
+
+
+def _check_regular(status: os.stat_result, label: str, hint: str) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise UsageError(f"{label} is a link", hint)
+    if stat.S_ISDIR(status.st_mode):
+        raise UsageError(f"{label} is a folder", hint)
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{label} is not a regular file", hint)
+
+
+def _write(into: Path, files: dict[str, bytes]) -> None:
+    into.mkdir(parents=True, exist_ok=True)
+    if any(into.iterdir()):
+        raise ValueError(f"{into} is not empty")
+    into.chmod(0o755)  # the worker may run as another user
+    for name, content in files.items():
+        path = into / name
+        path.write_bytes(content)
+        path.chmod(0o644)

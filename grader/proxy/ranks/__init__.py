@@ -1,0 +1,1 @@
+"""Groups of ranks: joined, called at once, told apart when one of them hangs."""

@@ -1,0 +1,1 @@
+"""A test's calls, whole and in order, and as a script that a debugger steps through."""

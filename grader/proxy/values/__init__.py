@@ -1,0 +1,1 @@
+"""Values of either side: packed, checked, compared, and shown to a student."""

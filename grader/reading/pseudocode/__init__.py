@@ -1,0 +1,1 @@
+"""What is judged of a pseudocode, by counts that an instructor can overrule."""

@@ -1,0 +1,128 @@
+"""Say what is wrong with the sections of a pseudocode, in a process that has nothing else to do.
+
+Patterns and a parser are held against words that may be anything at all, and against the whole code
+beside them, which takes memory. Standard library only: ``pseudocode`` starts this.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.confined import confine
+from grader.reading.pseudocode.given import stub_text
+from grader.reading.pseudocode.pasted import (
+    PROMPT_GRAM,
+    bare,
+    grams,
+    nameless_grams,
+    python_share,
+    python_tokens,
+    quotable,
+    quoted,
+    shared,
+    shared_nameless,
+)
+from grader.reading.pseudocode.steps import (
+    WORDS,
+    asks_invariant,
+    mentions,
+    out_of_order,
+    states_invariant,
+    steps,
+    telling,
+    vocabulary,
+)
+
+MOST_SHARED = 0.5  # share of a section's tokens or words that may be pasted from one place
+MOST_ASKED = 0.85  # share of a section's vocabulary that may be the prompt's
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a lab asks of a section, and what stands there."""
+
+    id: str
+    names: Sequence[str]
+    order: Sequence[str]
+    steps: int
+    prompt: str
+    quotes: str  # the block quotes of the section: the prompt, as the student has it
+    lines: Sequence[str]  # the others
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Runs of what may have been pasted in, as ``grams`` gives them."""
+
+    code: frozenset[tuple[str, ...]]
+    nameless: frozenset[tuple[str, ...]]
+    given: frozenset[tuple[str, ...]]  # the handout, the stub's docstrings, the prompts
+
+
+def main() -> None:
+    """Read a request from standard input, write what is wrong by task to the output."""
+    confine()
+    told: dict[str, Any] = json.load(sys.stdin)
+    code, given = told["code"], [*told["given"], stub_text(told["stub"])]
+    runs = frozenset[tuple[str, ...]]().union(*map(quotable, given))
+    sources = Sources(grams(python_tokens(code)), nameless_grams(code), runs)
+    tasks = [Asked(*row) for row in told["asked"]]
+    json.dump({task.id: problem(task, sources) for task in tasks}, sys.stdout)
+
+
+def problem(task: Asked, sources: Sources) -> str:
+    """Say what is wrong with a section, "" if nothing is."""
+    prompts = f"{task.prompt} \n {task.quotes}"
+    found = steps(task.lines, prompts)
+    if not found:
+        return f"the section `## {task.id}` is empty: answer below the prompt, one step a line"
+    return _pasted(task, prompts, sources) or _too_little(task, found) or _unsaid(task, found)
+
+
+def _pasted(task: Asked, prompts: str, sources: Sources) -> str:
+    """Say what a section was pasted from, "" if from nothing."""
+    lines = task.lines
+    if shared(lines, sources.code) > MOST_SHARED:
+        return "this is mostly the Python of your submission: say in words what happens"
+    if shared_nameless(lines, sources.nameless) > MOST_SHARED:
+        return "this is your submission's Python with other names: say in words what happens"
+    if python_share(lines) > MOST_SHARED:
+        return "this is mostly Python: say in words what happens"
+    text = "\n".join(map(bare, lines))
+    own = quotable(prompts, PROMPT_GRAM)
+    if (
+        quoted(text, own, PROMPT_GRAM) > MOST_SHARED
+        or _asked(text, prompts, task.names) > MOST_ASKED
+    ):
+        return "this is mostly the text of the prompt: answer it in your own words"
+    if quoted(text, sources.given) > MOST_SHARED:
+        return "this is mostly the text of the handout: say it in your own words"
+    return ""
+
+
+def _asked(text: str, prompts: str, names: Sequence[str]) -> float:
+    """Give the share, 0 to 1, of a text's vocabulary that the prompts have too."""
+    own = vocabulary([text], names)
+    return len(own & vocabulary([prompts], names)) / len(own) if own else 0.0
+
+
+def _too_little(task: Asked, found: list[str]) -> str:
+    count = len(telling(found, task.names))
+    if count < task.steps:
+        more = "" if count == len(found) else "; a list of names is no step: say what happens"
+        said = "1 step" if count == 1 else f"{count} steps"
+        return f"{said}, at least {task.steps} are asked for, one a line{more}"
+    if len(vocabulary(found, task.names)) < WORDS * task.steps:
+        return "the steps say little beside the names asked for: say what happens to each"
+    return ""
+
+
+def _unsaid(task: Asked, found: list[str]) -> str:
+    missing = [name for name in task.names if not any(mentions(line, name) for line in found)]
+    if missing:
+        return f"does not mention {', '.join(missing)}"
+    if asks_invariant(task.prompt) and not states_invariant(found):
+        return "states no invariant: the prompt asks for one"
+    return out_of_order(found, task.order)

@@ -1,0 +1,105 @@
+"""What a reader must know before believing the points, the same in every form of a report."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grader.labs.results import Report, Verdict
+from grader.report.facts.measured import listed, text_of
+from grader.report.facts.summary import summarize
+from grader.text import first_line, number
+
+ISOLATED = "bwrap"
+INSTALL_BUBBLEWRAP = (
+    "install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap "
+    "(Fedora) or pacman -S bubblewrap (Arch); `lab doctor` then tries it"
+)
+
+
+class Level(StrEnum):
+    """How loudly a notice is shown."""
+
+    NOTE = "note"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that a reader must know before believing the points."""
+
+    level: Level
+    text: str
+    hint: str = ""
+
+
+def notices(report: Report) -> tuple[Notice, ...]:
+    """Partial, infra, not isolated, public only, not graded, left out of a notebook: so ordered."""
+    found = [_partial(report), _infra(report), _not_isolated(report), _public(report)]
+    found += [*_not_graded(report), *_of_notebook(report)]
+    return tuple(notice for notice in found if notice is not None)
+
+
+def _of_notebook(report: Report) -> list[Notice]:
+    """What was left out of a notebook that was handed in."""
+    return [
+        Notice(Level.NOTE, f"notebook: {first_line(text_of(note))}")
+        for note in listed(report.provenance.get("notebook"))
+    ]
+
+
+def _partial(report: Report) -> Notice | None:
+    if not report.partial:
+        return None
+    return Notice(
+        Level.WARNING,
+        f"Partial report: the grading was cut off after {len(report.tests)} tests; "
+        "the points are not final.",
+        "grade again to get the rest",
+    )
+
+
+def _infra(report: Report) -> Notice | None:
+    broken = sum(test.verdict is Verdict.INFRA for test in report.tests)
+    if not broken:
+        return None
+    return Notice(
+        Level.WARNING,
+        f"{broken} of {len(report.tests)} tests could not be judged (infra): a fault of the "
+        "judge or of this machine, which costs no points.",
+        "run `lab doctor`, then grade again",
+    )
+
+
+def _not_isolated(report: Report) -> Notice | None:
+    if report.provenance.get("sandbox") == ISOLATED:
+        return None
+    why = str(report.provenance.get("not_isolated", ""))
+    if "asked for" in why:
+        hint = "leave out --sandbox none to have it confined"
+    elif "does not" in why:
+        hint = "run `lab doctor`: it says what bubblewrap lacks here"
+    else:
+        hint = INSTALL_BUBBLEWRAP
+    text = "Not isolated: the submission ran without a sandbox, with the rights of this account"
+    return Notice(Level.WARNING, f"{text}{f' ({why})' if why else ''}.", hint)
+
+
+def _public(report: Report) -> Notice | None:
+    if report.provenance.get("suite") != "public":
+        return None
+    return Notice(
+        Level.NOTE,
+        "Only the public tests were run: the hidden ones test the same contracts on other inputs, "
+        "and their points are the ones that count.",
+    )
+
+
+def _not_graded(report: Report) -> list[Notice]:
+    return [
+        Notice(
+            Level.NOTE,
+            f"{part.task.id}: {number(part.task.points)} points not graded here: "
+            f"{part.not_graded_because}.",
+        )
+        for part in summarize(report)
+        if not part.task.graded
+    ]

@@ -1,0 +1,1 @@
+"""A report in each form. Nothing here decides."""

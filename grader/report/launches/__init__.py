@@ -1,0 +1,1 @@
+"""Compiled and metered launches of kernels, as tables, as a page, as a roofline."""

@@ -1,0 +1,1 @@
+"""Parts of HTML pages and pictures; nothing that a student wrote gets there unescaped."""

@@ -1,0 +1,89 @@
+"""Where two tensors differ, as a table that can be read without colour: values, marks, places.
+
+Only public tests record it, whose values everyone may see. A report of another version, or one
+written by hand, may hold anything under ``extras["differences"]``: it never breaks a page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.labs.results import Report, TestResult
+from grader.report.facts.measured import listed, number_of, table_of, text_of
+from grader.report.markup.web import escaped
+
+MOST_SIDE = 16
+MARKS = ("", "✗", "✗✗", "✗✗✗")  # by how far a value is off
+LEGEND = "✗ off, up to 10 times what is allowed; ✗✗ up to 100 times; ✗✗✗ more, or not at all equal"
+_SHADES = ("", "background:#d9822b26", "background:#d9822b66", "background:#b3261e80")
+_CELL = "padding:.15rem .5rem;border:1px solid #8884;text-align:right;white-space:nowrap"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A part of a tensor beside what was expected; all lists have the same rows and columns."""
+
+    what: str
+    place: str  # "rows 0-3, columns 2-9 of [2, 4, 16] at [1]"
+    top: int
+    left: int
+    got: Sequence[Sequence[str]]
+    expected: Sequence[Sequence[str]]
+    off: Sequence[Sequence[int]]  # 0 to 3, as an index into MARKS
+
+    @property
+    def html(self) -> str:
+        """The table, each value that is off with its mark and with what was expected."""
+        columns = range(self.left, self.left + max(map(len, self.got)))
+        head = "".join(f'<th style="{_CELL}">{column}</th>' for column in columns)
+        lines = [f'<tr><th style="{_CELL}"></th>{head}</tr>']
+        for at, cells in enumerate(zip(self.got, self.expected, self.off, strict=True)):
+            row = "".join(_cell(*cell) for cell in zip(*cells, strict=True))
+            lines.append(f'<tr><th style="{_CELL}">{self.top + at}</th>{row}</tr>')
+        title = f"got, and below it what was expected where that differs: {self.what}, {self.place}"
+        return (
+            f'<div style="overflow-x:auto"><p>{escaped(title)}</p>'
+            f'<table style="border-collapse:collapse;font-size:.85em">{"".join(lines)}</table>'
+            f"<p><small>{escaped(LEGEND)}</small></p></div>"
+        )
+
+
+def difference_of(report: Report, test: TestResult) -> Difference | None:
+    """Return what a failed test recorded, None if it recorded nothing that can be shown."""
+    for entry in map(table_of, listed(report.extras.get("differences"))):
+        if (entry.get("suite"), entry.get("test")) == (test.suite, test.id):
+            return _difference(entry)
+    return None
+
+
+def _cell(got: str, expected: str, off: int) -> str:
+    if not off:
+        return f'<td style="{_CELL}">{escaped(got)}</td>'
+    text = f"{escaped(MARKS[off])} {escaped(got)}<br><small>{escaped(expected)}</small>"
+    return f'<td style="{_CELL};{_SHADES[off]}">{text}</td>'
+
+
+def _difference(entry: Mapping[str, Any]) -> Difference | None:
+    got, expected = (_rows(entry.get(key), text_of) for key in ("got", "expected"))
+    off = _rows(entry.get("off"), _level)
+    shapes = {tuple(map(len, rows)) for rows in (got, expected, off)}
+    if len(shapes) != 1 or not got or len({*map(len, got)}) != 1 or not got[0]:
+        return None
+    top, left = (int(number_of(entry.get(key)) or 0) for key in ("top", "left"))
+    shape, outer = (
+        [int(number_of(item) or 0) for item in listed(entry.get(key))[:10]]
+        for key in ("shape", "outer")
+    )
+    ends = f"rows {top}-{top + len(got) - 1}, " if len(shape) > 1 else ""
+    place = f"{ends}columns {left}-{left + len(got[0]) - 1} of {shape}"
+    at = f" at {outer}" if outer else ""
+    return Difference(text_of(entry.get("what")), place + at, top, left, got, expected, off)
+
+
+def _rows(value: object, of: Any) -> list[list[Any]]:
+    return [[of(item) for item in listed(row)[:MOST_SIDE]] for row in listed(value)[:MOST_SIDE]]
+
+
+def _level(value: object) -> int:
+    number = number_of(value)
+    return min(3, max(0, int(number))) if number is not None else 0

@@ -1,0 +1,1 @@
+"""The confinement of a worker: namespaces, system calls, users, limits, the GPU."""

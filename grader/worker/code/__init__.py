@@ -1,0 +1,1 @@
+"""The submission's code as text and lines: where it failed, what its kernels are."""

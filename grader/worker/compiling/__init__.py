@@ -1,0 +1,1 @@
+"""Kernels and graphs as compilers see them, and graphs run elsewhere again."""

@@ -1,0 +1,1 @@
+"""The submission's side of numbers that kernels alone see: decoys stand in for them."""

@@ -1,0 +1,1 @@
+"""Programs that run a student's script with what a worker would have, and note what it does."""
