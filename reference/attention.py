@@ -78,10 +78,11 @@ def combine(
     parts: list[tuple[Tensor, Tensor]],  # o [..., T, D] and lse [..., T] of each
 ) -> tuple[Tensor, Tensor]:  # o [..., T, D], lse [..., T]
     """Join results over disjoint keys, in float64."""
+    # o [parts, ..., T, D]; lse and weights [parts, ..., T]; whole and safe [..., T]
     o, lse = (torch.stack([part[i].double() for part in parts]) for i in (0, 1))
-    whole = torch.logsumexp(lse, 0)  # [..., T], as safe below
+    whole = torch.logsumexp(lse, 0)
     safe = whole.masked_fill(whole == -math.inf, 0.0)
-    weights = torch.exp(lse - safe)  # [parts, ..., T], as lse
+    weights = torch.exp(lse - safe)
     return (weights[..., None] * o).sum(0), whole
 
 
