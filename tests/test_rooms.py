@@ -191,9 +191,14 @@ def test_the_reader_of_submissions_needs_the_standard_library_only(name: str) ->
         ("worker.confinement", set()),
         (
             "worker.serve",
-            {*SERVING, "probes", "harness", "ring", "memory", "autotuned", "compiled_files"}
-            | {"control", "sparse", "ways", "device"},
+            {"channel", "faults", "measures", "ways"},
         ),
+        (
+            "worker.measures",
+            {*SERVING, "values", "harness", "ring", "memory", "autotuned", "compiled_files"}
+            | {"control", "device"},
+        ),
+        ("worker.values", {*SERVING, "probes", "sparse"}),
         ("worker.rank", {"collectives", "faults", "channel", "serve", "threads"}),
         ("worker.operators.collectives", {"counters", "channel"}),
         ("worker.calls.harness", {"ring", "memory"}),
