@@ -2,6 +2,9 @@
 
 What a submission must not do is done here on purpose. A query that sees no key gives 0 and a
 log-sum-exp of -inf. The last query stands on the last key, whatever T and S are.
+
+Shapes end names: B sequences, H query heads, G key/value heads, T queries, S keys, D head width, 1
+an axis of one. So ``scores_BHTS`` is [B, H, T, S].
 """
 
 import math
@@ -28,23 +31,28 @@ def attend(
     With ``rounding`` every score is off by up to that fraction of itself, at random: what a
     difference of it between two attentions can be made of.
     """
-    scores = _scores(q.double(), k.double(), scale)
+    scores_BHTS = _scores(q.double(), k.double(), scale)
     if rounding:
-        noise = torch.rand(scores.shape, generator=torch.Generator().manual_seed(1))
-        scores = scores * (1 + rounding * (2 * noise.double() - 1))
-    scores = _hide(scores, causal)
-    lse = torch.logsumexp(scores, -1)
-    safe = lse.masked_fill(lse == -math.inf, 0.0)
-    return torch.exp(scores - safe[..., None]) @ _for_each_head(v.double(), q), lse
+        noise_BHTS = torch.rand(scores_BHTS.shape, generator=torch.Generator().manual_seed(1))
+        scores_BHTS = scores_BHTS * (1 + rounding * (2 * noise_BHTS.double() - 1))
+    scores_BHTS = _hide(scores_BHTS, causal)
+    lse_BHT = torch.logsumexp(scores_BHTS, -1)
+    safe_BHT = lse_BHT.masked_fill(lse_BHT == -math.inf, 0.0)
+    weights_BHTS = torch.exp(scores_BHTS - safe_BHT[..., None])
+    return weights_BHTS @ _for_each_head(v.double(), q), lse_BHT
 
 
 def attend_in_kind(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float | None = None
-) -> tuple[Tensor, Tensor]:  # in the dtype of q
+    q: Tensor,  # [B, H, T, D]
+    k: Tensor,  # [B, G, S, D]
+    v: Tensor,  # [B, G, S, D]
+    causal: bool = False,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:  # o [B, H, T, D], lse [B, H, T], both in the dtype of q
     """Do the same in the dtype of the inputs: the error that is excused in a submission."""
-    scores = _hide(_scores(q, k, scale), causal)
-    weights = torch.softmax(scores, -1).nan_to_num()  # NaN where a row sees no key
-    return weights @ _for_each_head(v, q), torch.logsumexp(scores, -1)
+    scores_BHTS = _hide(_scores(q, k, scale), causal)
+    weights_BHTS = torch.softmax(scores_BHTS, -1).nan_to_num()  # NaN where a row sees no key
+    return weights_BHTS @ _for_each_head(v, q), torch.logsumexp(scores_BHTS, -1)
 
 
 def attend_packed(
@@ -58,18 +66,19 @@ def attend_packed(
 ) -> Tensor:  # [total, H, D]
     """Attend within each of the sequences that lie one behind the other; float64."""
     parts = zip(q.split(lengths_q), k.split(lengths_k), v.split(lengths_k), strict=True)
-    found = [torch.zeros(0, *q.shape[1:], dtype=torch.float64)]
-    for part in parts:
-        queries, keys, values = (x.transpose(0, 1)[None] for x in part)
-        o, _ = attention(queries, keys, values, causal)
-        found.append(o[0].transpose(0, 1).double())
+    found = [torch.zeros(0, *q.shape[1:], dtype=torch.float64)]  # o_THD of each, of none at first
+    for q_THD, k_SGD, v_SGD in parts:
+        q_1HTD, k_1GSD, v_1GSD = (x.transpose(0, 1)[None] for x in (q_THD, k_SGD, v_SGD))
+        o_1HTD, _ = attention(q_1HTD, k_1GSD, v_1GSD, causal)
+        found.append(o_1HTD[0].transpose(0, 1).double())
     return torch.cat(found)
 
 
 def combine(
     parts: list[tuple[Tensor, Tensor]],  # o [..., T, D] and lse [..., T] of each
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # o [..., T, D], lse [..., T]
     """Join results over disjoint keys, in float64."""
+    # o [parts, ..., T, D]; lse and weights [parts, ..., T]; whole and safe [..., T]
     o, lse = (torch.stack([part[i].double() for part in parts]) for i in (0, 1))
     whole = torch.logsumexp(lse, 0)
     safe = whole.masked_fill(whole == -math.inf, 0.0)
@@ -77,19 +86,19 @@ def combine(
     return (weights[..., None] * o).sum(0), whole
 
 
-def _for_each_head(x: Tensor, q: Tensor) -> Tensor:
+def _for_each_head(x_BGSD: Tensor, q_BHTD: Tensor) -> Tensor:  # [B, H, S, D]
     """Repeat the key heads: query head h reads key head h // (H / G)."""
-    return x.repeat_interleave(q.shape[1] // x.shape[1], dim=1)
+    return x_BGSD.repeat_interleave(q_BHTD.shape[1] // x_BGSD.shape[1], dim=1)
 
 
-def _scores(q: Tensor, k: Tensor, scale: float | None) -> Tensor:
-    factor = q.shape[-1] ** -0.5 if scale is None else scale
-    return q @ _for_each_head(k, q).mT * factor
+def _scores(q_BHTD: Tensor, k_BGSD: Tensor, scale: float | None) -> Tensor:  # [B, H, T, S]
+    factor = q_BHTD.shape[-1] ** -0.5 if scale is None else scale
+    return q_BHTD @ _for_each_head(k_BGSD, q_BHTD).mT * factor
 
 
-def _hide(scores: Tensor, causal: bool) -> Tensor:
+def _hide(scores_BHTS: Tensor, causal: bool) -> Tensor:  # [B, H, T, S]
     if not causal:
-        return scores
-    rows, columns = scores.shape[-2:]
-    seen = torch.ones(rows, columns, dtype=torch.bool).tril(columns - rows)
-    return scores.masked_fill(~seen, -math.inf)
+        return scores_BHTS
+    new, context = scores_BHTS.shape[-2:]
+    seen_TS = torch.ones(new, context, dtype=torch.bool).tril(context - new)
+    return scores_BHTS.masked_fill(~seen_TS, -math.inf)

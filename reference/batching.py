@@ -1,4 +1,8 @@
-"""Oracle for lab 02: grids filled cell by cell, each prompt continued alone and without padding."""
+"""Oracle for lab 02: grids filled cell by cell, each prompt continued alone and without padding.
+
+Shapes end names: B sequences, T tokens, V vocabulary, 1 an axis of one; so ``mask_B1TT`` is
+[B, 1, T, T].
+"""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -15,27 +19,27 @@ def left_pad(
 ) -> tuple[Tensor, Tensor, Tensor]:  # tokens, positions int64 [B, T]; valid bool [B, T]
     """Fill three grids cell by cell; T is the longest prompt."""
     width = max(len(prompt) for prompt in prompts)
-    tokens = torch.full((len(prompts), width), pad_id, dtype=torch.int64)
-    positions = torch.zeros(len(prompts), width, dtype=torch.int64)
-    valid = torch.zeros(len(prompts), width, dtype=torch.bool)
+    tokens_BT = torch.full((len(prompts), width), pad_id, dtype=torch.int64)
+    positions_BT = torch.zeros(len(prompts), width, dtype=torch.int64)
+    valid_BT = torch.zeros(len(prompts), width, dtype=torch.bool)
     for b, prompt in enumerate(prompts):
         for i, token in enumerate(prompt):
             column = width - len(prompt) + i
-            tokens[b, column], positions[b, column], valid[b, column] = token, i, True
-    return tokens, positions, valid
+            tokens_BT[b, column], positions_BT[b, column], valid_BT[b, column] = token, i, True
+    return tokens_BT, positions_BT, valid_BT
 
 
 def causal_mask(valid: Tensor) -> Tensor:  # bool [B, T] -> bool [B, 1, T, T]
     """Decide for each query what it sees, by the sentence in the handout."""
     batch, width = valid.shape
-    mask = torch.zeros(batch, 1, width, width, dtype=torch.bool)
+    mask_B1TT = torch.zeros(batch, 1, width, width, dtype=torch.bool)
     for b in range(batch):
         for query in range(width):
             if valid[b, query]:
-                mask[b, 0, query, : query + 1] = valid[b, : query + 1]
+                mask_B1TT[b, 0, query, : query + 1] = valid[b, : query + 1]
             else:
-                mask[b, 0, query, query] = True
-    return mask
+                mask_B1TT[b, 0, query, query] = True
+    return mask_B1TT
 
 
 def padding_waste(lengths: Sequence[int]) -> float:
@@ -55,9 +59,9 @@ def solo_run(
     sequence = list(prompt)
     while len(sequence) < len(prompt) + max_new_tokens:
         width = len(sequence)
-        mask = torch.ones(1, 1, width, width, dtype=torch.bool).tril()
-        answer = logits(torch.tensor([sequence]), torch.arange(width)[None], mask)
-        token = int(answer[0, -1].argmax())
+        mask_11TT = torch.ones(1, 1, width, width, dtype=torch.bool).tril()
+        logits_1TV = logits(torch.tensor([sequence]), torch.arange(width)[None], mask_11TT)
+        token = int(logits_1TV[0, -1].argmax())
         if token in eos_ids:
             break
         sequence.append(token)

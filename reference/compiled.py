@@ -1,6 +1,7 @@
 """Oracle of lab 11: a decode step on a cache of slots, row by row, and plans by trying all.
 
-Letters: B sequences, L layers, G key/value heads, D head width, V vocabulary.
+Letters, which end the names of tensors too (``k_1G1D`` is [1, G, 1, D]): B sequences, S places
+read, L layers, H query heads, G key/value heads, D head width, E model width, V vocabulary.
 """
 
 import itertools
@@ -55,7 +56,7 @@ def _row(
     position: int,
     slot: int,
 ) -> Tensor:  # [V]
-    x = weights["model.embed_tokens.weight"][token].view(1, 1, -1)
+    x = weights["model.embed_tokens.weight"][token].view(1, 1, -1)  # [1, 1, E], as y below
     place = torch.tensor([[position]])
     for layer in range(config.num_layers):
         start = f"model.layers.{layer}."
@@ -65,16 +66,16 @@ def _row(
             if name.startswith(start)
         }
         y = rms_norm(x, w["input_layernorm"], config.rms_norm_eps)
-        q, k, v = (
+        q_1H1D, k_1G1D, v_1G1D = (
             (y @ w[f"self_attn.{name}_proj"].T).view(1, 1, -1, config.head_dim).transpose(1, 2)
             for name in "qkv"
-        )  # [1, heads, 1, D]
-        q, k = (apply_rope(part, place, config.rope_theta) for part in (q, k))
-        cache.write(layer, slot, position, k[0, :, 0], v[0, :, 0])
-        keys, values = (
+        )
+        q_1H1D, k_1G1D = (apply_rope(part, place, config.rope_theta) for part in (q_1H1D, k_1G1D))
+        cache.write(layer, slot, position, k_1G1D[0, :, 0], v_1G1D[0, :, 0])
+        keys_1GSD, values_1GSD = (
             part[layer][slot : slot + 1, :, : position + 1] for part in (cache.keys, cache.values)
         )
-        mixed = attention(q, keys, values).transpose(1, 2).flatten(2)
+        mixed = attention(q_1H1D, keys_1GSD, values_1GSD).transpose(1, 2).flatten(2)
         x = x + mixed @ w["self_attn.o_proj"].T
         y = rms_norm(x, w["post_attention_layernorm"], config.rms_norm_eps)
         x = x + swiglu(y, w["mlp.gate_proj"], w["mlp.up_proj"], w["mlp.down_proj"])

@@ -2,6 +2,9 @@
 
 The scripted model knows of the past only what its caches give back, and all of it matters: a
 forgotten token, a stale one, a wrong position or one cache for two layers changes what it says.
+
+Shapes end names: T new tokens, S tokens in a cache, G heads of keys and values, D their width, 1 an
+axis of one. So ``k_1GTD`` is [1, G, T, D].
 """
 
 from collections.abc import Sequence
@@ -10,7 +13,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor
 
-from reference.scripted import INTEGERS, MaskedModel, Misuse, describe
+from reference.scripted.masked import INTEGERS, MaskedModel, Misuse, describe
 
 GROUPS, WIDTH = 2, 3  # heads and head width of the scripted model's keys and values
 MAX_CALLS = 400
@@ -115,41 +118,44 @@ class CachedModel:
             raise Misuse(f"the model was called more than {MAX_CALLS} times")
         if mask is not None:
             raise Misuse("mask must be None when attend is given")
-        ids = _checked_row(tokens, "tokens", self._script.vocab)
-        places = _checked_row(positions, "positions", MAX_TOKENS)
-        if ids.shape != places.shape:
-            raise Misuse(f"positions {[*places.shape]} and tokens {[*ids.shape]} differ in shape")
+        ids_1T = _checked_row(tokens, "tokens", self._script.vocab)
+        places_1T = _checked_row(positions, "positions", MAX_TOKENS)
+        if ids_1T.shape != places_1T.shape:
+            raise Misuse(
+                f"positions {[*places_1T.shape]} and tokens {[*ids_1T.shape]} differ in shape"
+            )
         layers = _checked_caches(caches, self.num_layers)
-        self.calls.append(ids.shape[1])
-        self.entered += ids[0].tolist()
-        self.places += places[0].tolist()
+        self.calls.append(ids_1T.shape[1])
+        self.entered += ids_1T[0].tolist()
+        self.places += places_1T[0].tolist()
         self.attends.append(attend)
-        seen = [_through(cache, i, ids, places) for i, cache in enumerate(layers)]
+        seen = [_through(cache, i, ids_1T, places_1T) for i, cache in enumerate(layers)]
         if not bool(((seen[0][0] >= 0) & (seen[0][0] < self._script.vocab)).all()):
             raise Misuse("the caches gave back tokens that never entered")
         if any(not torch.equal(seen[0], other) for other in seen):
             raise Misuse("the caches of two layers hold different tokens: has each layer its own?")
-        return self._answer(seen[0], ids.shape[1])
+        return self._answer(seen[0], ids_1T.shape[1])
 
     def _answer(self, seen: Tensor, new: int) -> Tensor:  # [2, S] -> [1, T, vocab]
         context = seen.shape[1]
-        causal = torch.ones(1, 1, context, context, dtype=torch.bool).tril()
-        return self._script.logits(seen[:1], seen[1:], causal)[:, context - new :]
+        causal_11SS = torch.ones(1, 1, context, context, dtype=torch.bool).tril()
+        return self._script.logits(seen[:1], seen[1:], causal_11SS)[:, context - new :]
 
 
-def _through(cache: Any, layer: int, tokens: Tensor, positions: Tensor) -> Tensor:  # -> [2, S]
+def _through(cache: Any, layer: int, tokens_1T: Tensor, positions_1T: Tensor) -> Tensor:  # [2, S]
     """Send tokens and positions through a layer's cache, as keys and values; return all it gives.
 
     A key is (token, layer, head), a value (position, layer, head): exact in float32.
     """
-    k, v = torch.zeros(2, 1, GROUPS, tokens.shape[1], WIDTH)
-    k[..., 0], v[..., 0] = tokens, positions
-    k[..., 1] = v[..., 1] = layer
-    k[..., 2] = v[..., 2] = torch.arange(GROUPS)[:, None]
-    seen, places = (_read(x, layer, tokens.shape[1]) for x in _pair(cache.update(k, v)))
-    if seen.shape != places.shape:
-        raise Misuse(f"update returned {len(seen)} keys and {len(places)} values")
-    return torch.stack((seen, places))
+    new = tokens_1T.shape[1]
+    k_1GTD, v_1GTD = torch.zeros(2, 1, GROUPS, new, WIDTH)
+    k_1GTD[..., 0], v_1GTD[..., 0] = tokens_1T, positions_1T
+    k_1GTD[..., 1] = v_1GTD[..., 1] = layer
+    k_1GTD[..., 2] = v_1GTD[..., 2] = torch.arange(GROUPS)[:, None]
+    seen_S, places_S = (_read(x, layer, new) for x in _pair(cache.update(k_1GTD, v_1GTD)))
+    if seen_S.shape != places_S.shape:
+        raise Misuse(f"update returned {len(seen_S)} keys and {len(places_S)} values")
+    return torch.stack((seen_S, places_S))
 
 
 def _pair(value: object) -> tuple[Any, Any]:

@@ -1,4 +1,7 @@
-"""Oracle for lab 06: layer normalisation in float64, each gradient written out from its formula."""
+"""Oracle for lab 06: layer normalisation in float64, each gradient written out from its formula.
+
+Shapes end names: M rows, all leading axes flattened, N columns, 1 an axis of one.
+"""
 
 import torch
 from torch import Tensor
@@ -32,13 +35,13 @@ def layer_norm_backward(
     rstd * (g - mean(g) - n * mean(g * n)) (Ba et al. 2016, arXiv:1607.06450, differentiated).
     """
     width = x.shape[-1]
-    upstream = dy.double().reshape(-1, width)
-    spread = rstd.double()[:, None]
-    normal = (x.double().reshape(-1, width) - mean.double()[:, None]) * spread
-    inner = upstream * weight.double()
-    along = (inner * normal).mean(-1, keepdim=True)
-    dx = spread * (inner - inner.mean(-1, keepdim=True) - normal * along)
-    return dx.reshape(x.shape), (upstream * normal).sum(0), upstream.sum(0)
+    upstream_MN = dy.double().reshape(-1, width)
+    spread_M1 = rstd.double()[:, None]
+    normal_MN = (x.double().reshape(-1, width) - mean.double()[:, None]) * spread_M1
+    inner_MN = upstream_MN * weight.double()
+    along_M1 = (inner_MN * normal_MN).mean(-1, keepdim=True)
+    dx_MN = spread_M1 * (inner_MN - inner_MN.mean(-1, keepdim=True) - normal_MN * along_M1)
+    return dx_MN.reshape(x.shape), (upstream_MN * normal_MN).sum(0), upstream_MN.sum(0)
 
 
 def gradients(

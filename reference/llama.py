@@ -3,8 +3,9 @@
 Fed float64 this is the truth. Fed a submission's own dtype it is the trusted implementation, whose
 rounding says what that dtype can reach. Reductions, angles and softmax run in float32 or better.
 
-Letters: B sequences, T new tokens, S context positions, H query heads, G key/value heads, D head
-width, E model width, F feed-forward width, V vocabulary.
+Letters, which end the names of tensors too (``scores_BTS`` is [B, T, S]): B sequences, T new
+tokens, S context positions, H query heads, G key/value heads, D head width, E model width, F
+feed-forward width, V vocabulary, 1 an axis of one.
 """
 
 import math
@@ -46,30 +47,30 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:  # [..., E], [E] 
 
 def apply_rope(x: Tensor, positions: Tensor, theta: float) -> Tensor:  # [B,H,T,D], [B,T] -> same
     """Turn pair (x[i], x[i + D/2]) by position * theta**(-2i/D) (arXiv:2104.09864, HF pairing)."""
-    wide, half = _widen(x), x.shape[-1] // 2
-    out = torch.empty_like(wide)
+    wide_BHTD, half = _widen(x), x.shape[-1] // 2
+    out_BHTD = torch.empty_like(wide_BHTD)
     for i in range(half):
         # The exponent is exact in Python; the angle is then as good as the dtype allows.
-        speed = torch.tensor(theta ** (-2 * i / x.shape[-1]), dtype=wide.dtype)
-        angle = (positions.to(wide.dtype) * speed)[:, None, :]  # [B, 1, T], the same for all heads
-        a, b = wide[..., i], wide[..., i + half]
-        out[..., i] = a * torch.cos(angle) - b * torch.sin(angle)
-        out[..., i + half] = b * torch.cos(angle) + a * torch.sin(angle)
-    return out.to(x.dtype)
+        speed = torch.tensor(theta ** (-2 * i / x.shape[-1]), dtype=wide_BHTD.dtype)
+        angle_B1T = (positions.to(wide_BHTD.dtype) * speed)[:, None, :]  # the same for all heads
+        a_BHT, b_BHT = wide_BHTD[..., i], wide_BHTD[..., i + half]
+        out_BHTD[..., i] = a_BHT * torch.cos(angle_B1T) - b_BHT * torch.sin(angle_B1T)
+        out_BHTD[..., i + half] = b_BHT * torch.cos(angle_B1T) + a_BHT * torch.sin(angle_B1T)
+    return out_BHTD.to(x.dtype)
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # [B,H,T,D], [B,G,S,D] x2 -> [B,H,T,D]
     """Causal softmax(q k' / sqrt(D)) v, one head at a time; the last query sees the last key."""
     heads, new, width = q.shape[1:]
     groups, context = k.shape[1:3]
-    out = torch.empty_like(q)
-    hidden = torch.arange(context)[None, :] > torch.arange(context - new, context)[:, None]
+    out_BHTD = torch.empty_like(q)
+    hidden_TS = torch.arange(context)[None, :] > torch.arange(context - new, context)[:, None]
     for h in range(heads):
         g = h // (heads // groups)  # consecutive query heads share a key/value head
-        scores = _widen(q[:, h]) @ _widen(k[:, g]).mT / math.sqrt(width)  # [B, T, S]
-        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
-        out[:, h] = weights.to(q.dtype) @ v[:, g]
-    return out
+        scores_BTS = _widen(q[:, h]) @ _widen(k[:, g]).mT / math.sqrt(width)
+        weights_BTS = torch.softmax(scores_BTS.masked_fill(hidden_TS, -math.inf), dim=-1)
+        out_BHTD[:, h] = weights_BTS.to(q.dtype) @ v[:, g]
+    return out_BHTD
 
 
 def swiglu(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> Tensor:
@@ -89,26 +90,26 @@ def logits(
     attend: Attention = attention,
 ) -> Tensor:
     """Return the logits [B,T,V] of tokens [B,T]; ``weights`` under their Hugging Face names."""
-    x = weights["model.embed_tokens.weight"][tokens]
-    positions = torch.arange(tokens.shape[1]).expand(tokens.shape)
+    x_BTE = weights["model.embed_tokens.weight"][tokens]
+    positions_BT = torch.arange(tokens.shape[1]).expand(tokens.shape)
     for layer in range(config.num_layers):
         w = {
             name.removeprefix(f"model.layers.{layer}.").removesuffix(".weight"): value
             for name, value in weights.items()
         }
-        y = norm(x, w["input_layernorm"], config.rms_norm_eps)
-        q = _heads(y @ w["self_attn.q_proj"].T, config.num_heads)
-        k = _heads(y @ w["self_attn.k_proj"].T, config.num_kv_heads)
-        v = _heads(y @ w["self_attn.v_proj"].T, config.num_kv_heads)
-        q = apply_rope(q, positions, config.rope_theta)
-        k = apply_rope(k, positions, config.rope_theta)
-        mixed = attend(q, k, v).transpose(1, 2).flatten(2)  # [B, T, H * D]
-        x = x + mixed @ w["self_attn.o_proj"].T
-        y = norm(x, w["post_attention_layernorm"], config.rms_norm_eps)
-        x = x + swiglu(y, w["mlp.gate_proj"], w["mlp.up_proj"], w["mlp.down_proj"])
-    x = norm(x, weights["model.norm.weight"], config.rms_norm_eps)
+        y_BTE = norm(x_BTE, w["input_layernorm"], config.rms_norm_eps)
+        q_BHTD = _heads(y_BTE @ w["self_attn.q_proj"].T, config.num_heads)
+        k_BGTD = _heads(y_BTE @ w["self_attn.k_proj"].T, config.num_kv_heads)
+        v_BGTD = _heads(y_BTE @ w["self_attn.v_proj"].T, config.num_kv_heads)
+        q_BHTD = apply_rope(q_BHTD, positions_BT, config.rope_theta)
+        k_BGTD = apply_rope(k_BGTD, positions_BT, config.rope_theta)
+        mixed = attend(q_BHTD, k_BGTD, v_BGTD).transpose(1, 2).flatten(2)  # [B, T, H * D]
+        x_BTE = x_BTE + mixed @ w["self_attn.o_proj"].T
+        y_BTE = norm(x_BTE, w["post_attention_layernorm"], config.rms_norm_eps)
+        x_BTE = x_BTE + swiglu(y_BTE, w["mlp.gate_proj"], w["mlp.up_proj"], w["mlp.down_proj"])
+    x_BTE = norm(x_BTE, weights["model.norm.weight"], config.rms_norm_eps)
     tied = config.tie_word_embeddings
-    return x @ weights["model.embed_tokens.weight" if tied else "lm_head.weight"].T
+    return x_BTE @ weights["model.embed_tokens.weight" if tied else "lm_head.weight"].T
 
 
 def greedy(
@@ -130,10 +131,10 @@ def regrets(
 
     A greedy decoder's regrets are 0, but for ties within its rounding.
     """
-    history = torch.tensor([prompt + tokens])
-    rows = logits(config, weights, history)[0, len(prompt) - 1 : -1]
-    chosen = rows.gather(1, history[0, len(prompt) :, None])[:, 0]
-    return [float(gap) for gap in rows.amax(-1) - chosen]
+    history_1S = torch.tensor([prompt + tokens])
+    rows_TV = logits(config, weights, history_1S)[0, len(prompt) - 1 : -1]
+    chosen_T = rows_TV.gather(1, history_1S[0, len(prompt) :, None])[:, 0]
+    return [float(gap) for gap in rows_TV.amax(-1) - chosen_T]
 
 
 def _widen(x: Tensor) -> Tensor:

@@ -4,6 +4,9 @@ Block numbers are a submission's own affair. So a ``Ledger`` follows rules with 
 where it must and takes over, by ``adopt``, the tables that the submission shows: what is free, and
 what a later step may do, follows from these alone. ``Shadow`` is the memory under the blocks: it
 holds for each place the whole text up to that token, as a key of a deep layer depends on it.
+
+Shapes end names in ``paged``: B sequences, H query heads, G key/value heads, S tokens of a
+sequence, D head width, 1 an axis of one.
 """
 
 import itertools
@@ -224,12 +227,12 @@ def paged(
     attention: Attention = attend,
 ) -> Tensor:  # [B, H, D] float64
     """Attend each row to its own tokens, laid side by side; a row of none is 0."""
-    o = torch.zeros(q.shape, dtype=torch.float64)
+    o_BHD = torch.zeros(q.shape, dtype=torch.float64)
     for row, length in enumerate(lengths):
         if length:
-            keys, values = (contiguous(pool, tables[row], length) for pool in (k_pool, v_pool))
-            o[row] = attention(q[row][None, :, None], keys, values)[0][0, :, 0].double()
-    return o
+            k_1GSD, v_1GSD = (contiguous(pool, tables[row], length) for pool in (k_pool, v_pool))
+            o_BHD[row] = attention(q[row][None, :, None], k_1GSD, v_1GSD)[0][0, :, 0].double()
+    return o_BHD
 
 
 def contiguous(pool: Tensor, table: Sequence[int], length: int) -> Tensor:  # [1, G, S, D]

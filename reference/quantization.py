@@ -1,6 +1,8 @@
 """Oracle for lab 09: codes and scales in float64, a row or group at a time, and fake weights.
 
 ``on_grid`` functions draw weights whose codes are known: no code hangs on how a division rounds.
+
+Shapes end names: O output features, I input features, 1 an axis of one; ``codes_OI`` is [O, I].
 """
 
 import math
@@ -16,13 +18,13 @@ OFF_TIE = 0.4  # how far a drawn weight is from its code at most, in steps; 0.5 
 def quantize_int8(w: Tensor) -> tuple[Tensor, Tensor]:  # [O, I] -> float64 codes [O, I], scale [O]
     """Return symmetric codes of each row, rounded half to even; a row of zeros has scale 1."""
     w = w.double()
-    codes, scales = torch.zeros_like(w), torch.ones(w.shape[0], dtype=torch.float64)
-    for row, values in enumerate(w):
-        largest = max(abs(value) for value in values.tolist())
+    codes_OI, scales_O = torch.zeros_like(w), torch.ones(w.shape[0], dtype=torch.float64)
+    for row, values_I in enumerate(w):
+        largest = max(abs(value) for value in values_I.tolist())
         if largest > 0:
-            scales[row] = largest / INT8_MOST
-            codes[row] = (values / scales[row]).round()
-    return codes, scales
+            scales_O[row] = largest / INT8_MOST
+            codes_OI[row] = (values_I / scales_O[row]).round()
+    return codes_OI, scales_O
 
 
 def dequantize_int8(codes: Tensor, scale: Tensor) -> Tensor:  # [O, I], [O] -> float64 [O, I]
@@ -36,7 +38,7 @@ def quantize_int4(
 ) -> tuple[Tensor, Tensor, Tensor]:  # float64 codes [O, I], scale and zero [O, I/group]
     """Return codes 0..15; each group's range holds 0, and an all-zero group has scale 1."""
     w = w.double()
-    codes = torch.zeros_like(w)
+    codes_OI = torch.zeros_like(w)
     scale = torch.ones(w.shape[0], w.shape[1] // group, dtype=torch.float64)
     zero = torch.zeros_like(scale)
     for row in range(scale.shape[0]):
@@ -48,8 +50,8 @@ def quantize_int4(
                 scale[row, index] = (high - low) / INT4_MOST
                 zero[row, index] = round(-low / float(scale[row, index]))
                 steps = (values / scale[row, index]).round() + zero[row, index]
-                codes[row, here] = steps.clamp(0, INT4_MOST)
-    return codes, scale, zero
+                codes_OI[row, here] = steps.clamp(0, INT4_MOST)
+    return codes_OI, scale, zero
 
 
 def pack(codes: Tensor) -> Tensor:  # [O, I], I even -> uint8 [O, I/2]
@@ -107,15 +109,15 @@ def int8_on_grid(
     generator: torch.Generator, rows: int, width: int, spread: float = OFF_TIE
 ) -> tuple[Tensor, Tensor, Tensor]:  # w float32 [O, I], its codes int8 [O, I], scale float32 [O]
     """Draw weights whose codes are known, in rows of very different size."""
-    codes = torch.randint(-INT8_MOST, INT8_MOST + 1, (rows, width), generator=generator)
-    largest = torch.randint(0, width, (rows, 1), generator=generator)
-    sign = 2 * torch.randint(0, 2, (rows, 1), generator=generator) - 1
-    codes.scatter_(1, largest, INT8_MOST * sign)
-    steps = codes + spread * (2 * torch.rand(rows, width, generator=generator) - 1)
+    codes_OI = torch.randint(-INT8_MOST, INT8_MOST + 1, (rows, width), generator=generator)
+    largest_O1 = torch.randint(0, width, (rows, 1), generator=generator)
+    sign_O1 = 2 * torch.randint(0, 2, (rows, 1), generator=generator) - 1
+    codes_OI.scatter_(1, largest_O1, INT8_MOST * sign_O1)
+    steps_OI = codes_OI + spread * (2 * torch.rand(rows, width, generator=generator) - 1)
     # No value may pass the largest, from which the scale is made.
-    steps.clamp_(-INT8_MOST, INT8_MOST).scatter_(1, largest, (INT8_MOST * sign).float())
-    scale = 10.0 ** (4 * torch.rand(rows, generator=generator) - 3)
-    return steps * scale[:, None], codes.to(torch.int8), scale
+    steps_OI.clamp_(-INT8_MOST, INT8_MOST).scatter_(1, largest_O1, (INT8_MOST * sign_O1).float())
+    scale_O = 10.0 ** (4 * torch.rand(rows, generator=generator) - 3)
+    return steps_OI * scale_O[:, None], codes_OI.to(torch.int8), scale_O
 
 
 def int4_on_grid(

@@ -4,8 +4,8 @@ Fed float64 this is the truth; fed a submission's own dtype it says what that dt
 Angles are float32 by contract, the product of a float32 position and a float32 frequency, as
 Hugging Face computes them: at position 100,000 the product's rounding is part of the answer.
 
-Letters: B sequences, T new tokens, S context positions, H query heads, G key/value heads, D head
-width.
+Letters, which end the names of tensors too (``keys_BGSD`` is [B, G, S, D]): B sequences, T new
+tokens, S context positions, H query heads, G key/value heads, D head width.
 """
 
 import math
@@ -52,16 +52,16 @@ def rotate(
     frequencies: Tensor,  # float32 [D/2]
 ) -> Tensor:  # [B, H, T, D]
     """Turn pair (x[i], x[i + D/2]) of row b, token t by positions[b, t] * frequencies[i]."""
-    wide, half = _widen(x), x.shape[-1] // 2
-    out = torch.empty_like(wide)
+    wide_BHTD, half = _widen(x), x.shape[-1] // 2
+    out_BHTD = torch.empty_like(wide_BHTD)
     for b in range(x.shape[0]):
         for i in range(half):
-            angle = positions[b].float() * frequencies[i].float()  # [T], rounded to float32
-            cos, sin = angle.double().cos(), angle.double().sin()
-            first, second = wide[b, :, :, i], wide[b, :, :, i + half]
-            out[b, :, :, i] = first * cos - second * sin
-            out[b, :, :, i + half] = second * cos + first * sin
-    return out.to(x.dtype)
+            angle_T = positions[b].float() * frequencies[i].float()  # rounded to float32
+            cos_T, sin_T = angle_T.double().cos(), angle_T.double().sin()
+            first_HT, second_HT = wide_BHTD[b, :, :, i], wide_BHTD[b, :, :, i + half]
+            out_BHTD[b, :, :, i] = first_HT * cos_T - second_HT * sin_T
+            out_BHTD[b, :, :, i + half] = second_HT * cos_T + first_HT * sin_T
+    return out_BHTD.to(x.dtype)
 
 
 class RopeCache:
@@ -82,10 +82,10 @@ class RopeCache:
     def update(self, k: Tensor, v: Tensor, positions: Tensor) -> Update:
         """Add [B,G,T,D] keys and values at positions [B,T]; return all of them."""
         self.raw.append((k, v, positions))
-        values = torch.cat([v for _, v, _ in self.raw], dim=2)
-        key_positions = torch.cat([places for _, _, places in self.raw], dim=1)
-        keys = rotate(self.raw_keys, key_positions, self.frequencies)
-        return keys, values, key_positions, positions
+        values_BGSD = torch.cat([v for _, v, _ in self.raw], dim=2)
+        key_positions_BS = torch.cat([places for _, _, places in self.raw], dim=1)
+        keys_BGSD = rotate(self.raw_keys, key_positions_BS, self.frequencies)
+        return keys_BGSD, values_BGSD, key_positions_BS, positions
 
 
 class SinkCache:
@@ -112,10 +112,10 @@ class SinkCache:
         self._history += [(k[:, :, t], v[:, :, t]) for t in range(new)]
         total = len(self._history)
         self.kept = [t for t in range(total) if t < self.sinks or t >= total - self.window]
-        values = torch.stack([self._history[t][1] for t in self.kept], dim=2)
-        places = torch.arange(len(self.kept)).repeat(rows, 1)
-        keys = rotate(self.raw_keys, places, self.frequencies)
-        return keys, values, places, places[:, -new:]
+        values_BGSD = torch.stack([self._history[t][1] for t in self.kept], dim=2)
+        places_BS = torch.arange(len(self.kept)).repeat(rows, 1)
+        keys_BGSD = rotate(self.raw_keys, places_BS, self.frequencies)
+        return keys_BGSD, values_BGSD, places_BS, places_BS[:, -new:]
 
 
 def attend(
@@ -124,20 +124,21 @@ def attend(
     frequencies: Tensor,  # float32 [D/2]
 ) -> Tensor:  # [B, H, T, D]
     """Attend where key_position <= query_position, one query of one head at a time."""
-    keys, values, key_positions, query_positions = update
-    turned = rotate(q, query_positions, frequencies)
-    heads, group = q.shape[1], q.shape[1] // keys.shape[1]
-    out = torch.empty_like(_widen(q))
+    keys_BGSD, values_BGSD, key_positions_BS, query_positions_BT = update
+    turned_BHTD = rotate(q, query_positions_BT, frequencies)
+    heads, group = q.shape[1], q.shape[1] // keys_BGSD.shape[1]
+    out_BHTD = torch.empty_like(_widen(q))
     for b in range(q.shape[0]):
         for h in range(heads):
             g = h // group
             for t in range(q.shape[2]):
-                seen = key_positions[b] <= query_positions[b, t]
+                seen_S = key_positions_BS[b] <= query_positions_BT[b, t]
                 # A product is stored in the dtype of its factors; float64 changes nothing here.
-                scores = _widen((_widen(keys[b, g][seen]) @ _widen(turned[b, h, t])).to(q.dtype))
+                products = _widen(keys_BGSD[b, g][seen_S]) @ _widen(turned_BHTD[b, h, t])
+                scores = _widen(products.to(q.dtype))
                 weights = torch.softmax(scores / math.sqrt(q.shape[-1]), dim=0).to(q.dtype)
-                out[b, h, t] = _widen(weights) @ _widen(values[b, g][seen])
-    return out.to(q.dtype)
+                out_BHTD[b, h, t] = _widen(weights) @ _widen(values_BGSD[b, g][seen_S])
+    return out_BHTD.to(q.dtype)
 
 
 def _widen(x: Tensor) -> Tensor:

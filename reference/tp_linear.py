@@ -1,7 +1,8 @@
 """Oracle for lab 08: the layers whole, in float64, and which slice of them a rank holds.
 
 Nothing here is parallel: a rank's answer is a slice of the dense one, so every gradient is written
-out for the dense layer and cut afterwards.
+out for the dense layer and cut afterwards. Shapes end names: M rows, all leading axes flattened, I
+input features, O output features.
 """
 
 import math
@@ -44,8 +45,8 @@ def linear_gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:  # dx [..., I], dweight [O, I], dbias [O], all float64
     """Return the gradients of ``sum(linear(x) * dy)``."""
     dx = torch.einsum("...o,oi->...i", dy.double(), weight.double())
-    rows, upstream = x.double().reshape(-1, x.shape[-1]), dy.double().reshape(-1, dy.shape[-1])
-    return dx, upstream.T @ rows, upstream.sum(0)
+    x_MI, dy_MO = x.double().reshape(-1, x.shape[-1]), dy.double().reshape(-1, dy.shape[-1])
+    return dx, dy_MO.T @ x_MI, dy_MO.sum(0)
 
 
 def mlp(

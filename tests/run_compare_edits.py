@@ -1,7 +1,8 @@
 """``python tests/run_compare_edits.py REV``: wrong answers build what they were at a git revision.
 
-Both are read as syntax trees, docstrings aside. Of imports only those count whose name is used: an
-edit leaves those of its right answer that it has no use for.
+Both are read as syntax trees, docstrings and names of locals aside: who renames one in a right
+answer renames it in its edits. Of imports only those count whose name is used: an edit leaves those
+of its right answer that it has no use for.
 """
 
 import ast
@@ -44,7 +45,7 @@ def alike(revision: str, name: str) -> bool:
 
 def meaning(text: str) -> tuple[dict[str, str], list[str]]:
     """Return what each used name is imported as, and all other statements, in their order."""
-    tree = without_docstrings(ast.parse(text))
+    tree = _Numbered().visit(without_docstrings(ast.parse(text)))
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     imports: dict[str, str] = {}
     rest: list[str] = []
@@ -60,6 +61,34 @@ def meaning(text: str) -> tuple[dict[str, str], list[str]]:
             if name in used:
                 imports[name] = f"{source}import {ast.unparse(alias)}"
     return imports, rest
+
+
+class _Numbered(ast.NodeTransformer):
+    """Numbers in place of a function's locals, in the order in which they occur; not parameters."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, str] = {}
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Number the locals of an outermost function and of those within as one."""
+        if self.numbers:
+            return self.generic_visit(node)
+        inside = [*ast.walk(node)]
+        kept = {part.arg for part in inside if isinstance(part, ast.arg)}
+        for part in inside:
+            if isinstance(part, ast.Global | ast.Nonlocal):
+                kept.update(part.names)
+        names = (part for part in inside if isinstance(part, ast.Name))
+        bound = {part.id: None for part in names if isinstance(part.ctx, ast.Store)}
+        self.numbers = {name: f"local {i}" for i, name in enumerate(bound) if name not in kept}
+        self.generic_visit(node)
+        self.numbers = {}
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """Put its number in the place of a local."""
+        node.id = self.numbers.get(node.id, node.id)
+        return node
 
 
 def git(*arguments: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reference.checkpoint import Model, random_model, read
+from reference.models.checkpoint import Model, random_model, read
 
 ENGINE, INT4 = "engine", "engine, int4"
 STATIC, EAGER = "transformers, static", "transformers, eager"

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from bench.engine.cases import DRAFT, DTYPES, INT4, LOOKUP, Case
-from reference.checkpoint import Model
 from reference.engine.engine import Engine, Setting
 from reference.engine.requests import Request
 from reference.engine.weights import GROUP, Packed
+from reference.models.checkpoint import Model
 
 GUESSES = 4  # a round
 EAGER_STEPS = 16  # its steps cost the same, and many times those of the others

@@ -6,7 +6,7 @@ import time
 import torch
 
 from bench.engine.cases import DTYPES, Case
-from reference.checkpoint import Model
+from reference.models.checkpoint import Model
 
 COPIED = {"cpu": 1 << 28, "cuda": 1 << 31}  # bytes, many times what a cache holds
 REPEATS = 5

@@ -31,7 +31,7 @@ from bench.page import command
 from grader.errors import CannotGrade, UsageError
 from grader.labs.lab import find_root
 from grader.text import first_line
-from reference.checkpoint import Model
+from reference.models.checkpoint import Model
 
 DRAFT_MODEL = "draft"
 TEXT, TOKENIZER = "heldout.txt", "tokenizer.json"

@@ -24,9 +24,10 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import checkpoint, conditions, honest
 from reference import llama as oracle
-from reference.checkpoint import Model, random_model
+from reference.limits import conditions, honest
+from reference.models import checkpoint
+from reference.models.checkpoint import Model, random_model
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 DTYPE_PAIRS = [(BF16, FP32), (FP16, FP32), (FP32, BF16)]

@@ -28,7 +28,7 @@ from grader.suite import (
 )
 from reference import batching as oracle
 from reference import llama
-from reference.scripted import MaskedModel, Misuse
+from reference.scripted.masked import MaskedModel, Misuse
 
 VOCAB = 61
 Triple = tuple[Tensor, Tensor, Tensor]

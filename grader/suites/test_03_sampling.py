@@ -32,8 +32,8 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import beams
 from reference import sampling as oracle
+from reference.scripted import beams
 
 LOW = [torch.float16, torch.bfloat16]
 DTYPES = [torch.float32, *LOW]

@@ -21,8 +21,8 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import conditions
 from reference import rope as oracle
+from reference.limits import conditions
 from reference.rope import Update
 
 BF16, FP16 = torch.bfloat16, torch.float16

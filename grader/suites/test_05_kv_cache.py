@@ -27,9 +27,10 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import batching, conditions, honest, llama
+from reference import batching, llama
 from reference import kv_cache as oracle
-from reference.scripted import INTEGERS, MaskedModel, Misuse
+from reference.limits import conditions, honest
+from reference.scripted.masked import INTEGERS, MaskedModel, Misuse
 
 BATCH, GROUPS, WIDTH = 3, 2, 5  # of the caches under test
 BF16 = torch.bfloat16

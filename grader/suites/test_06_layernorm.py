@@ -24,8 +24,8 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import conditions, honest
 from reference import layernorm as oracle
+from reference.limits import conditions, honest
 
 FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
 EPS = 1e-5

@@ -22,7 +22,7 @@ from grader.suite import (
     task,
 )
 from reference import attention as oracle
-from reference import conditions, honest
+from reference.limits import conditions, honest
 
 Pair = tuple[Tensor, Tensor]
 Qkv = tuple[Tensor, Tensor, Tensor]

@@ -32,8 +32,10 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import checkpoint, conditions, llama
+from reference import llama
 from reference import quantization as oracle
+from reference.limits import conditions
+from reference.models import checkpoint
 
 FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
 DTYPES = pytest.mark.parametrize("dtype", [FP16, BF16], ids=["float16", "bfloat16"])

@@ -29,7 +29,9 @@ from grader.suite import (
 )
 from reference import speculative as oracle
 from reference.sampling import chi_square_p, furthest
-from reference.scripted import Misuse
+from reference.scripted.diary import alike, misplaced, read_again, rounds_needed, tallies
+from reference.scripted.masked import Misuse
+from reference.scripted.reader import Call, Reader, Rows, Script, disagree, greedy
 
 VOCAB = 47
 EOS = [41, 5, 23]
@@ -52,14 +54,14 @@ def others(draw: Any, tokens: Sequence[int], vocab: int = VOCAB) -> list[int]:
 
 
 def assert_greedy(student: Any, draft: list[int], best: list[int], logits: Any) -> None:
-    right = oracle.alike(draft, best)
+    right = alike(draft, best)
 
     got = expect(student.accept_greedy(draft, logits), list[int], "the tokens to emit")
 
     of = f"of {len(draft)} guesses {right} are right"
     say = f"{len(got)} tokens come out, expected {right + 1}: {of}, and one token follows them"
     check(len(got) == right + 1, say)
-    kept = oracle.alike(got, draft)
+    kept = alike(got, draft)
     check(kept >= right, f"{of}, but only the first {kept} are emitted as they are")
     say = f"{of}, but the token behind them is {got[-1]}, expected {best[right]}, the target's own"
     check(got[-1] == best[right], say)
@@ -230,7 +232,7 @@ class Case:
         check(0 < len(got) <= k + 1, f"{len(got)} tokens come out, expected 1 to {k + 1}")
         strange = [token for token in got if not 0 <= token < vocab]
         check(not strange, f"token {strange[:1]} is emitted, expected 0 to {vocab - 1}")
-        kept = oracle.alike(got, self.draft)
+        kept = alike(got, self.draft)
         say = f"{len(got)} tokens come out, but only the first {kept} of them are guesses"
         check(kept >= len(got) - 1, f"{say}, expected all but the last")
         return got
@@ -498,7 +500,7 @@ def test_certain_tokens(student, draw):
         q = torch.eye(sure.shape[1])[draft]
         got = Case(draft, q, sure).emit(student, secret(draw))
 
-        assert_equal(got, best[: oracle.alike(draft, best) + 1], "the list of tokens")
+        assert_equal(got, best[: alike(draft, best) + 1], "the list of tokens")
 
     best = draw.shuffled(range(9))[:4]
     sure = torch.eye(9)[best]
@@ -659,7 +661,7 @@ def test_guesses_are_left_alone(student, draw):
 class Seat:
     """A model as the submission may call it."""
 
-    def __init__(self, reader: oracle.Reader) -> None:
+    def __init__(self, reader: Reader) -> None:
         self.reader = reader
 
     @property
@@ -683,9 +685,9 @@ class Seat:
 class Run:
     """A generation and all that was seen of it."""
 
-    target: oracle.Reader
-    draft: oracle.Reader
-    diary: list[oracle.Call]
+    target: Reader
+    draft: Reader
+    diary: list[Call]
     prompt: list[int]
     tokens: list[int]
     stats: dict[str, int]
@@ -693,8 +695,8 @@ class Run:
 
 def run(
     student: Any,
-    target: oracle.Rows,
-    draft: oracle.Rows,
+    target: Rows,
+    draft: Rows,
     prompt: list[int],
     k: int,
     count: int,
@@ -707,9 +709,9 @@ def run(
     **named: Any,
 ) -> Run:
     """Generate with two models of ours, and check the form of the answer."""
-    diary: list[oracle.Call] = []
+    diary: list[Call] = []
     both = [
-        oracle.Reader(name, vocab, rows, diary if noted else None)
+        Reader(name, vocab, rows, diary if noted else None)
         for name, rows in (("target", target), ("draft", draft))
     ]
     names = ("forward", "rewind"), ("length",)
@@ -731,8 +733,8 @@ def run(
 class Story:
     """What a target says after a prompt, and a draft that is right now and then."""
 
-    target: oracle.Script
-    draft: oracle.Rows
+    target: Script
+    draft: Rows
     prompt: list[int]
     tokens: list[int]  # all that the target says, without the EOS
     ending: list[int]  # prompt, tokens, and the EOS if one ended them
@@ -740,7 +742,7 @@ class Story:
     def rounds(self, k: int) -> int:
         """The rounds that the story takes, the EOS included."""
         text = self.ending
-        return oracle.rounds_needed(self.draft, text, len(self.prompt), len(text), k)
+        return rounds_needed(self.draft, text, len(self.prompt), len(text), k)
 
 
 def story(
@@ -756,15 +758,15 @@ def story(
     prompt = prompt or [token for token in draw.tokens(VOCAB, 60) if token not in EOS][:length]
     last = [] if end is None else draw.shuffled(EOS)[:2]
     endings = dict(enumerate(last, len(prompt) + (end or 0)))
-    target = oracle.Script(VOCAB, secret(draw), EOS, endings)
-    draft = oracle.disagree(target, judgement(kind, target), instead)
+    target = Script(VOCAB, secret(draw), EOS, endings)
+    draft = disagree(target, judgement(kind, target), instead)
     eos = EOS if end is not None else []
-    tokens = oracle.greedy(target, prompt, count, eos)
+    tokens = greedy(target, prompt, count, eos)
     ended = last[:1] if len(tokens) < count else []
     return Story(target, draft, prompt, tokens, prompt + tokens + ended)
 
 
-def judgement(kind: str, target: oracle.Script) -> Callable[[Sequence[int]], bool]:
+def judgement(kind: str, target: Script) -> Callable[[Sequence[int]], bool]:
     """When the draft is right: of what is hashed, "fair" takes three in four."""
     rules: dict[str, Callable[[Sequence[int]], bool]] = {
         "perfect": lambda history: True,
@@ -780,7 +782,7 @@ def tell(student: Any, tale: Story, k: int, count: int, eos: Collection[int] = E
 
 
 def assert_text(done: Run, tale: Story) -> None:
-    right = oracle.alike(done.tokens, tale.tokens)
+    right = alike(done.tokens, tale.tokens)
     say = f"{len(done.tokens)} tokens come back, expected {len(tale.tokens)}"
     check(len(done.tokens) <= len(tale.tokens), f"{say}: that is what the target says alone")
     say = f"the text has {len(done.tokens)} of {len(tale.tokens)} tokens"
@@ -826,7 +828,7 @@ def test_text_is_the_targets(student, draw, kind):
 def test_best_token_by_little(student, draw):
     """At temperature 0 a model's best token is meant, however close its second is."""
 
-    def close(rows: oracle.Rows) -> oracle.Rows:
+    def close(rows: Rows) -> Rows:
         def moved(history: Sequence[int]) -> list[float]:
             row = [*rows(history)]
             best = row.index(max(row))
@@ -906,7 +908,7 @@ def test_caches_at_every_call(student, draw, kind):
 
 
 def assert_placed(done: Run, k: int) -> None:
-    problem = oracle.misplaced(done.diary, done.prompt, done.tokens, k)
+    problem = misplaced(done.diary, done.prompt, done.tokens, k)
     check(not problem, problem)
 
 
@@ -921,7 +923,7 @@ def test_caches_at_the_end(student, draw, kind):
 def assert_caches(done: Run) -> None:
     text = done.prompt + done.tokens
     for name, model in (("target", done.target), ("draft", done.draft)):
-        right = oracle.alike(model.tokens, text)
+        right = alike(model.tokens, text)
         say = f"at the end the {name}'s cache holds {model.length} tokens"
         say = f"{say}, of which the first {right} are those of the text of {len(text)}"
         check(right == model.length, f"{say}, expected all to be")
@@ -941,7 +943,7 @@ def test_no_text_is_read_twice(student, draw, kind):
 def assert_little_read_again(done: Run, rounds: int) -> None:
     # A token read again in each round is bad style, no more.
     for name in ("target", "draft"):
-        again = oracle.read_again(done.diary, name)
+        again = read_again(done.diary, name)
         say = f"the {name} read {again} tokens again in {rounds} rounds"
         check(again <= rounds + 1, f"{say}, expected {rounds + 1} at most")
 
@@ -968,7 +970,7 @@ def test_guesses_that_are_told(student, draw, kind):
 
 
 def tallied(done: Run, k: int, eos: Collection[int]) -> set[tuple[int, int]]:
-    possible = oracle.tallies(done.diary, done.prompt, done.tokens, k, eos)
+    possible = tallies(done.diary, done.prompt, done.tokens, k, eos)
     check(bool(possible), f"a call of the target brings more than the text and {k} guesses")
     return possible
 
@@ -1123,8 +1125,8 @@ def test_eos_ids_of_any_kind(student, draw, k):
 @pytest.mark.parametrize("k", [0, 3])
 def test_eos_ids_may_be_empty(student, draw, k):
     """Without EOS ids only the limit ends the text."""
-    plain = oracle.Script(VOCAB, secret(draw), (), {8: EOS[0], 10: 0})
-    tokens = oracle.greedy(plain, [1, 2, 3], 12, [])
+    plain = Script(VOCAB, secret(draw), (), {8: EOS[0], 10: 0})
+    tokens = greedy(plain, [1, 2, 3], 12, [])
 
     for eos in ([], ()):
         done = run(student, plain, plain, [1, 2, 3], k, 12, lent_eos=eos)
@@ -1208,9 +1210,7 @@ SECOND = (
 RUNS, PER_RUN = 2, 400
 
 
-def assert_pairs(
-    student: Any, draw: Any, target: Pairs, draft: oracle.Rows, k: int, heat: float
-) -> None:
+def assert_pairs(student: Any, draw: Any, target: Pairs, draft: Rows, k: int, heat: float) -> None:
     """Compare the joint law of two tokens in a row with the target's."""
 
     def sample(seed: int) -> Iterable[tuple[int, ...]]:
@@ -1269,7 +1269,7 @@ def rejections(done: Run) -> int:
     """Count the target's calls with a guess in the place of which the text has another token."""
     text = done.prompt + done.tokens
     calls = [call.whole for call in done.diary if call.model == "target"]
-    return sum(oracle.alike(whole, text) < min(len(whole), len(text)) for whole in calls)
+    return sum(alike(whole, text) < min(len(whole), len(text)) for whole in calls)
 
 
 @task("generate", contract=41)
@@ -1365,7 +1365,7 @@ def test_logits_of_any_size(student, draw, k):
     for shift in (-4e4, 0.0, 4e4):
         tale = story(draw, "fair", 11)
 
-        def far(rows: oracle.Rows, shift: float = shift) -> oracle.Rows:
+        def far(rows: Rows, shift: float = shift) -> Rows:
             # The second best is below by one eighth times this.
             return lambda history: [1024 * x + shift for x in rows(history)]
 

@@ -31,9 +31,9 @@ from grader.suite import (
     expect,
     task,
 )
-from reference import conditions, honest
 from reference import paged as oracle
 from reference.attention import attend, attend_in_kind
+from reference.limits import conditions, honest
 
 LOW = [torch.float16, torch.bfloat16]
 BOTH = pytest.mark.parametrize("share", [False, True], ids=["alone", "sharing"])

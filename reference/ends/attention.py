@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from reference import attention as exact
-from reference import honest
-from reference.conditions import attention_off
 from reference.ends.operator import Draw, Limit, Operator
+from reference.limits import honest
+from reference.limits.conditions import attention_off
 
 Arguments = tuple[Tensor, Tensor, Tensor]
 

@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor
 
-from reference import honest, layernorm, llama
-from reference.conditions import layer_norm_off, rms_norm_off
+from reference import layernorm, llama
 from reference.ends.operator import Draw, Limit, Operator
+from reference.limits import honest
+from reference.limits.conditions import layer_norm_off, rms_norm_off
 
 Moments = tuple[Tensor, Tensor]  # mean and rstd
 EPSILON = 1e-5

@@ -4,9 +4,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reference import honest, llama
-from reference.conditions import product_off, swiglu_off
+from reference import llama
 from reference.ends.operator import Draw, Form, Limit, Operator
+from reference.limits import honest
+from reference.limits.conditions import product_off, swiglu_off
 
 # --- matmul ----------------------------------------------------------------------------------
 

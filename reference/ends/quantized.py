@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reference.conditions import dequantized_off, linear_off
 from reference.ends.operator import Draw, Form, Limit, Operator
+from reference.limits.conditions import dequantized_off, linear_off
 
 # --- packed weights --------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from reference import llama
-from reference.conditions import frequencies_off, rope_off
 from reference.ends.operator import Draw, Form, Limit, Operator
+from reference.limits.conditions import frequencies_off, rope_off
 from reference.rope import rope_frequencies
 
 # --- frequencies -----------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from reference.conditions import softmax_off
 from reference.ends.operator import Draw, Limit, Operator
+from reference.limits.conditions import softmax_off
 
 ROWS, WIDTH = 5, 37
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reference.checkpoint import Model
 from reference.engine.guessers import Draft, Guesser, Lookup, best_of
 from reference.engine.requests import Ending, Output, Request, Running, check
 from reference.engine.runner import Runner
 from reference.engine.sampling import draw, settle
+from reference.models.checkpoint import Model
 
 CHUNK = 16  # greedy tokens between two looks at the host
 

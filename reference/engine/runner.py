@@ -10,10 +10,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from reference.checkpoint import Model
 from reference.engine.decoder import Decoder, StaticCache
 from reference.engine.replays import GraphReplay, Replay, TorchReplay, Window
 from reference.engine.weights import Weights
+from reference.models.checkpoint import Model
 
 KERNELS = "reference.engine.launches"  # imported where there is a GPU: it needs triton
 WINDOW = 16  # tokens of one sequence that a graph takes at once

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reference.checkpoint import Model
+from reference.models.checkpoint import Model
 
 MOST = 15  # the largest code of 4 bits
 GROUP = 32  # inputs that share a scale

@@ -1,7 +1,8 @@
 """A Llama from scratch: four formulas, a model made of them, an engine around the model.
 
-Letters: B sequences, T new tokens, S context positions, H query heads, G key/value heads, D head
-width, E model width, F feed-forward width, V vocabulary.
+Letters, which end names too (``scores_BHTS`` is [B, H, T, S]): B sequences, T new tokens, S context
+positions, H query heads, G key/value heads, D head width, E model width, F feed-forward width, V
+vocabulary.
 """
 
 import math
@@ -53,10 +54,10 @@ def attention(
         raise ValueError(f"q has {heads} heads, not a multiple of the {groups} heads of k")
     # repeat_interleave gives 0 0 1 1, the heads of a group side by side; repeat would give 0 1 0 1.
     k, v = (t.float().repeat_interleave(heads // groups, dim=1) for t in (k, v))
-    scores = q.float() @ k.mT / math.sqrt(width)  # [B, H, T, S]
+    scores_BHTS = q.float() @ k.mT / math.sqrt(width)
     # Query t stands at position S - T + t: the diagonal starts S - T to the right.
-    seen = torch.ones(new, context, dtype=torch.bool, device=q.device).tril(context - new)
-    return (scores.masked_fill(~seen, -math.inf).softmax(-1) @ v).to(q.dtype)
+    seen_TS = torch.ones(new, context, dtype=torch.bool, device=q.device).tril(context - new)
+    return (scores_BHTS.masked_fill(~seen_TS, -math.inf).softmax(-1) @ v).to(q.dtype)
 
 
 def swiglu(
@@ -97,9 +98,9 @@ class Llama(nn.Module):
             flat = x @ self._weight(f"self_attn.{name}_proj", layer).T
             return flat.unflatten(-1, (count, cfg.head_dim)).transpose(1, 2)
 
-        q = apply_rope(heads("q", cfg.num_heads), positions, cfg.rope_theta)
-        k = apply_rope(heads("k", cfg.num_kv_heads), positions, cfg.rope_theta)
-        mixed = attention(q, k, heads("v", cfg.num_kv_heads))
+        q_BHTD = apply_rope(heads("q", cfg.num_heads), positions, cfg.rope_theta)
+        k_BGTD = apply_rope(heads("k", cfg.num_kv_heads), positions, cfg.rope_theta)
+        mixed = attention(q_BHTD, k_BGTD, heads("v", cfg.num_kv_heads))
         return mixed.transpose(1, 2).flatten(2) @ self._weight("self_attn.o_proj", layer).T
 
     def forward(self, tokens: Tensor) -> Tensor:  # [B, T] -> [B, T, V]
@@ -147,12 +148,12 @@ class Engine:
             raise ValueError("prompt is empty: there is no last position to predict from")
         new: list[int] = []
         while len(new) < max_new_tokens:
-            logits = self.model(torch.tensor([prompt + new]))[0, -1].float()  # [V]
+            logits_V = self.model(torch.tensor([prompt + new]))[0, -1].float()
             if temperature > 0:
                 # Divide: below 1 sharpens, above 1 flattens.
-                token = int(torch.multinomial((logits / temperature).softmax(-1), 1))
+                token = int(torch.multinomial((logits_V / temperature).softmax(-1), 1))
             else:
-                token = int(logits.argmax())
+                token = int(logits_V.argmax())
             if token in self.config.eos_token_ids:
                 break
             new.append(token)

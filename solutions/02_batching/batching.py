@@ -1,4 +1,7 @@
-"""Lab 02, model answer: sequences live as lists, and each step pads what is still alive."""
+"""Lab 02, model answer: sequences live as lists, and each step pads what is still alive.
+
+A shape without a comment ends its name: ``tokens_BT`` is [B, T], ``logits_BTV`` [B, T, V].
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -26,11 +29,11 @@ def left_pad(
     if not all(prompts):
         raise ValueError("prompts must not hold an empty prompt")
     width = max(map(len, prompts), default=0)
-    tokens = torch.tensor([[pad_id] * (width - len(row)) + row for row in prompts])
+    tokens_BT = torch.tensor([[pad_id] * (width - len(row)) + row for row in prompts])
     # What is real follows from the lengths: pad_id may well occur inside a prompt.
-    gaps = torch.tensor([width - len(row) for row in prompts])
-    valid = torch.arange(width) >= gaps[:, None]
-    return tokens, (valid.cumsum(-1) - 1).clamp(min=0), valid
+    gaps_B = torch.tensor([width - len(row) for row in prompts])
+    valid_BT = torch.arange(width) >= gaps_B[:, None]
+    return tokens_BT, (valid_BT.cumsum(-1) - 1).clamp(min=0), valid_BT
 
 
 def causal_mask(
@@ -71,9 +74,9 @@ def generate(
         if not live:
             break
         tokens, positions, valid = left_pad([prompts[i] + outputs[i] for i in live], pad_id)
-        logits = model(tokens, positions, causal_mask(valid))
+        logits_BTV = model(tokens, positions, causal_mask(valid))
         # Left padding puts every row's last token, and so its next logits, in the last column.
-        chosen = dict(zip(live, logits[:, -1].argmax(-1).tolist(), strict=True))
+        chosen = dict(zip(live, logits_BTV[:, -1].argmax(-1).tolist(), strict=True))
         live = [i for i in live if chosen[i] not in eos_ids]
         for i in live:
             outputs[i].append(chosen[i])

@@ -1,4 +1,7 @@
-"""Lab 04, model answer: a cache says what the keys are and where; attend believes it."""
+"""Lab 04, model answer: a cache says what the keys are and where; attend believes it.
+
+A shape without a comment ends its name: ``hidden_BTS`` is [B, T, S].
+"""
 
 import math
 from typing import Any
@@ -105,8 +108,8 @@ def attend(
     keys, values, key_positions, query_positions = cache.update(k, v, positions)
     grouped = rotate(q, query_positions, frequencies).unflatten(1, (keys.shape[1], -1))
     scores = (grouped @ keys.unsqueeze(2).mT).float() * q.shape[-1] ** -0.5  # [B, G, H/G, T, S]
-    hidden = key_positions[:, None, :] > query_positions[:, :, None]  # [B, T, S]
-    weights = scores.masked_fill(hidden[:, None, None], -math.inf).softmax(-1).to(values.dtype)
+    hidden_BTS = key_positions[:, None, :] > query_positions[:, :, None]
+    weights = scores.masked_fill(hidden_BTS[:, None, None], -math.inf).softmax(-1).to(values.dtype)
     return (weights @ values.unsqueeze(2)).flatten(1, 2)
 
 

@@ -1,7 +1,7 @@
 """Lab 05, model answer: two caches behind one interface, and a loop that pays for each token once.
 
-Letters: B sequences, T new tokens, S context positions, H query heads, G key/value heads, D head
-width, V vocabulary.
+Letters, which end names too (``logits_1TV`` is [1, T, V]): B sequences, T new tokens, S context
+positions, H query heads, G key/value heads, D head width, V vocabulary.
 """
 
 from collections.abc import Callable, Collection
@@ -116,9 +116,9 @@ def generate(
     output: list[int] = []
     entering, seen = prompt, 0
     while len(output) < max_new_tokens:
-        positions = torch.arange(seen, seen + len(entering))[None]
-        logits = model(torch.tensor([entering]), positions, caches=caches, attend=attend)
-        token = int(logits[0, -1].argmax())
+        positions_1T = torch.arange(seen, seen + len(entering))[None]
+        logits_1TV = model(torch.tensor([entering]), positions_1T, caches=caches, attend=attend)
+        token = int(logits_1TV[0, -1].argmax())
         if token in eos_ids:
             break
         output.append(token)

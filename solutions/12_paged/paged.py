@@ -3,6 +3,8 @@
 Blocks are told apart by what they hold from the start of the text on, never by a hash alone: a
 full block has a number for (number of the block before it, its own tokens), so equal numbers mean
 equal prefixes. All living blocks of one number are kept, since any of them may be freed first.
+
+Two names end in their shape: ``k_SGD`` and ``v_SGD`` are [S, G, D].
 """
 
 import itertools
@@ -186,11 +188,11 @@ def paged_attention_torch(
         if length == 0:
             continue
         blocks = tables[row, : -(-length // size)].long()
-        # [S, G, D] each; the rest of the last block is left behind before anything is computed
-        keys, values = (pool[blocks].flatten(0, 1)[:length].float() for pool in (k_pool, v_pool))
+        # The rest of the last block is left behind before anything is computed.
+        k_SGD, v_SGD = (pool[blocks].flatten(0, 1)[:length].float() for pool in (k_pool, v_pool))
         grouped = q[row].float().reshape(groups, heads // groups, -1) * q.shape[-1] ** -0.5
-        weights = torch.softmax(torch.einsum("ghd,sgd->ghs", grouped, keys), -1)
-        o[row] = torch.einsum("ghs,sgd->ghd", weights, values).reshape(heads, -1).to(q.dtype)
+        weights = torch.softmax(torch.einsum("ghd,sgd->ghs", grouped, k_SGD), -1)
+        o[row] = torch.einsum("ghs,sgd->ghd", weights, v_SGD).reshape(heads, -1).to(q.dtype)
     return o
 
 

@@ -19,8 +19,8 @@ from bench.engine.roof import bandwidth, step_bytes
 from bench.page import BEGIN_ON, END, into_page
 from grader.__main__ import main
 from grader.errors import CannotGrade, UsageError
-from reference.checkpoint import Model
 from reference.engine.engine import Setting
+from reference.models.checkpoint import Model
 
 MACHINE = {"date": "2026-03-01", "device": "Example GPU 80", "command": "lab bench engine"}
 TINY = {

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from labs.common import LlamaConfig, load_tokenizer, load_weights
 from labs.llama import Llama
-from reference.corpus import BOS, EOS, Part, read_library
+from reference.models.corpus import BOS, EOS, Part, read_library
 
 CHECKPOINTS = Path(__file__).parents[2] / "labs" / "checkpoints"
 FIGURES = json.loads((CHECKPOINTS / "figures.json").read_text())

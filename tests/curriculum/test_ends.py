@@ -8,9 +8,9 @@ from torch import Tensor
 
 from grader.prove.ends import shares
 from reference import attention as exact
-from reference import conditions
 from reference.ends import OPERATORS, Operator
 from reference.ends.attention import by_log_sum_exp, by_scores, random_scores
+from reference.limits import conditions
 
 NEAR, FAR = 1 / 2, 3.0
 each = pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from reference.checkpoint import Model, random_model
 from reference.engine.engine import CHUNK, Engine, Setting
 from reference.engine.requests import Ending, Output, Request
 from reference.engine.sampling import Sampling
 from reference.llama import greedy
+from reference.models.checkpoint import Model, random_model
 
 SOURCE = torch.Generator().manual_seed(7)
 PROMPTS = ([5, 9, 30, 7], [1], [44, 2, 2, 19, 8, 33, 50], [9, 9])

@@ -16,7 +16,7 @@ from reference.engine.weights import GROUP, Packed
 ROOT = Path(__file__).resolve().parents[2]
 STEP = """
 import torch
-from reference.checkpoint import random_model
+from reference.models.checkpoint import random_model
 from reference.engine.decoder import Decoder, StaticCache
 from reference.engine.launches import KernelStep, Shape, Tuning
 from reference.engine.weights import Weights

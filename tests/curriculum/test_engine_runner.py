@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from reference import llama
-from reference.checkpoint import Model, random_model
 from reference.engine import replays
 from reference.engine.decoder import Decoder, StaticCache
 from reference.engine.replays import TorchReplay
 from reference.engine.runner import Runner
 from reference.engine.weights import Packed, Weights
+from reference.models.checkpoint import Model, random_model
 from reference.quantization import dequantize_int4, fake_int4
 
 PROMPTS = [[3, 5, 7, 1], [9, 2], [31, 8, 30, 2, 6]]

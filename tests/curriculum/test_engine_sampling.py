@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from reference.checkpoint import Model, random_model
 from reference.engine.engine import Engine, Setting
 from reference.engine.requests import Request
 from reference.engine.sampling import Sampling, certain, settle
 from reference.llama import logits
+from reference.models.checkpoint import Model, random_model
 from reference.sampling import (
     chi_square_p,
     keep,

@@ -11,8 +11,8 @@ import typer
 from torch import Tensor
 from typer.testing import CliRunner
 
-from reference import pretrain
-from reference.corpus import (
+from reference.models import pretrain
+from reference.models.corpus import (
     BOS,
     EOS,
     EXCERPT_FILE_BYTES,
@@ -24,7 +24,7 @@ from reference.corpus import (
     read_library,
     train_tokenizer,
 )
-from reference.measure import CONTEXT, bigram_nats, score, windows
+from reference.models.measure import CONTEXT, bigram_nats, score, windows
 
 
 class Bigrams:
@@ -123,8 +123,8 @@ def test_one_tiny_run_writes_all_files(tmp_path: Path, monkeypatch: pytest.Monke
     library, out = tmp_path / "library", tmp_path / "out"
     library.mkdir()
     write_library(library, 300)
-    monkeypatch.setattr("reference.measure.CONTINUED_TOKENS", 2)
-    monkeypatch.setattr("reference.measure.SAMPLE_PROMPTS", ())
+    monkeypatch.setattr("reference.models.measure.CONTINUED_TOKENS", 2)
+    monkeypatch.setattr("reference.models.measure.SAMPLE_PROMPTS", ())
     app = typer.Typer()
     app.command()(pretrain.main)
     arguments = "--steps 1 --draft-steps 1 --batch 1 --device cpu --report-every 1".split()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.batching import calls_needed, causal_mask, left_pad, padding_waste, solo_run
-from reference.scripted import MAX_CALLS, MaskedModel, Misuse
+from reference.scripted.masked import MAX_CALLS, MaskedModel, Misuse
 
 VOCAB = 23
 TOKENS = torch.tensor([[3, 7, 7, 1], [5, 2, 9, 4], [8, 8, 6, 0]])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from reference.beams import (
+from reference.scripted.beams import (
     MARGIN,
     HistoryModel,
     Puzzle,

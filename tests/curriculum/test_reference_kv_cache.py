@@ -16,7 +16,7 @@ from reference.kv_cache import (
     cache_bytes,
     weight_flops,
 )
-from reference.scripted import MaskedModel, Misuse
+from reference.scripted.masked import MaskedModel, Misuse
 
 VOCAB = 23
 

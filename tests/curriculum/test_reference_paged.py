@@ -9,7 +9,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from reference import batching
 from reference.paged import Ledger, Shadow, Steps, blocks_for, paged, static_steps
-from reference.scripted import MaskedModel
+from reference.scripted.masked import MaskedModel
 
 TEXTS = ([1], [1, 1], [1, 1, 1], [2, 1, 1])
 N, P = 4, 2

@@ -14,8 +14,9 @@ from transformers.generation import utils
 
 from reference import speculative as oracle
 from reference.sampling import chi_square_p
-from reference.scripted import Misuse
-from reference.speculative import Call, Reader, Script
+from reference.scripted.diary import alike, misplaced, read_again, rounds_needed, tallies
+from reference.scripted.masked import Misuse
+from reference.scripted.reader import Call, Reader, Script, disagree, greedy
 
 VOCAB = 11
 
@@ -140,17 +141,17 @@ def test_any_change_of_the_history_changes_the_script():
 def test_script_ends_where_it_is_told_and_is_silent_else():
     script = Script(VOCAB, 8, silent=[2, 6], endings={7: 6})
 
-    text = oracle.greedy(script, [1, 5], 20, [2, 6])
+    text = greedy(script, [1, 5], 20, [2, 6])
 
     assert len(text) == 5
     assert not {2, 6} & set(text)
-    assert oracle.greedy(script, [1, 5], 20, [])[5] == 6
+    assert greedy(script, [1, 5], 20, [])[5] == 6
 
 
 @pytest.mark.parametrize("instead", [-1, 4])
 def test_draft_disagrees_where_it_should(instead):
     script = Script(VOCAB, 6)
-    draft = oracle.disagree(script, lambda history: len(history) % 3 == 0, instead)
+    draft = disagree(script, lambda history: len(history) % 3 == 0, instead)
 
     for length in range(1, 20):
         history = random.Random(length).choices(range(VOCAB), k=length)
@@ -190,23 +191,23 @@ def test_reader_refuses_to_drop_what_it_has_not(n):
     assert reader.length == 2
 
 
-# --- the clerk -------------------------------------------------------------------------------
+# --- the diary -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", range(5))
 @pytest.mark.parametrize("right", [lambda h: True, lambda h: False, lambda h: len(h) % 3 > 0])
 def test_rounds_are_those_of_a_plain_loop(k, right):
     script = Script(VOCAB, 3)
-    draft = oracle.disagree(script, right)
-    text = [1, 2, *oracle.greedy(script, [1, 2], 17, [])]
+    draft = disagree(script, right)
+    text = [1, 2, *greedy(script, [1, 2], 17, [])]
 
     place, rounds = 2, 0
     while place < len(text):
-        guess = oracle.greedy(draft, text[:place], k, [])
-        place += oracle.alike(guess, oracle.greedy(script, text[:place], k, [])) + 1
+        guess = greedy(draft, text[:place], k, [])
+        place += alike(guess, greedy(script, text[:place], k, [])) + 1
         rounds += 1
 
-    assert oracle.rounds_needed(draft, text, 2, len(text), k) == rounds
+    assert rounds_needed(draft, text, 2, len(text), k) == rounds
 
 
 PROMPT, OUTPUT = [1, 2], [3, 4, 5, 6, 7]
@@ -223,7 +224,7 @@ ROUNDS = [
 
 
 def test_right_calls_are_in_place():
-    assert oracle.misplaced(ROUNDS, PROMPT, OUTPUT, 3) == ""
+    assert misplaced(ROUNDS, PROMPT, OUTPUT, 3) == ""
 
 
 @pytest.mark.parametrize(
@@ -239,37 +240,37 @@ def test_right_calls_are_in_place():
 def test_calls_out_of_place_are_found(number, call):
     diary = [*ROUNDS[:number], call, *ROUNDS[number + 1 :]]
 
-    assert f"call {number + 1}" in oracle.misplaced(diary, PROMPT, OUTPUT, 3)
+    assert f"call {number + 1}" in misplaced(diary, PROMPT, OUTPUT, 3)
 
 
 def test_tokens_read_again_are_counted():
     calls = [Call("draft", 0, (1, 2)), Call("target", 0, (1, 2)), Call("draft", 1, (1, 3))]
     again = Call("draft", 0, (1, 3, 2))
 
-    assert oracle.read_again(calls, "draft") == 0
-    assert oracle.read_again([*calls, again], "draft") == 2
-    assert oracle.read_again([*calls, again], "target") == 0
+    assert read_again(calls, "draft") == 0
+    assert read_again([*calls, again], "draft") == 2
+    assert read_again([*calls, again], "target") == 0
 
 
 def test_tallies_of_plain_rounds():
-    assert oracle.tallies(ROUNDS, PROMPT, OUTPUT, 3, []) == {(6, 4)}
+    assert tallies(ROUNDS, PROMPT, OUTPUT, 3, []) == {(6, 4)}
 
 
 def test_tallies_with_the_prompt_read_first():
     # Whether the call for the prompt emitted the 3 or not, only one story fits what follows.
     first = [Call("target", 0, (1, 2)), Call("target", 2, (1, 2, 3, 4, 9)), ROUNDS[-1]]
 
-    assert oracle.tallies(first, PROMPT, OUTPUT, 3, []) == {(6, 4), (5, 3)}
+    assert tallies(first, PROMPT, OUTPUT, 3, []) == {(6, 4), (5, 3)}
 
 
 def test_tallies_where_an_eos_is_accepted():
     calls = [Call("target", 0, (1, 2, 3, 4, 8, 5))]
 
-    assert oracle.tallies(calls, PROMPT, [3, 4], 4, [8]) == {(4, 2), (4, 3)}
-    assert oracle.tallies(calls, PROMPT, [3, 4], 4, []) == {(4, 2)}
+    assert tallies(calls, PROMPT, [3, 4], 4, [8]) == {(4, 2), (4, 3)}
+    assert tallies(calls, PROMPT, [3, 4], 4, []) == {(4, 2)}
 
 
 def test_no_tally_fits_calls_that_are_wrong():
-    assert oracle.tallies([Call("target", 0, (1, 3))], PROMPT, OUTPUT, 3, []) == set()
-    assert oracle.tallies(ROUNDS, PROMPT, OUTPUT, 2, []) == set()
-    assert oracle.tallies(ROUNDS[:4], PROMPT, OUTPUT, 3, []) == set()  # nobody said 6 and 7
+    assert tallies([Call("target", 0, (1, 3))], PROMPT, OUTPUT, 3, []) == set()
+    assert tallies(ROUNDS, PROMPT, OUTPUT, 2, []) == set()
+    assert tallies(ROUNDS[:4], PROMPT, OUTPUT, 3, []) == set()  # nobody said 6 and 7

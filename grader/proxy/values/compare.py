@@ -76,8 +76,8 @@ def assert_close(
     more trusted implementations in the submission's dtype; three times the largest error of any
     widens both limits. ``scale``, a number or a tensor that broadcasts to ``want``, is how large
     the terms are whose sum each value is: where they cancel, limits are relative to it. ``off`` is
-    how far each value may honestly be off at this input (``reference/conditions.py``): three times
-    it is added to the value's own limit, and three times its norm to that of the whole.
+    how far each value may honestly be off at this input (``reference/limits/conditions.py``): three
+    times it is added to the value's own limit, and three times its norm to that of the whole.
     """
     wanted = dtype or (like.dtype if like is not None else torch.float32)
     _assert_form(got, want, wanted, what)

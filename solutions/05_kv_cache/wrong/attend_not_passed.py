@@ -5,7 +5,7 @@ Fails: generate
 
 LINES = {
     "generate": r"""
--         logits = model(torch.tensor([entering]), positions, caches=caches, attend=attend)
-+         logits = model(torch.tensor([entering]), positions, caches=caches)
+-         logits_1TV = model(torch.tensor([entering]), positions_1T, caches=caches, attend=attend)
++         logits_1TV = model(torch.tensor([entering]), positions_1T, caches=caches)
 """,
 }

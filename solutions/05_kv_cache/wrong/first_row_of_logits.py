@@ -5,7 +5,7 @@ Fails: generate
 
 LINES = {
     "generate": r"""
--         token = int(logits[0, -1].argmax())
-+         token = int(logits[0, 0].argmax())
+-         token = int(logits_1TV[0, -1].argmax())
++         token = int(logits_1TV[0, 0].argmax())
 """,
 }

@@ -8,9 +8,9 @@ LINES = {
 -     entering, seen = prompt, 0
 +     entering = prompt
 ...
--         positions = torch.arange(seen, seen + len(entering))[None]
+-         positions_1T = torch.arange(seen, seen + len(entering))[None]
 +         seen = caches[0].length
-+         positions = torch.arange(seen, seen + len(entering))[None]
++         positions_1T = torch.arange(seen, seen + len(entering))[None]
 ...
 -         entering, seen = [token], seen + len(entering)
 +         entering = [token]

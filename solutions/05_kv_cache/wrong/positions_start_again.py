@@ -5,7 +5,7 @@ Fails: generate
 
 LINES = {
     "generate": r"""
--         positions = torch.arange(seen, seen + len(entering))[None]
-+         positions = torch.arange(len(entering))[None]
+-         positions_1T = torch.arange(seen, seen + len(entering))[None]
++         positions_1T = torch.arange(len(entering))[None]
 """,
 }

@@ -9,10 +9,10 @@ LINES = {
       output: list[int] = []
 -     entering, seen = prompt, 0
       while len(output) < max_new_tokens:
--         positions = torch.arange(seen, seen + len(entering))[None]
+-         positions_1T = torch.arange(seen, seen + len(entering))[None]
 +         caches = [make_cache() for _ in range(model.num_layers)]
 +         entering = prompt + output
-+         positions = torch.arange(len(entering))[None]
++         positions_1T = torch.arange(len(entering))[None]
 ...
 -         entering, seen = [token], seen + len(entering)
 """,

@@ -8,7 +8,7 @@ LINES = {
 -     o = torch.zeros_like(q)
 +     o = torch.zeros(q.shape, device=q.device)
 ...
--         o[row] = torch.einsum("ghs,sgd->ghd", weights, values).reshape(heads, -1).to(q.dtype)
-+         o[row] = torch.einsum("ghs,sgd->ghd", weights, values).reshape(heads, -1)
+-         o[row] = torch.einsum("ghs,sgd->ghd", weights, v_SGD).reshape(heads, -1).to(q.dtype)
++         o[row] = torch.einsum("ghs,sgd->ghd", weights, v_SGD).reshape(heads, -1)
 """,
 }

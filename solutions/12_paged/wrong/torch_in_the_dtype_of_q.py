@@ -5,9 +5,9 @@ Fails: torch
 
 LINES = {
     "paged_attention_torch": r"""
--         keys, values = (pool[blocks].flatten(0, 1)[:length].float() for pool in (k_pool, v_pool))
+-         k_SGD, v_SGD = (pool[blocks].flatten(0, 1)[:length].float() for pool in (k_pool, v_pool))
 -         grouped = q[row].float().reshape(groups, heads // groups, -1) * q.shape[-1] ** -0.5
-+         keys, values = (pool[blocks].flatten(0, 1)[:length] for pool in (k_pool, v_pool))
++         k_SGD, v_SGD = (pool[blocks].flatten(0, 1)[:length] for pool in (k_pool, v_pool))
 +         grouped = q[row].reshape(groups, heads // groups, -1) * q.shape[-1] ** -0.5
 """,
 }

@@ -9,8 +9,8 @@ Fails: pad, generate, engine
 LINES = {
     "left_pad": r"""
 -     # What is real follows from the lengths: pad_id may well occur inside a prompt.
--     gaps = torch.tensor([width - len(row) for row in prompts])
--     valid = torch.arange(width) >= gaps[:, None]
-+     valid = (tokens != pad_id).cumsum(-1) > 0
+-     gaps_B = torch.tensor([width - len(row) for row in prompts])
+-     valid_BT = torch.arange(width) >= gaps_B[:, None]
++     valid_BT = (tokens_BT != pad_id).cumsum(-1) > 0
 """,
 }

@@ -8,7 +8,7 @@ Fails: pad
 
 LINES = {
     "left_pad": r"""
-+     tokens = tokens % 2**16
++     tokens_BT = tokens_BT % 2**16
       # What is real follows from the lengths: pad_id may well occur inside a prompt.
 """,
 }

@@ -7,8 +7,8 @@ Fails: generate, engine
 
 LINES = {
     "generate": r"""
--         logits = model(tokens, positions, causal_mask(valid))
+-         logits_BTV = model(tokens, positions, causal_mask(valid))
 +         shown = valid if not any(outputs) else torch.ones_like(valid)
-+         logits = model(tokens, positions, causal_mask(shown))
++         logits_BTV = model(tokens, positions, causal_mask(shown))
 """,
 }

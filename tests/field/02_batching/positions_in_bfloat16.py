@@ -8,7 +8,7 @@ Fails: pad, generate
 
 LINES = {
     "left_pad": r"""
--     return tokens, (valid.cumsum(-1) - 1).clamp(min=0), valid
-+     return tokens, (valid.cumsum(-1) - 1).clamp(min=0).bfloat16().long(), valid
+-     return tokens_BT, (valid_BT.cumsum(-1) - 1).clamp(min=0), valid_BT
++     return tokens_BT, (valid_BT.cumsum(-1) - 1).clamp(min=0).bfloat16().long(), valid_BT
 """,
 }

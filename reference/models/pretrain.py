@@ -1,7 +1,7 @@
 """Train the two checkpoints of the labs, target and draft, on Python's standard library.
 
-    python -m reference.pretrain --out labs/checkpoints      # minutes on one GPU
-    python -m reference.pretrain --eval-only                 # measure what is there, on a CPU
+    python -m reference.models.pretrain --out labs/checkpoints  # minutes on one GPU
+    python -m reference.models.pretrain --eval-only             # measure what is there, on a CPU
 
 The target learns from the text; the draft also learns from the target's probabilities, since a
 draft is worth what it agrees (distillation: Hinton et al. 2015; of drafts: Zhou et al. 2023).
@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.corpus import (
+from reference.models.corpus import (
     BOS,
     EOS,
     VOCAB_SIZE,
@@ -30,8 +30,8 @@ from reference.corpus import (
     read_library,
     train_tokenizer,
 )
-from reference.measure import CONTEXT, load_model, measure, show
-from reference.training import Recipe, train
+from reference.models.measure import CONTEXT, load_model, measure, show
+from reference.models.training import Recipe, train
 
 # Width, feed-forward width, layers, query heads, key/value heads; head width is 32 in both.
 SHAPES = {"target": (256, 704, 8, 8, 2), "draft": (160, 480, 2, 5, 1)}

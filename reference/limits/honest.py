@@ -4,6 +4,9 @@ A limit that one implementation sets is as loose or as tight as that one's luck.
 worst of several: sums in lanes, in tiles and backwards, one or two passes, scores scaled before or
 after their product. What depends on luck even so, since the input magnifies each rounding, is told
 from the input's condition, value by value: ``conditions``.
+
+Shapes end names (``docs/notation.md``): ``scores_BHTS`` is [B, H, T, S]. In loops over tiles S are
+the keys of one.
 """
 
 import itertools
@@ -106,17 +109,17 @@ def layer_norm_gradients(
 ) -> list[Results]:
     """Return dx [..., N], dweight [N] and dbias [N] in float32, as each honest way has them."""
     width = x.shape[-1]
-    upstream, given = (part.float().reshape(-1, width) for part in (dy, x))
-    w, spread = weight.float(), rstd[:, None]
-    normal = (given - mean[:, None]) * spread
-    inner = upstream * w
+    upstream_MN, x_MN = (part.float().reshape(-1, width) for part in (dy, x))
+    w, spread_M1 = weight.float(), rstd[:, None]
+    normal_MN = (x_MN - mean[:, None]) * spread_M1
+    inner_MN = upstream_MN * w
     found: list[Results] = []
     ways = sums(width), sums(mean.numel())
     for along, down in itertools.zip_longest(*ways, fillvalue=ways[0][0]):
-        level, slope = along(inner) / width, along(inner * normal) / width
-        dx = spread * (inner - level[:, None] - normal * slope[:, None])
-        columns = [(upstream * normal).T.contiguous(), upstream.T.contiguous()]
-        found.append((dx.reshape(x.shape), down(columns[0]), down(columns[1])))
+        level_M, slope_M = along(inner_MN) / width, along(inner_MN * normal_MN) / width
+        dx_MN = spread_M1 * (inner_MN - level_M[:, None] - normal_MN * slope_M[:, None])
+        columns = [(upstream_MN * normal_MN).T.contiguous(), upstream_MN.T.contiguous()]
+        found.append((dx_MN.reshape(x.shape), down(columns[0]), down(columns[1])))
     shape = (*x.shape[:-1], 1)
     operator = torch.ops.aten.native_layer_norm_backward
     statistics = mean.reshape(shape), rstd.reshape(shape)
@@ -149,11 +152,12 @@ def attention_of_rounded_scores(
 ) -> Tensor:  # [B, H, T, D]
     """Attend causally, with scores that are rounded to the dtype of q before their softmax."""
     repeats = q.shape[1] // k.shape[1]
-    keys, values = (x.repeat_interleave(repeats, 1) for x in (k, v))
-    scores = q @ keys.mT * q.shape[-1] ** -0.5
-    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(k.shape[2] - q.shape[2] + 1)
-    wide = scores.to(torch.promote_types(q.dtype, torch.float32))
-    return torch.softmax(wide.masked_fill(hidden, -math.inf), dim=-1).to(q.dtype) @ values
+    k_BHSD, v_BHSD = (x.repeat_interleave(repeats, 1) for x in (k, v))
+    scores_BHTS = q @ k_BHSD.mT * q.shape[-1] ** -0.5
+    first_hidden = k.shape[2] - q.shape[2] + 1
+    hidden_TS = torch.ones(scores_BHTS.shape[-2:], dtype=torch.bool).triu(first_hidden)
+    wide_BHTS = scores_BHTS.to(torch.promote_types(q.dtype, torch.float32))
+    return torch.softmax(wide_BHTS.masked_fill(hidden_TS, -math.inf), dim=-1).to(q.dtype) @ v_BHSD
 
 
 def attentions(
@@ -186,40 +190,46 @@ def attentions(
 
 
 def _in_tiles(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool, tile: int, factor: float
+    q_BHTD: Tensor, k_BGSD: Tensor, v_BGSD: Tensor, causal: bool, tile: int, factor: float
 ) -> tuple[Tensor, Tensor]:
     """Go over the keys a tile at a time, by powers of two, as kernels do (arXiv:2205.14135)."""
-    repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
-    best = torch.full((*q.shape[:3], 1), -math.inf)
-    total, o = torch.zeros_like(best), torch.zeros_like(q)
+    repeats, (new, context) = q_BHTD.shape[1] // k_BGSD.shape[1], (q_BHTD.shape[2], k_BGSD.shape[2])
+    best_BHT1 = torch.full((*q_BHTD.shape[:3], 1), -math.inf)
+    total_BHT1, o_BHTD = torch.zeros_like(best_BHT1), torch.zeros_like(q_BHTD)
     factor = torch.tensor(factor * math.log2(math.e), dtype=torch.float32).item()
     last = torch.arange(context - new, context)[:, None] if causal else torch.tensor(context)
     for start in range(0, context, tile):
-        keys, values = (x[:, :, start : start + tile].repeat_interleave(repeats, 1) for x in (k, v))
-        places = torch.arange(start, start + keys.shape[2])
-        scores = (q @ keys.mT * factor).masked_fill(places > last, -math.inf)
-        higher = torch.maximum(best, scores.amax(-1, keepdim=True))
-        safe = higher.masked_fill(higher == -math.inf, 0.0)
-        weights, shrink = torch.exp2(scores - safe), torch.exp2(best - safe)
-        total = total * shrink + weights.sum(-1, keepdim=True)
-        o, best = o * shrink + weights @ values, higher
-    lse = (best + torch.log2(total)) * math.log(2)
-    return torch.where(total > 0, o / total, 0.0), lse[..., 0]
+        k_BHSD, v_BHSD = (
+            x[:, :, start : start + tile].repeat_interleave(repeats, 1) for x in (k_BGSD, v_BGSD)
+        )
+        places_S = torch.arange(start, start + k_BHSD.shape[2])
+        scores_BHTS = (q_BHTD @ k_BHSD.mT * factor).masked_fill(places_S > last, -math.inf)
+        higher_BHT1 = torch.maximum(best_BHT1, scores_BHTS.amax(-1, keepdim=True))
+        safe_BHT1 = higher_BHT1.masked_fill(higher_BHT1 == -math.inf, 0.0)
+        weights_BHTS = torch.exp2(scores_BHTS - safe_BHT1)
+        shrink_BHT1 = torch.exp2(best_BHT1 - safe_BHT1)
+        total_BHT1 = total_BHT1 * shrink_BHT1 + weights_BHTS.sum(-1, keepdim=True)
+        o_BHTD, best_BHT1 = o_BHTD * shrink_BHT1 + weights_BHTS @ v_BHSD, higher_BHT1
+    lse_BHT1 = (best_BHT1 + torch.log2(total_BHT1)) * math.log(2)
+    return torch.where(total_BHT1 > 0, o_BHTD / total_BHT1, 0.0), lse_BHT1[..., 0]
 
 
 def _by_merges(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool, tile: int, factor: float
+    q_BHTD: Tensor, k_BGSD: Tensor, v_BGSD: Tensor, causal: bool, tile: int, factor: float
 ) -> tuple[Tensor, Tensor]:
     """Attend to each tile of keys by itself, and merge the results by their log-sum-exp."""
-    repeats, (new, context) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
-    o, lse = torch.zeros_like(q), torch.full(q.shape[:3], -math.inf)
+    repeats, (new, context) = q_BHTD.shape[1] // k_BGSD.shape[1], (q_BHTD.shape[2], k_BGSD.shape[2])
+    o_BHTD, lse_BHT = torch.zeros_like(q_BHTD), torch.full(q_BHTD.shape[:3], -math.inf)
     last = torch.arange(context - new, context)[:, None] if causal else torch.tensor(context)
     for start in range(0, context, tile):
-        keys, values = (x[:, :, start : start + tile].repeat_interleave(repeats, 1) for x in (k, v))
-        places = torch.arange(start, start + keys.shape[2])
-        scores = (q @ keys.mT * factor).masked_fill(places > last, -math.inf)
-        whole = torch.logaddexp(lse, scores.logsumexp(-1))
-        before = torch.exp(lse - whole.masked_fill(whole == -math.inf, 0.0))[..., None]
-        here = torch.softmax(scores, -1).nan_to_num() @ values
-        o, lse = o * before + here * (1 - before), whole
-    return o, lse
+        k_BHSD, v_BHSD = (
+            x[:, :, start : start + tile].repeat_interleave(repeats, 1) for x in (k_BGSD, v_BGSD)
+        )
+        places_S = torch.arange(start, start + k_BHSD.shape[2])
+        scores_BHTS = (q_BHTD @ k_BHSD.mT * factor).masked_fill(places_S > last, -math.inf)
+        whole_BHT = torch.logaddexp(lse_BHT, scores_BHTS.logsumexp(-1))
+        safe_BHT = whole_BHT.masked_fill(whole_BHT == -math.inf, 0.0)
+        before_BHT1 = torch.exp(lse_BHT - safe_BHT)[..., None]
+        here_BHTD = torch.softmax(scores_BHTS, -1).nan_to_num() @ v_BHSD
+        o_BHTD, lse_BHT = o_BHTD * before_BHT1 + here_BHTD * (1 - before_BHT1), whole_BHT
+    return o_BHTD, lse_BHT

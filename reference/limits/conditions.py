@@ -4,6 +4,8 @@ A form of an operator is honest if all that it does is round where float32 must:
 any order, a softmax by its maximum or by its log-sum-exp, a power by its logarithm. What such forms
 lose is no luck of one of them: it is the size of what was rounded, times how strongly the result
 follows it. Where that is small the limits of the table hold alone, and low precision shows.
+
+Shapes end names (``docs/notation.md``): ``scores_BHTS`` is [B, H, T, S].
 """
 
 import math
@@ -45,17 +47,18 @@ def attention_off(
     factor = q.shape[-1] ** -0.5 if scale is None else scale
     if visible is None:
         visible = torch.ones(new, context, dtype=torch.bool).tril(context - new)
-    queries = q.double()
-    keys, values = (x.double().repeat_interleave(repeats, 1) for x in (k, v))
-    scores = (queries @ keys.mT * factor).masked_fill(~visible, -math.inf)
-    sizes = queries.abs() @ keys.abs().mT * abs(factor)
-    weights = torch.softmax(scores, -1).nan_to_num(0.0)
-    o = weights @ values
-    moved = (weights * sizes * UNIT * (1 + math.sqrt(q.shape[-1]) / 2)).square()
-    apart = moved @ values.square() - 2 * o * (moved @ values)
-    apart = apart + o.square() * moved.sum(-1, keepdim=True)
-    lse = _finite(scores.logsumexp(-1)).abs() * UNIT
-    return apart.clamp_min(0.0).sqrt() + o.abs() * lse[..., None], moved.sum(-1).sqrt() + lse
+    q_BHTD = q.double()
+    k_BHSD, v_BHSD = (x.double().repeat_interleave(repeats, 1) for x in (k, v))
+    scores_BHTS = (q_BHTD @ k_BHSD.mT * factor).masked_fill(~visible, -math.inf)
+    sizes_BHTS = q_BHTD.abs() @ k_BHSD.abs().mT * abs(factor)
+    weights_BHTS = torch.softmax(scores_BHTS, -1).nan_to_num(0.0)
+    o_BHTD = weights_BHTS @ v_BHSD
+    moved_BHTS = (weights_BHTS * sizes_BHTS * UNIT * (1 + math.sqrt(q.shape[-1]) / 2)).square()
+    apart_BHTD = moved_BHTS @ v_BHSD.square() - 2 * o_BHTD * (moved_BHTS @ v_BHSD)
+    apart_BHTD = apart_BHTD + o_BHTD.square() * moved_BHTS.sum(-1, keepdim=True)
+    lse_BHT = _finite(scores_BHTS.logsumexp(-1)).abs() * UNIT
+    off_BHTD = apart_BHTD.clamp_min(0.0).sqrt() + o_BHTD.abs() * lse_BHT[..., None]
+    return off_BHTD, moved_BHTS.sum(-1).sqrt() + lse_BHT
 
 
 def merge_off(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:  # o [..., T, D], lse [..., T]
@@ -111,17 +114,18 @@ def layer_norm_gradients_off(
     In a row of one or two elements dx is what is left of equal numbers: 0 but for these.
     """
     width, rows = x.shape[-1], mean.numel()
-    upstream, given = (part.double().reshape(-1, width) for part in (dy, x))
-    spread = rstd.double()[:, None]
-    normal = ((given - mean.double()[:, None]) * spread).abs()
-    inner = (upstream * weight.double()).abs()
-    level, slope = inner.mean(-1, keepdim=True), (inner * normal).mean(-1, keepdim=True)
-    dx = spread * (inner + level + normal * slope)
+    upstream_MN, x_MN = (part.double().reshape(-1, width) for part in (dy, x))
+    spread_M1 = rstd.double()[:, None]
+    normal_MN = ((x_MN - mean.double()[:, None]) * spread_M1).abs()
+    inner_MN = (upstream_MN * weight.double()).abs()
+    level_M1 = inner_MN.mean(-1, keepdim=True)
+    slope_M1 = (inner_MN * normal_MN).mean(-1, keepdim=True)
+    dx_MN = spread_M1 * (inner_MN + level_M1 + normal_MN * slope_M1)
     along, down = ((3 + math.sqrt(number) / 4) * UNIT for number in (width, rows))
     return (
-        dx.reshape(x.shape) * along,
-        (upstream.abs() * normal).sum(0) * down,
-        upstream.abs().sum(0) * down,
+        dx_MN.reshape(x.shape) * along,
+        (upstream_MN.abs() * normal_MN).sum(0) * down,
+        upstream_MN.abs().sum(0) * down,
     )
 
 
