@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -94,6 +94,13 @@ fuzz: $(READY) ## attack the judge, and the rule of marks, at random: [EXAMPLES=
 check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
 	@$(if $(LAB),,$(MAKE) exploits ARGS="$$(grep -oE -e '--(share|sample-date)[ =][0-9-]+' <<< "$$ARGS" | xargs)")
+
+# What fails ends nothing else. No options: whoever proves all of it leaves out nothing.
+prove: ## prove all of it from nothing, whatever is remembered: a night's work
+	@$(MAKE) -k ARGS= LAB= SHARE= lint types anew exploits notebooks sanitizer test
+
+anew: $(READY)
+	@$(RUN) -m grader check --anew --wrong-seeds 2
 
 notebooks: $(NOTEBOOK_READY) ## build, fill, execute and grade the notebooks of all labs: [LAB=1] [ARGS="--jobs 4"]
 	@PYTHONPATH="$(CURDIR)" $(RUN) tests/run_notebooks.py $(if $(LAB),"$$LAB") $(ARGS)

@@ -14,85 +14,25 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 
+from bench.direct_objects import DirectGiven, DirectProxy, LentCaller
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
 from grader.proxy.conversation.calls import Calls
 from grader.proxy.instruments.readings import Count, Operators
-from grader.proxy.loans.loans import Loan, Refusal
+from grader.proxy.loans.loans import Loan
 from grader.proxy.loans.watched_arguments import Watched
 from grader.proxy.requests import Folder, Offers
-from grader.proxy.values.values import Proxy
 from grader.wire.codec import Record
-from grader.wire.objects import methods_of
 from grader.wire.storage import content
 from grader.worker.calls.ways import backward, forward, gradients, overwritten
 from grader.worker.probes import Probes
 from grader.worker.serve import MODULE
 
 PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.Tensor)
-
-
-class DirectProxy(Proxy):
-    """An object of the submission, at hand."""
-
-    __slots__ = ("_owner", "_value")
-
-    def __init__(self, owner: "DirectStudent", value: Any) -> None:
-        self._owner = owner
-        self._value = value
-        self.methods_ = methods_of(value)
-        self.kind_ = type(value).__name__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._owner.run(self._value, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        member = getattr(self._value, name)
-        if name in self.methods_:
-            return lambda *args, **kwargs: self._owner.run(member, args, kwargs)
-        return self._owner.outward(member)
-
-
-class LentCaller:
-    """What the submission sees of an object of the test."""
-
-    def __init__(self, owner: "DirectStudent", lent: Loan) -> None:
-        self._owner = owner
-        self._lent = lent
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._use(self._lent.target, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        member = getattr(self._lent.target, name)
-        if name in self._lent.methods:
-            return lambda *args, **kwargs: self._use(member, args, kwargs)
-        return self._owner.inward(member)
-
-    def _use(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        outward = self._owner.outward
-        try:
-            result = function(*map(outward, args), **{k: outward(v) for k, v in kwargs.items()})
-        except Refusal as refusal:
-            raise refusal.error from None
-        return self._owner.inward(result)
-
-
-class DirectGiven:
-    """A given module, whose names are called as the submission's are."""
-
-    def __init__(self, owner: "DirectStudent", module: ModuleType) -> None:
-        self._owner = owner
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        function = getattr(self._module, name)
-        return lambda *args, **kwargs: self._owner.run(function, args, kwargs)
 
 
 class DirectStudent(Offers):

@@ -7,9 +7,6 @@ import importlib
 import io
 import os
 import sys
-import tempfile
-import time
-import traceback
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +16,7 @@ import typer
 
 from grader import ROOT
 from grader.cli import commands
+from grader.cli.terminal.failures import fail, save_traceback
 from grader.cli.terminal.options import (
     FILE,
     Device,
@@ -33,10 +31,7 @@ from grader.cli.terminal.options import (
     Tasks,
 )
 from grader.errors import InferlabError, UsageError
-from grader.labs.lab import find_root
-from grader.labs.standing import FOLDER
 from grader.report.formats.forms import Form, planned
-from grader.text import visible_line
 
 CORES = len(os.sched_getaffinity(0))
 USAGE, CANNOT_GRADE = 2, 3
@@ -134,6 +129,9 @@ def check(
     sample: Annotated[
         int, typer.Option(min=0, help="so many mutants of a lab, drawn by --sample-date; 0: all")
     ] = 0,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="grade also what was proven before, by the same files")
+    ] = False,
 ) -> None:
     """Prove labs: right answers earn everything, wrong ones lose what they should."""
     names, patterns = tuple(labs or ()), tuple(only or ())
@@ -145,6 +143,7 @@ def check(
         share=share,
         mutants=mutants,
         sample=sample,
+        anew=anew,
     )
     raise typer.Exit(commands.check(proof))
 
@@ -277,34 +276,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(app(arguments, prog_name="lab", standalone_mode=False) or 0)
     except InferlabError as error:
         code = USAGE if isinstance(error, UsageError) else CANNOT_GRADE
-        return _fail(code, error.message, error.hint)
+        return fail(code, error.message, error.hint)
     except WRONG_COMMAND_LINE as error:
-        return _fail(USAGE, error.format_message(), "lab --help, or lab COMMAND --help")
+        return fail(USAGE, error.format_message(), "lab --help, or lab COMMAND --help")
     except (KeyboardInterrupt, typer.Abort):
-        return _fail(commands.INTERRUPTED, "interrupted")
+        return fail(commands.INTERRUPTED, "interrupted")
     except Exception as error:
         told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return _fail(CANNOT_GRADE, f"the judge broke ({told})", f"traceback in {_save_traceback()}")
-
-
-def _fail(code: int, message: str, hint: str = "") -> int:
-    print(f"error: {visible_line(message, 1000)}", file=sys.stderr)
-    if hint:
-        print(f"hint: {visible_line(hint, 1000)}", file=sys.stderr)
-    return code
-
-
-def _save_traceback() -> str:
-    name = f"error-{time.strftime('%Y%m%d-%H%M%S')}.txt"
-    for folder in (
-        lambda: find_root() / FOLDER,
-        lambda: Path(tempfile.mkdtemp(prefix="inferlab-")),
-    ):
-        try:
-            path = folder() / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
-            return str(path)
-        except (OSError, InferlabError):
-            continue
-    return "no file: no folder is writable"
+        return fail(CANNOT_GRADE, f"the judge broke ({told})", f"traceback in {save_traceback()}")

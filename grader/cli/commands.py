@@ -203,6 +203,7 @@ class Proof:
     share: int = 1
     mutants: bool = False
     sample: int = 0  # of a lab's mutants; 0: all
+    anew: bool = False
 
 
 def check(proof: Proof) -> int:
@@ -228,6 +229,8 @@ def check(proof: Proof) -> int:
         _print_findings(lab, [item for item in report.findings if item.lab == lab.name])
         print_least([loss for loss in report.losses if loss.lab == lab.name])
     print_ends(report.ends)
+    if report.gradings:
+        print(f"{report.gradings} gradings, {report.recalled} remembered")
     if proof.public:
         print_shares(report.catches)
     if proof.mutants:
@@ -250,7 +253,11 @@ def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckR
             on_progress=progress.on_progress,
         )
     from grader.prove.check import check_labs
+    from grader.prove.remembered.entries import Remembered
+    from grader.prove.remembered.key import Keys
 
+    remembered = Remembered(labs[0].root, Keys(labs), anew=proof.anew)
+    remembered.prune()
     return check_labs(
         labs,
         jobs=proof.jobs,
@@ -266,6 +273,7 @@ def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckR
         margins=proof.margins,
         public=proof.public,
         on_progress=progress.on_progress,
+        remembered=remembered,
     )
 
 

@@ -25,6 +25,7 @@ from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
+from grader.prove.remembered.entries import Remembered
 from grader.prove.runner import Judges, Runner, fallen_tests, forked_judges
 from grader.prove.sample import compare, draw, of_the_day
 from grader.prove.trials import Trial, plan
@@ -47,6 +48,7 @@ def check_labs(
     public: bool = False,
     on_progress: OnProgress | None = None,
     judges: Judges | None = None,
+    remembered: Remembered | None = None,
 ) -> CheckReport:
     """Prove labs. ``only`` are patterns of what to grade (``wrong/tied*``, ``field/*``,
     ``solution``, ``stub``, ``variants/*``, ``controls/*``); with one, files are not checked and
@@ -59,8 +61,9 @@ def check_labs(
     ``margins`` measures how far answers stay from limits: then no test of a lost task is left out,
     and operators are tried at the ends of their inputs.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
-    these catch.
+    these catch. What is measured, and what students' tests say, is never ``remembered``.
     """
+    memory = Remembered() if margins or public or remembered is None else remembered
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
         trials = [
             trial
@@ -78,16 +81,19 @@ def check_labs(
                 *(judging, device, sandbox, brief or public, crowd),
                 until_lost=not (margins or public),
                 suite="public" if public else "all",
+                remembered=memory,
             )
             drawn = () if (only or public) and not sample_date else draw(trials, today)
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (whole or brief or public)
             graded, again = _run(trials, sampled, runner, jobs, on_progress, learn=learn)
+    _forget_odd(memory, graded, again)
+    made = [*graded, *again.values()]
     if public:
-        return _report_in_public(labs, graded)
-    findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=not only)]
-    ends = ends_of(labs[0].root) if margins else []
-    return replace(_report(findings, graded, margins=margins), ends=tuple(ends))
+        found = _report_in_public(labs, graded)
+    else:
+        found = _report(labs, graded, again, margins=margins, files=not only)
+    return replace(found, gradings=len(made), recalled=sum(item.recalled for item in made))
 
 
 def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:
@@ -112,8 +118,24 @@ def _of_lab(
                 yield compare(item, again[place])
 
 
-def _report(findings: list[Finding], graded: Sequence[Graded], *, margins: bool) -> CheckReport:
-    """Add what only all gradings together tell: the least losses, and margins."""
+def _forget_odd(memory: Remembered, graded: Sequence[Graded], again: Mapping[int, Graded]) -> None:
+    """Let be made again what did not come to the same both ways."""
+    for place, whole in again.items():
+        if compare(graded[place], whole).outcome is not Outcome.OK:
+            memory.forget(graded[place].key)
+            memory.forget(whole.key)
+
+
+def _report(
+    labs: Sequence[Lab],
+    graded: Sequence[Graded],
+    again: Mapping[int, Graded],
+    *,
+    margins: bool,
+    files: bool,
+) -> CheckReport:
+    """Judge each grading, and tell what only all of them together do: least losses, and margins."""
+    findings = [found for lab in labs for found in _of_lab(lab, graded, again, files=files)]
     losses = losses_of(graded)
     found = margins_of(graded) if margins else []
     findings += [*too_small(losses), *narrow(graded, found)] if margins else too_small(losses)
@@ -122,7 +144,13 @@ def _report(findings: list[Finding], graded: Sequence[Graded], *, margins: bool)
         for item in graded
         if item.role is Role.WRONG and item.report is not None
     ]
-    return CheckReport(tuple(findings), tuple(found), losses=tuple(losses), wrong=tuple(wrong))
+    ends = ends_of(labs[0].root) if margins else []
+    return CheckReport(
+        *(tuple(findings), tuple(found)),
+        losses=tuple(losses),
+        ends=tuple(ends),
+        wrong=tuple(wrong),
+    )
 
 
 def _problems(graded: Graded) -> str:
@@ -171,7 +199,8 @@ def _run(
                     if on_progress is not None:
                         trial = trials[place]
                         problems = _problems(into[place]) if runner.suite == "all" else ""
-                        label = f"{trial.lab.name} {trial.label}{problems}"
+                        recalled = " · remembered" if into[place].recalled else ""
+                        label = f"{trial.lab.name} {trial.label}{recalled}{problems}"
                         done, all_ = len(graded) + len(again), len(trials) + len(sampled)
                         on_progress(done, all_, label)
         except BaseException:

@@ -9,6 +9,7 @@ from typing import Any
 from grader.labs.lab import Lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.findings import Finding, Outcome, verdict
+from grader.prove.remembered.key import Key
 
 SOLUTION_SECONDS = 30.0  # on two cores of its own
 SHOWN_TESTS = 8
@@ -46,6 +47,8 @@ class Graded:
     crowd: float = 1.0  # gradings at a time for each two cores
     measured: Sequence[Mapping[str, Any]] = ()  # by test: what came closest to its limit
     tests: frozenset[str] = frozenset()  # the only ones that ran; none: all
+    key: Key | None = None  # under which it may be remembered
+    recalled: bool = False  # it was, and not made now
 
 
 def judge(graded: Graded) -> Iterator[Finding]:
@@ -67,6 +70,12 @@ def judge(graded: Graded) -> Iterator[Finding]:
         Role.CONTROL: _control,
     }
     yield from rules[graded.role](graded, report)
+
+
+def is_expected(graded: Graded) -> bool:
+    """Tell whether all is as it should, so far as this machine can tell."""
+    fine = (Outcome.OK, Outcome.NOT_CHECKED)
+    return all(finding.outcome in fine for finding in judge(graded))
 
 
 def _stub(graded: Graded, report: Report) -> Iterator[Finding]:

@@ -147,6 +147,8 @@ class CheckReport:
     losses: tuple[Loss, ...] = ()
     wrong: tuple[tuple[str, str, Report], ...] = ()  # lab and file of each wrong answer
     mutants: tuple[Tried, ...] = ()  # if they were asked for
+    gradings: int = 0
+    recalled: int = 0  # of them, not made now
 
     @property
     def failed(self) -> tuple[Finding, ...]:

@@ -83,7 +83,8 @@ class WorkerProcess:
     def wait_ready(self) -> None:
         """Wait until the worker has imported all that is given, then put it under its limits."""
         # Imported here: a worker starts while the judge itself still imports torch.
-        from grader.wire.channel import Channel, Late, WireError
+        from grader.wire.channel import Channel
+        from grader.wire.errors import Late, WireError
 
         to, fro = self._arenas
         self.channel = Channel(self._socket, fro, to, knows_sender=True, holds=ARENA, now=PACE.now)

@@ -25,6 +25,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from grader.wire.errors import Closed, Late, Misfit, TooMuch, WireError
+
 MAX_HEADER = 2 << 20  # bytes of JSON, which may take thirty times as much once it is read
 MAX_BUFFERS = 20_000
 MAX_FDS = 4  # with one message
@@ -36,26 +38,6 @@ ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 OOB_SECONDS = 0.001  # between two looks at a socket that says it is readable and is not
 PREFIX = struct.Struct("!II")  # length of the header, bytes of inline buffers
 SENDER = struct.Struct("iII")  # struct ucred: process, user, group; the kernel fills it in
-
-
-class WireError(Exception):
-    """The other side sent what the protocol does not allow."""
-
-
-class Closed(WireError):
-    """The other side is gone."""
-
-
-class TooMuch(WireError):
-    """The other side's messages hold more memory than they may."""
-
-
-class Misfit(ValueError):
-    """A value of ours that no message can carry."""
-
-
-class Late(Exception):
-    """The deadline passed."""
 
 
 def mapped(fd: int, size: int) -> mmap.mmap:

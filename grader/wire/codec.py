@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.wire.channel import Misfit, WireError
+from grader.wire.errors import Misfit, WireError
 from grader.wire.storage import as_bytes, whole_storage
 
 MAX_NODES = 100_000  # values in one message

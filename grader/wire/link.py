@@ -15,7 +15,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from grader.wire.channel import ENCODER, MAX_BUFFERS, MAX_HEADER, Closed, WireError
+from grader.wire.channel import ENCODER, MAX_BUFFERS, MAX_HEADER
+from grader.wire.errors import Closed, WireError
 
 MAX_BYTES = 256 << 20  # of the buffers of one message
 PREFIX = struct.Struct("!IQ")  # bytes of the header, and of all buffers

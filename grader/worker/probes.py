@@ -26,14 +26,9 @@ from grader.worker.sanitizer.sanitizer import Sanitizer
 
 # Whose code may take numbers out of where probes keep them.
 OURS = (
-    *(
-        "wire.codec",
-        "worker.serve",
-        "worker.probes",
-        "worker.operators.counters",
-        "worker.hidden.box",
-    ),
-    *("worker.hidden.decoys", "worker.hidden.swaps"),
+    *("wire.codec", "worker.serve", "worker.measures", "worker.values", "worker.probes"),
+    *("worker.operators.counters", "worker.hidden.box", "worker.hidden.decoys"),
+    "worker.hidden.swaps",
 )
 STOPPED = ("guard", "launches", "silenced", "grids", "memory", "recorder", "meter")  # at once
 

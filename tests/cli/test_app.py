@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 import grader.prove.check
+import grader.prove.remembered.entries
 from grader.cli import app, commands
 from grader.errors import CannotGrade
 from grader.judge.setup.request import Request
 from grader.labs.lab import find_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.findings import CheckReport, Finding, Outcome
+from grader.prove.remembered.key import Keys
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB_TOML = """
@@ -407,7 +409,7 @@ def proof(tree: Path, monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> li
     def check_labs(labs: Any, **options: Any) -> CheckReport:
         calls.append({"labs": [lab.name for lab in labs], **options})
         options["on_progress"](1, 2, "01_llama stub")
-        return CheckReport(findings)
+        return CheckReport(findings, gradings=5, recalled=3)
 
     for name in ("01_llama", "02_batching"):
         (tree / "solutions" / name).mkdir(parents=True)
@@ -431,6 +433,7 @@ def test_check_prints_what_does_not_hold(
         r"  got: \x1b[2J",
         "d",
         "01_llama: 1 ok, 1 failed",
+        "5 gradings, 3 remembered",
     ]
     assert err == "[1/2] 01_llama stub\n"
     (call,) = calls
@@ -453,6 +456,23 @@ def test_check_takes_the_sample_of_a_day(
     assert run("check", "--share", "3", *options) == 0
     assert calls[1]["share"] == 3
     assert run("check", "--sample-date", "yesterday") == 2
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_check_remembers_unless_it_is_to_grade_anew(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, anew: bool
+) -> None:
+    class Remembered(grader.prove.remembered.entries.Remembered):
+        def __init__(self, root: Path, keys: Keys, *, anew: bool) -> None:
+            super().__init__(root, keys, anew=anew)
+            self.told = root, anew
+
+    monkeypatch.setattr(grader.prove.remembered.entries, "Remembered", Remembered)
+    calls = proof(tree, monkeypatch, Finding("01_llama", "a rule", "a file", Outcome.OK))
+
+    assert run("check", *["--anew"] * anew) == 0
+
+    assert calls[0]["remembered"].told == (tree, anew)
 
 
 def test_no_command_line_of_a_grading_leads_the_quick_way(tree: Path, judge: Any) -> None:

@@ -198,7 +198,7 @@ def test_fault_of_the_device_that_meets_ours_too_is_ours(
     student: Student, fail: Callable[[Student], None]
 ) -> None:
     fail(student)
-    (student._setting.stage / "judge" / "grader" / "worker" / "device_kernels.py").unlink()
+    (student._setting.stage / "judge" / "grader" / "worker" / "device" / "kernels.py").unlink()
     student._pool.close()
 
     assert "an answer of ours, without the submission, has failed too" in student.control_()

@@ -22,8 +22,9 @@ from grader.proxy.conversation.conversation import Conversation
 from grader.proxy.loans.loans import Loan
 from grader.proxy.ranks import ranks
 from grader.proxy.ranks.ranks import RankSandbox
-from grader.wire.channel import PREFIX, Channel, Closed, Late, WireError
+from grader.wire.channel import PREFIX, Channel
 from grader.wire.codec import MAX_ROWS, Unpacker
+from grader.wire.errors import Closed, Late, WireError
 from grader.wire.memory import SharedMemory
 
 ARENA = 1 << 20  # of a Thread, and what its messages may hold

@@ -29,7 +29,7 @@ def group() -> Iterator[limits.Cgroup]:
 
 def judge(group: limits.Cgroup, code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process that has joined the group."""
-    start = f"from grader.sandbox import limits\nlimits.join({str(group.folder)!r})\n"
+    start = f"from grader.sandbox.confinement import limits\nlimits.join({str(group.folder)!r})\n"
     return subprocess.run(
         [sys.executable, "-c", start + textwrap.dedent(code)],
         cwd=PROJECT,

@@ -147,7 +147,8 @@ def test_nothing_of_the_project_is_in_view(inside: Run) -> None:
     found = set(inside(code)) - {sys.prefix, "/judge/grader"}
 
     folders = [PROJECT / "grader" / name for name in PACKAGES]
-    ours = [*folders, *(file for folder in folders for file in folder.glob("*.py"))]
+    ours = [*folders, *(path for folder in folders for path in folder.rglob("*"))]
+    ours = [path for path in ours if "__pycache__" not in path.parts]
     assert found == {f"/judge/{file.relative_to(PROJECT)}" for file in ours}
 
 

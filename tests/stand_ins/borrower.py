@@ -17,8 +17,9 @@ import torch
 from stand_ins import liar
 
 from grader.labs.lab import Lab
-from grader.wire.channel import Channel, WireError
+from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES
+from grader.wire.errors import WireError
 from grader.wire.objects import Stub
 from grader.worker.serve import Worker
 

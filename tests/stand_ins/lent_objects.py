@@ -19,8 +19,8 @@ from grader.proxy.conversation.conversation import Conversation
 from grader.proxy.loans.loans import Loan
 from grader.proxy.loans.watchdog import Overtime
 from grader.sandbox.pace import PACE
-from grader.wire.channel import Misfit, WireError
 from grader.wire.codec import Packer
+from grader.wire.errors import Misfit, WireError
 
 SECONDS = 1.0  # of a use
 TIMES = 10  # that what one test lends is used

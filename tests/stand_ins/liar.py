@@ -34,8 +34,9 @@ from grader.proxy.student import Student
 from grader.sandbox.pace import PACE
 from grader.sandbox.process import make_arena
 from grader.sandbox.setting import Setting
-from grader.wire.channel import Channel, WireError
+from grader.wire.channel import Channel
 from grader.wire.codec import DTYPES
+from grader.wire.errors import WireError
 from grader.worker.kernels import interpreter
 from grader.worker.serve import Worker
 

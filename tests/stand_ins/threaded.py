@@ -12,7 +12,8 @@ import torch
 from grader.errors import StudentCrashed, SubmissionFault
 from grader.sandbox.pace import PACE
 from grader.sandbox.process import make_arena
-from grader.wire.channel import Channel, WireError
+from grader.wire.channel import Channel
+from grader.wire.errors import WireError
 from grader.worker.serve import Worker
 
 SOURCE = """

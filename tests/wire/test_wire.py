@@ -22,14 +22,9 @@ from torch import Tensor
 from grader.sandbox.process import make_arena
 from grader.wire import channel as wire
 from grader.wire import codec
-from grader.wire.channel import (
-    PREFIX,
-    Channel,
-    Closed,
-    Late,
-    WireError,
-)
+from grader.wire.channel import PREFIX, Channel
 from grader.wire.codec import DTYPES, Packer, Record, Unpacker
+from grader.wire.errors import Closed, Late, WireError
 from grader.wire.storage import as_bytes
 
 ARENA = 4 << 20

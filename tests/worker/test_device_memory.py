@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from grader.wire.channel import WireError
+from grader.wire.errors import WireError
 from grader.worker.device.memory import Memory
 from grader.worker.operators.followed import Allowance
 

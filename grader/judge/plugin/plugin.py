@@ -22,11 +22,10 @@ from grader.errors import (
 from grader.judge.plugin.aftermath import Aftermath
 from grader.judge.plugin.ahead import Ahead
 from grader.judge.plugin.blame import Blame
-from grader.judge.plugin.draw import Draw
+from grader.judge.plugin.fixtures import NO_STOPWATCH, Fixtures
 from grader.judge.plugin.gates import GateFailed, Gates
 from grader.judge.plugin.gpu_use import GpuUse
 from grader.judge.plugin.items import expected_of, needs_of, running_order, takes
-from grader.judge.plugin.recorder import Recorder
 from grader.judge.plugin.retrial import Judging, Retrial
 from grader.judge.plugin.verdicts import verdict_of
 from grader.judge.setup.configuration import Run
@@ -44,10 +43,9 @@ from grader.timing.stopwatch import Stopwatch
 
 FATAL = "twice, under different seeds, the judge itself {} on what the code gave it in this test"
 ENDED = {"memory": "ran out of memory", "": "ended"}  # by why it did
-NO_STOPWATCH = "speed is measured on a GPU only"
 
 
-class JudgePlugin:
+class JudgePlugin(Fixtures):
     """One grading: hands out fixtures, orders the tests, turns outcomes into results."""
 
     def __init__(
@@ -60,10 +58,8 @@ class JudgePlugin:
         model: Callable[[], Judging] | None = None,
     ) -> None:
         """``ahead`` compiles kernels before their tests, on a GPU; ``model`` starts ours."""
-        self._run = run
+        super().__init__(run, student, emit, stopwatch)
         self._lab = run.lab
-        self._student = student
-        self._stopwatch = stopwatch
         self._ahead = ahead
         self._gpu = GpuUse(student, ahead) if run.device != "cpu" else None
         self._blame = Blame(student, self._gpu)
@@ -72,7 +68,6 @@ class JudgePlugin:
         self._gates = Gates(run.closed)
         self._needed: dict[str, set[str]] = {}  # what tests of a task that earn points need
         self._barrier = ""  # why the test at hand does not run
-        self._emit = emit
         self._expected: dict[str, Expected] = {}  # by node id
         self._deadline = Deadline(run.lab.limits.total_seconds)
         self._late = StudentTimeout("the grading ran past its time limit")  # of all that are left
@@ -83,35 +78,6 @@ class JudgePlugin:
         self._tasks_left: set[str] = set()  # a worker each is still to come
         self._asked: dict[str, set[str]] = {}  # by task: what its tests called
         self._measured: list[dict[str, Any]] = []  # by test: what came closest to its limit
-
-    # -- fixtures ---------------------------------------------------------------------------
-
-    @pytest.fixture
-    def student(self) -> Student:
-        """The proxy of the submission."""
-        return self._student
-
-    @pytest.fixture
-    def device(self) -> str:
-        """Where tensors land in the worker."""
-        return self._run.device
-
-    @pytest.fixture
-    def draw(self, request: pytest.FixtureRequest) -> Draw:
-        """Random inputs of this test."""
-        return Draw(self._run.seed, request.node.nodeid.partition("::")[2])
-
-    @pytest.fixture
-    def stopwatch(self) -> Stopwatch:
-        """Races against the lab's baseline; there are none on a CPU."""
-        if self._stopwatch is None:
-            raise NotGraded(NO_STOPWATCH)
-        return self._stopwatch
-
-    @pytest.fixture
-    def plot(self) -> Recorder:
-        """Lines for the report."""
-        return Recorder(self._emit)
 
     # -- collection -------------------------------------------------------------------------
 

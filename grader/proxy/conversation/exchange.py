@@ -20,7 +20,8 @@ from grader.proxy.loans.watched_arguments import WatchedArguments
 from grader.proxy.repeat.transcript import Transcript
 from grader.proxy.values.values import Values
 from grader.sandbox.pace import PACE
-from grader.wire.channel import Channel, Late, Misfit, TooMuch, WireError
+from grader.wire.channel import Channel
+from grader.wire.errors import Late, Misfit, TooMuch, WireError
 
 MAX_NESTING = 12  # each call that waits may hold a message of its own
 PROBE_SECONDS = 30.0  # starting a probe imports a lot, and to count takes a look at all objects

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from grader.errors import Frame, StudentError, StudentMemory, SubmissionFault
 from grader.proxy.loans.loans import MAX_NAME
-from grader.wire.channel import WireError
+from grader.wire.errors import WireError
 
 MAX_FRAMES = 50
 OUT_OF_MEMORY = {"MemoryError", "OutOfMemoryError"}

@@ -19,7 +19,7 @@ from grader.proxy.conversation.conversation import Conversation
 from grader.proxy.conversation.failed import Place
 from grader.proxy.values.kinds import expect
 from grader.sandbox.process import WorkerProcess
-from grader.wire.channel import WireError
+from grader.wire.errors import WireError
 from grader.wire.storage import whole_storage
 
 LATE = "the kernels that the call launched did not end within its time limit"

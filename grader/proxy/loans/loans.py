@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from grader.errors import Mismatch
 from grader.proxy.loans.budget import is_out_of_memory
-from grader.wire.channel import WireError
+from grader.wire.errors import WireError
 
 MAX_NAME = 200
 MAX_REFUSAL = 2000  # characters; it may quote what the submission sent

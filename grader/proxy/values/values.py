@@ -11,8 +11,8 @@ from grader.errors import Mismatch
 from grader.proxy.loans.budget import Budget
 from grader.proxy.loans.loans import MAX_NAME, Loan, Loans
 from grader.proxy.loans.watched_arguments import Placed, Watched, WatchedArguments
-from grader.wire.channel import Misfit, WireError
 from grader.wire.codec import Packer, Record, Unpacker
+from grader.wire.errors import Misfit, WireError
 from grader.wire.objects import MAX_METHODS
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
+from grader.wire.errors import WireError
 from grader.wire.link import Link
 from grader.worker.device.graphs import Call, Graphs, Unknown
 from grader.worker.device.memory import Memory, Region

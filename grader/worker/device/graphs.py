@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.wire.channel import WireError
+from grader.wire.errors import WireError
 from grader.worker.operators.places import tensors_in, written_by
 
 MOST_REPLAYS = 10_000  # of one watch

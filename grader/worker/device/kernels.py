@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from grader.wire.channel import WireError
 from grader.wire.codec import Unpacker
+from grader.wire.errors import WireError
 from grader.worker.code import kernel_names
 from grader.worker.code.kernel_text import Lifted, assert_pointers
 from grader.worker.code.lines import Lines

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.wire.channel import WireError
 from grader.wire.codec import DTYPES
+from grader.wire.errors import WireError
 from grader.wire.storage import whole_storage
 
 MAX_DIMS = 16

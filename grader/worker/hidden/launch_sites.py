@@ -16,8 +16,8 @@ from typing import Any
 
 from torch import Tensor
 
-from grader.wire.channel import Misfit
 from grader.wire.codec import Packer
+from grader.wire.errors import Misfit
 from grader.worker.code import kernel_names
 from grader.worker.code.kernel_syntax import functions, reads
 from grader.worker.operators.places import arguments

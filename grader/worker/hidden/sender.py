@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]  # torch has no public one
 )
 
-from grader.wire.channel import Misfit, WireError
 from grader.wire.codec import Packer
+from grader.wire.errors import Misfit, WireError
 from grader.wire.link import Link
 from grader.worker.hidden.launch_sites import Launch, LaunchSites
 from grader.worker.operators.admitted import is_admitted

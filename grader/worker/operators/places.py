@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.wire.channel import Misfit
 from grader.wire.codec import DTYPES, dtype_name
+from grader.wire.errors import Misfit
 from grader.wire.storage import odd_tensor
 
 Tell = Callable[[dict[str, Any], list[Tensor] | None], None]
