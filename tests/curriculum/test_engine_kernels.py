@@ -1,7 +1,7 @@
 """The reference engine's kernels, interpreted on a CPU beside the same step in plain torch.
 
-A process of its own for each: Triton asks for its interpreter when a kernel is defined. It is mended
-as a worker's is: unmended it patches the language again at each call within a kernel.
+A process of its own for each: Triton asks for its interpreter when a kernel is defined. It is
+mended as a worker's is: unmended it patches the language again at each call within a kernel.
 """
 
 import os
