@@ -1,14 +1,16 @@
 """Processor seconds of a command and of all that it starts, by the kernel's own account.
 
 What a process has waited for is all that ``getrusage`` knows of, and workers are killed, not waited
-for: a control group counts them too.
+for: a control group counts them too. ``python -m bench.account COMMAND`` prints those of one.
 """
 
 import contextlib
 import math
 import os
 import secrets
+import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -71,3 +73,17 @@ def _usage(group: Path) -> float:
         return int(counter.read_text()) * NANO
     lines = (line.split() for line in (group / "cpu.stat").read_text().splitlines())
     return int(dict(lines)["usage_usec"]) * MICRO
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the processor seconds of a command, run here; 1 where nothing counts them."""
+    seconds = seconds_of(arguments, Path.cwd())
+    if math.isnan(seconds):
+        print("no control group can be made here, which would count them", file=sys.stderr)
+        return 1
+    print(f"{seconds:.1f} processor seconds: {shlex.join(arguments)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

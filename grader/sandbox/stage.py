@@ -17,7 +17,6 @@ from grader.sandbox.launch import BOOT
 from grader.sandbox.orphans import end_orphans
 
 PACKAGES = ("wire", "worker")  # of ours, all that a worker imports
-COMPILED = shutil.ignore_patterns("__pycache__")
 PREFIX = "inferlab-"
 
 
@@ -42,7 +41,10 @@ def _fill(stage: Path, lab: Lab, checkpoints: dict[str, Path], level: str) -> No
     judge, labs = stage / "judge" / "grader", stage / "given" / "labs"
     judge.mkdir(parents=True)
     for name in PACKAGES:
-        shutil.copytree(ROOT / "grader" / name, judge / name, ignore=COMPILED)
+        for file in (ROOT / "grader" / name).rglob("*.py"):
+            there = judge / file.relative_to(ROOT / "grader")
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, there)
     (labs / "checkpoints").mkdir(parents=True)
     for file in lab.given_files:
         if not file.is_file():

@@ -1,12 +1,13 @@
 """Processor seconds of a command, its descendants included."""
 
 import math
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from bench.account import seconds_of
+from bench.account import main, seconds_of
 
 BURN = "import time; t = time.process_time()\nwhile time.process_time() - t < 0.5: pass"
 
@@ -37,3 +38,11 @@ os.kill(child, signal.SIGKILL)
 def test_command_that_fails_is_told() -> None:
     with pytest.raises(RuntimeError, match="no such luck"):
         seconds_of([sys.executable, "-c", "raise SystemExit('no such luck')"], Path("/"))
+
+
+def test_a_command_is_told_with_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["sh", "-c", "exit 0"])
+
+    said = capsys.readouterr()
+    told = re.fullmatch(r"\d+\.\d processor seconds: sh -c 'exit 0'\n", said.out)
+    assert (code, bool(told), said.err == "") in ((0, True, True), (1, False, False))

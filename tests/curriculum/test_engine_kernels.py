@@ -1,6 +1,7 @@
 """The reference engine's kernels, interpreted on a CPU beside the same step in plain torch.
 
-A process of its own for each: Triton asks for its interpreter when a kernel is defined.
+A process of its own for each: Triton asks for its interpreter when a kernel is defined. It is
+mended as a worker's is: unmended it patches the language again at each call within a kernel.
 """
 
 import os
@@ -16,6 +17,8 @@ from reference.engine.weights import GROUP, Packed
 ROOT = Path(__file__).resolve().parents[2]
 STEP = """
 import torch
+from grader.worker.kernels import interpreter
+interpreter.mend()
 from reference.models.checkpoint import random_model
 from reference.engine.decoder import Decoder, StaticCache
 from reference.engine.launches import KernelStep, Shape, Tuning

@@ -156,7 +156,7 @@ def test_a_worker_sees_no_more_of_ours_than_any_other(home: WorkerServer, settin
         fresh.kill()
 
     ours = {
-        "grader.prove",
+        *("grader.prove", "grader.prove.forking"),
         "grader.prove.forking.fork_server",
         "grader.worker.fork_server",
         "grader.worker.confinement",

@@ -11,7 +11,7 @@ import gc
 import opcode
 import struct
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -155,30 +155,33 @@ def _compiled() -> tuple[bytes, bytes, frozenset[int]] | None:
     return bytes(bases), bytes(caches[number] for number in range(256)), frozenset(wild)
 
 
-def instructions(raw: bytes) -> list[int] | None:
+@lru_cache(maxsize=2048)
+def instructions(raw: bytes) -> tuple[int, ...] | None:
     """Return instructions as they were compiled; None where that is not known.
 
-    An instruction that is observed is -1, and what follows it 0: it could be any.
+    An instruction that is observed is -1, and what follows it 0: it could be any. Each look reads
+    what the last one left and what other workers came to as well, so answers are kept.
     """
     found = _compiled()
     if found is None:
         return None
     bases, caches, wild = found
-    plain: list[int] = []
+    plain = [0] * len(raw)
     at = 0
     while at < len(raw):
-        number = bases[raw[at]]
-        plain += (-1, 0) if raw[at] in wild else (number, raw[at + 1])
-        skipped = caches[number]
-        plain += [0] * (2 * skipped)
-        at += 2 + 2 * skipped
-    return plain
+        number = raw[at]
+        if number in wild:
+            plain[at] = -1
+        else:
+            plain[at], plain[at + 1] = bases[number], raw[at + 1]
+        at += 2 + 2 * caches[bases[number]]
+    return tuple(plain)
 
 
 def same(before: bytes, now: bytes) -> bool:
     """Tell whether two states of a function's instructions were compiled from the same code."""
     first, second = instructions(before), instructions(now)
-    if first is None or second is None:
+    if first == second or first is None or second is None:
         return True
     return len(first) == len(second) and all(
         x == y or -1 in (x, y) for x, y in zip(first, second, strict=True)
