@@ -1,7 +1,8 @@
 """Print how large the house is and how tidy: ``make house``.
 
-A line is repeated if it stands in ``BLOCK`` lines that stand elsewhere too, blanks and indentation
-aside. Cycles are those of grader/ and bench/.
+The width is that of the widest folder: its modules, besides an ``__init__``. A line is repeated if
+it stands in ``BLOCK`` lines that stand elsewhere too, blanks and indentation aside. Cycles are
+those of grader/ and bench/.
 """
 
 import ast
@@ -28,13 +29,17 @@ class Part:
 
     @property
     def row(self) -> str:
-        """Files, lines, the longest of them and of their functions, repeated lines."""
+        """Files, folders, the widest, lines, repeated ones, the longest file and function."""
         lines = {file: len(file.read_bytes().splitlines()) for file in self.files}
         longest = max(lines, key=lines.__getitem__)
         length, function = max(chain.from_iterable(map(functions, self.files)), default=(0, "-"))
         share = 100 * repeated(self.files) / max(1, sum(lines.values()))
         file = f"{lines[longest]} {longest.relative_to(ROOT)}"
-        columns = (f"{len(lines):5}", f"{sum(lines.values()):6}", f"{share:7.1f} %")
+        width = Counter(file.parent for file in self.files if file.name != "__init__.py")
+        columns = (
+            *(f"{len(lines):5}", f"{len(width):7}", f"{max(width.values()):5}"),
+            *(f"{sum(lines.values()):6}", f"{share:7.1f} %"),
+        )
         return f"{self.name:14} {'  '.join(columns)}  {file}, {length} {function}"
 
 
@@ -77,7 +82,8 @@ def blocks(lines: Sequence[str]) -> list[tuple[str, ...]]:
 
 def main() -> int:
     """Print the table; exit 1 if there is a cycle."""
-    print(f"{'':14} {'files':>5}  {'lines':>6}  {'repeated':>9}  longest file, longest function")
+    heads = f"{'files':>5}  {'folders':>7}  {'width':>5}  {'lines':>6}  {'repeated':>9}"
+    print(f"{'':14} {heads}  longest file, longest function")
     for part in parts():
         print(part.row)
     below = graph("grader", "bench")

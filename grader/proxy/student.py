@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.errors import Mismatch, SandboxError, SubmissionFault
+from grader.errors import SandboxError, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
-from grader.labs.metered import Tuned
 from grader.proxy.control import Control
 from grader.proxy.conversation.calls import Calls
 from grader.proxy.conversation.clock import Clock, Imports
@@ -27,11 +26,11 @@ from grader.proxy.instruments.instruments import Instruments, raises
 from grader.proxy.loans.budget import CEILING
 from grader.proxy.loans.loans import Refusal
 from grader.proxy.loans.watched_arguments import Watched
+from grader.proxy.racing import Racing
 from grader.proxy.ranks.group import Group, PerRank
 from grader.proxy.ranks.groups import Groups
 from grader.proxy.repeat.transcript import RANKS
 from grader.proxy.requests import Folder, Requests
-from grader.proxy.values.kinds import expect
 from grader.proxy.values.values import Proxy
 from grader.sandbox.pace import PACE
 from grader.sandbox.pool import WarmPool
@@ -42,11 +41,8 @@ from grader.wire.ring import Layout
 
 __all__ = ["Folder", "Group", "PerRank", "Proxy", "Record", "Refusal", "Student", "Watched"]
 
-MOST_TUNED = 20  # kernels
-RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
-
-class Student(Requests, Instruments):
+class Student(Requests, Instruments, Racing):
     """A submission under test. Each public name of the submission is a callable attribute."""
 
     def __init__(self, lab: Lab, setting: Setting, pool: WarmPool, source: str) -> None:
@@ -144,17 +140,6 @@ class Student(Requests, Instruments):
             # A kernel has a limit of its own, and how fast this machine compiles is ours.
             self._clock.test += PACE.now() - started
 
-    def tuned_(self) -> list[Tuned]:
-        """Return the kernels that are left to Triton's autotuner; none of what is not of our form.
-
-        Raises SubmissionFault where the submission cannot be loaded.
-        """
-        told = self._conversation().request({"op": "tuned"})
-        try:
-            return [Tuned.of(item) for item in expect(told, list, "the tuned kernels")[:MOST_TUNED]]
-        except (ValueError, Mismatch):
-            return []
-
     def calls_(self) -> Calls:
         """Return the calls of the test that runs."""
         return self._calls
@@ -164,29 +149,6 @@ class Student(Requests, Instruments):
         end = PACE.now() + seconds
         self._clock.test = max(self._clock.test, end)
         self._clock.grading = max(self._clock.grading, end)
-
-    def share_(self, fd: int, size: int, layout: Layout) -> None:
-        """Hand the worker the memory of a ring; it gives the one before up."""
-        self._ring = layout
-        header = {"op": "ring", "size": size, "layout": layout.to_json()}
-        self._conversation().request(header, fds=(fd,), seconds=RING_SECONDS)
-
-    def take_compiled_(self) -> None:
-        """Keep what was compiled in the worker at hand, for those that follow."""
-        if self._talk is not None:
-            self.handed_on_.take(self._talk)
-
-    def give_compiled_(self) -> None:
-        """Let the worker at hand have what was compiled elsewhere meanwhile; a fresh one has it."""
-        if self._talk is not None and not self._talk.over:
-            self.handed_on_.give(self._talk)
-
-    def race_(
-        self, function: str | None, count: int, options: dict[str, object], seconds: float
-    ) -> None:
-        """Let the worker call a function, or one that does nothing, once for each slot."""
-        header = {"op": "race", "function": function, "count": count, "options": options}
-        self._conversation().request(header, seconds=seconds)
 
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
