@@ -106,6 +106,7 @@ MAY_IMPORT = {
     " course.grading.collecting course.gradebook",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
+MOST_LINES = 300
 MOST_MODULES = 13  # in one folder, besides its __init__; suites are one file a lab
 READERS = {
     *(f"grader.reading.{n}" for n in ("syntax", "uses", "bindings", "cursor", "scopes")),
@@ -157,6 +158,15 @@ def test_no_folder_is_wider_than_a_reader_sees_at_once() -> None:
     del width[ROOT / "grader" / "suites"]
 
     assert {str(path): count for path, count in width.items() if count > MOST_MODULES} == {}
+
+
+def test_no_module_is_longer_than_a_reader_keeps_in_mind() -> None:
+    files = [
+        file for file in python_files("grader", "bench", "reference") if "suites" not in file.parts
+    ]
+    length = {file: len(file.read_bytes().splitlines()) for file in files}
+
+    assert {str(file): lines for file, lines in length.items() if lines > MOST_LINES} == {}
 
 
 def test_each_room_says_what_it_is_for() -> None:

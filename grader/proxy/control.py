@@ -16,6 +16,7 @@ from grader.errors import CannotGrade, SubmissionFault
 from grader.proxy.conversation.clock import Clock
 from grader.proxy.conversation.conversation import Conversation
 from grader.proxy.conversation.failed import Failed, Place
+from grader.proxy.racing import RING_SECONDS
 from grader.proxy.ranks.groups import DEVICES, joining
 from grader.proxy.ranks.ranks import RankSandbox
 from grader.proxy.values.values import Far
@@ -28,7 +29,6 @@ PARTS = ("clocks", "files", "threads", "sums")
 FIRST_SECONDS = 120.0  # for what imports and compiles
 LEAST_SECONDS = 5.0  # for an answer that takes a thousandth of that
 RACING = ("ring", "race")
-RING_SECONDS = 60.0  # mapping may have to wait until memory has been given back
 
 
 class Control:
