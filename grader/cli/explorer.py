@@ -15,7 +15,7 @@ from grader.errors import InferlabError
 from grader.judge.grade import grade
 from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
-from grader.labs.results import TestResult, Verdict
+from grader.labs.results import RULES, TestResult, Verdict
 from grader.report.facts.summary import AT_FAULT
 
 KEY = pytest.StashKey["Gradings"]()
@@ -64,7 +64,7 @@ class Grading:
         with self._turn:
             if data.suite == "public":
                 self._results.setdefault(data.id, data)
-            elif data.suite == "rules" and data.verdict in AT_FAULT:
+            elif data.suite == RULES and data.verdict in AT_FAULT:
                 self._broken.setdefault(data.task, data)
             self._turn.notify_all()
 

@@ -18,7 +18,7 @@ from grader.judge.setup.request import Request
 from grader.judge.setup.start import Starter, start_anew
 from grader.labs.documents.submission import Submission, collect
 from grader.labs.lab import Lab
-from grader.labs.results import Report, Verdict
+from grader.labs.results import RULES, Report, Verdict
 from grader.readers import Budget
 from grader.reading import rules
 from grader.reading.pseudocode import pseudocode
@@ -147,7 +147,7 @@ def _judge_files(
     closed: dict[str, str] = {}
     for result in (*rules.rule_results(lab, submission, static), *notes.results):
         hear.result(result)
-        if result.suite == rules.SUITE and result.verdict.counts:
+        if result.suite == RULES and result.verdict.counts:
             if result.verdict is not Verdict.PASSED:
                 closed[result.task] = result.id
     return closed

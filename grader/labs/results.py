@@ -9,6 +9,8 @@ from typing import Any, Self
 SCHEMA = 1
 MOST_POINTS = 200  # of one line of a plot
 
+RULES = "rules"  # the suite of what is judged without running it
+
 
 class Verdict(StrEnum):
     """The outcome of one test. The first six are about the submission."""

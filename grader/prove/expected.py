@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.labs.lab import Lab
-from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
+from grader.labs.results import RULES, Expected, Report, TaskResult, TestResult, Verdict
 from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.remembered.key import Key
 
@@ -81,7 +81,7 @@ def is_expected(graded: Graded) -> bool:
 def _stub(graded: Graded, report: Report) -> Iterator[Finding]:
     passed = [test for test in report.tests if test.verdict is Verdict.PASSED]
     # A stub calls nothing, so it breaks no rule; a right to a point that is not.
-    passed = [test for test in passed if test.suite != "rules"]
+    passed = [test for test in passed if test.suite != RULES]
     got = f"{report.score:g} points" if report.score else ""
     yield verdict(graded.lab.name, "stub earns 0", graded.file, got, "0 points")
     got = ", ".join(test.id for test in passed)
@@ -104,7 +104,7 @@ def _solution(graded: Graded, report: Report) -> Iterator[Finding]:
 
 
 def _manifest(graded: Graded) -> Iterator[Finding]:
-    gates = {test.task for test in graded.manifest if test.gate and test.suite != "rules"}
+    gates = {test.task for test in graded.manifest if test.gate and test.suite != RULES}
     without = [task.id for task in graded.lab.tasks if task.id not in gates]
     got = f"none for {', '.join(without)}" if without else ""
     name = f"grader/suites/{graded.lab.hidden_suite.name}"
@@ -185,7 +185,7 @@ def _control(graded: Graded, report: Report) -> Iterator[Finding]:
     passed = [
         f"  {test.id} passed"
         for test in report.tests
-        if test.task in tasks and test.verdict is Verdict.PASSED and test.suite != "rules"
+        if test.task in tasks and test.verdict is Verdict.PASSED and test.suite != RULES
     ]
     got = f"earns {', '.join(earned)}" if earned else ""
     rule = "negative control earns nothing"

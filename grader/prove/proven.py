@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from grader.labs.lab import Lab
+from grader.labs.results import RULES
 from grader.prove.expected import RIGHT, RIGHT_ROLES, Graded
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -52,7 +53,7 @@ def _passed(graded: Graded) -> Iterator[str]:
     """Yield the tasks that were asked for anything and passed whole."""
     tests = graded.report.tests if graded.report is not None else ()
     for task in graded.asked:
-        own = [test.verdict for test in tests if test.task == task and test.suite != "rules"]
+        own = [test.verdict for test in tests if test.task == task and test.suite != RULES]
         if own and all(verdict in RIGHT for verdict in own):
             yield task
 

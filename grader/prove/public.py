@@ -6,10 +6,9 @@ and ask for what would give an answer away if it were shown.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from grader.labs.results import Report, TestResult, Verdict
+from grader.labs.results import RULES, Report, TestResult, Verdict
 from grader.prove.expected import Graded, Role
 from grader.prove.findings import Catch, Finding, Outcome, verdict
-from grader.reading.rules import SUITE as RULES
 
 ENOUGH = 0.75  # of the wrong answers of a lab
 OF_THE_FIELD = 0.85  # of the mistakes that engines of the world have had

@@ -78,14 +78,11 @@ class Student(Requests, Instruments, Racing):
         """Expect the submission to raise ``kind``, with ``naming`` as a word of the message."""
         return raises(kind, naming, lambda: "".join(self._calls.lines()[-1:]))
 
-    def _lines(self) -> list[str]:
-        return self._source.splitlines()
-
     # -- for the plugin ---------------------------------------------------------------------
 
     def lines_(self) -> list[str]:
         """Return the submission, line by line."""
-        return self._lines()
+        return self._source.splitlines()
 
     def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
         """Set the deadlines of the next test, and how many fresh workers later ones will take."""

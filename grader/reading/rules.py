@@ -16,13 +16,12 @@ from pathlib import Path
 
 from grader.labs.documents.submission import Submission
 from grader.labs.lab import PSEUDOCODE, Lab, Rule
-from grader.labs.results import Expected, TestResult, Verdict
+from grader.labs.results import RULES, Expected, TestResult, Verdict
 from grader.labs.task import Task
 from grader.readers import Budget
 from grader.reading.cursor import MODULE
 from grader.reading.reader import Facts, Fault, Reader, Reference, read_code
 
-SUITE = "rules"
 _SHOWN = 5  # violations in one message
 # The same function under other names: its C binding, its operator, its functional form.
 _SPELLINGS = re.compile(
@@ -96,7 +95,7 @@ def rule_of(task_id: str) -> str:
 def rule_tests(lab: Lab) -> tuple[Expected, ...]:
     """List the manifest's lines: a gate without weight for each task."""
     return tuple(
-        Expected(rule_of(task.id), task.id, SUITE, weight=0.0, gate=True) for task in lab.tasks
+        Expected(rule_of(task.id), task.id, RULES, weight=0.0, gate=True) for task in lab.tasks
     )
 
 
@@ -117,7 +116,7 @@ def _result(task: Task, submission: Submission, static: StaticReport) -> TestRes
         lines = [str(violation) for violation in found]
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         verdict, message = Verdict.FAILED, "\n".join(lines[:_SHOWN] + more)
-    return TestResult(rule_of(task.id), task.id, SUITE, verdict, message)
+    return TestResult(rule_of(task.id), task.id, RULES, verdict, message)
 
 
 def find_violations(lab: Lab, facts: Facts, source: Path | None = None) -> tuple[Violation, ...]:

@@ -1,10 +1,10 @@
 """A process that forks workers: what they import is imported once, before any of them starts.
 
 It lies in a sandbox that shows what a worker sees, and no submission ever speaks to it: it reads
-requests of the judge and nothing else. A fork makes walls of its own (``walls``), and only then may
-it hear of a submission. Where the host's users are divided it becomes one of them that no other
-is; after that it can become nobody else. Here nothing runs an operator: a thread would be lost in a
-fork, and with it whatever waits for that thread.
+requests of the judge and nothing else. A fork makes walls of its own (``confinement``), and only
+then may it hear of a submission. Where the host's users are divided it becomes one of them that no
+other is; after that it can become nobody else. Here nothing runs an operator: a thread would be
+lost in a fork, and with it whatever waits for that thread.
 """
 
 import contextlib

@@ -23,11 +23,10 @@ from grader.judge.setup.request import Request
 from grader.judge.setup.start import Starter, start_anew
 from grader.labs.documents.submission import collect
 from grader.labs.lab import Lab, find_lab, find_root
-from grader.labs.results import TestResult, Verdict
+from grader.labs.results import RULES, TestResult, Verdict
 from grader.labs.standing import ELSEWHERE, FOLDER, last_file
 from grader.report.facts.next_step import own_file, typed
 from grader.report.facts.summary import AT_FAULT, SHOWN_AS
-from grader.report.formats.terminal import RULES
 from grader.text import visible, visible_line
 
 MOST_LISTED = 20  # tests that a hint names

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.progress import Task as Bar
 from rich.text import Text
 
-from grader.labs.results import Expected, TestResult, Verdict
-from grader.report.formats.terminal import RULES, make_console
+from grader.labs.results import RULES, Expected, TestResult, Verdict
+from grader.report.formats.terminal import make_console
 from grader.text import visible_line
 
 

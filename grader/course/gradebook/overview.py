@@ -9,14 +9,13 @@ from grader.course.database.records import Likeness
 from grader.course.gradebook.charts import Solved
 from grader.course.gradebook.gradebook import Gradebook
 from grader.labs.lab import PSEUDOCODE
-from grader.labs.results import Report, Verdict
+from grader.labs.results import RULES, Report, Verdict
 from grader.report.facts.stored import report_of
 from grader.report.facts.summary import AT_FAULT, is_stub, summarize
 from grader.text import first_line
 
 MOST_FAILED = 10
 NO_WORDS = "no message"
-RULES = "rules"  # the suite of what is judged without running it
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from grader.judge.plugin.verdicts import verdict_of
 from grader.judge.setup.configuration import Run
 from grader.judge.setup.deadline import Deadline
 from grader.judge.setup.log import log
-from grader.labs.results import Expected, Measured, TestResult, Verdict
+from grader.labs.results import RULES, Expected, Measured, TestResult, Verdict
 from grader.labs.tiers import Rung
 from grader.proxy.loans.budget import hold_to_its_time
 from grader.proxy.student import Student
@@ -285,4 +285,4 @@ class JudgePlugin(Fixtures):
         if not self._gates.is_closed(task_id):
             gate = rules.rule_of(task_id)
             self._gates.close(task_id, gate)
-            self._emit("test", TestResult(gate, task_id, rules.SUITE, Verdict.FAILED, message))
+            self._emit("test", TestResult(gate, task_id, RULES, Verdict.FAILED, message))

@@ -26,7 +26,7 @@ class KernelInstruments(ABC):
     _records = False  # whether launches are being noted
 
     @abstractmethod
-    def _lines(self) -> list[str]:
+    def lines_(self) -> list[str]:
         """Return the lines of the submission."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class KernelInstruments(ABC):
                 yield shadow
             shadow.launches, shadow.notes = apart.launches, apart.notes
             if apart.found:
-                shadow.unsound = told(mistakes(apart.found), self._lines())
+                shadow.unsound = told(mistakes(apart.found), self.lines_())
             return
         config = {"elements": elements, "free": [*free], "compiled": not self._on_cpu}
         with self._alone(), self._conversation().probe("decoys", config) as reading:
@@ -186,7 +186,7 @@ class KernelInstruments(ABC):
         except (Mismatch, StudentError) as error:  # what was found until then may be why
             failure = error
         if sanitized.unsound:
-            raise Unsound(told(sanitized.unsound, self._lines()))
+            raise Unsound(told(sanitized.unsound, self.lines_()))
         if failure is not None:
             raise failure
 
@@ -205,7 +205,7 @@ class KernelInstruments(ABC):
             yield
         grids.take(reading)
         if grids.found:
-            raise Unsound(told(grids.found, self._lines()))
+            raise Unsound(told(grids.found, self.lines_()))
 
     @contextmanager
     def compilable_kernels(self, *targets: str) -> Generator[None, None, None]:
@@ -222,7 +222,7 @@ class KernelInstruments(ABC):
             yield
         refused = self._refused(recorded.launches, targets)
         if refused:
-            raise Mismatch(told_refused(refused, self._lines()))
+            raise Mismatch(told_refused(refused, self.lines_()))
 
 
 def refuse_digging(dug: list[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.labs.documents.notebook import notebook_name
 from grader.labs.lab import PSEUDOCODE, Lab, lab_names
-from grader.labs.results import Report
+from grader.labs.results import RULES, Report
 from grader.report.facts.contracts import hidden_only, numbers_text
 from grader.report.facts.origins import origins
 from grader.report.facts.summary import TaskSummary, ahead, functions_at_fault, is_unwritten
@@ -73,7 +73,7 @@ def next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) 
     goal = next((part for part in ready if not origins(report, part)), (ready or lost)[0])
     names = names_of(goal, guide)
     step = f"{_verb(goal)} {names} in {_place_of(goal, guide)}"
-    if goal.first is not None and goal.first.suite == "rules":
+    if goal.first is not None and goal.first.suite == RULES:
         step = f"fix {_place_of(goal, guide)}"  # what was only read has no function at fault
     lines = [*_by_function(report, goal, guide), *ahead(lost)]
     return "\n".join([f"{step}, then {grade_command(report, guide)}", *lines])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.labs.lab import PSEUDOCODE
-from grader.labs.results import Report, TaskResult, TestResult, Verdict
+from grader.labs.results import RULES, Report, TaskResult, TestResult, Verdict
 from grader.text import first_line, number, visible_line
 
 AT_FAULT = frozenset(
@@ -170,7 +170,7 @@ def functions_at_fault(part: "TaskSummary", known: Sequence[str]) -> dict[str, i
 
 
 def _is_kept_rule(test: TestResult) -> bool:
-    return test.suite == "rules" and test.verdict is Verdict.PASSED
+    return test.suite == RULES and test.verdict is Verdict.PASSED
 
 
 def ahead(parts: Sequence[TaskSummary]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.labs.results import Report, State, TestResult
+from grader.labs.results import RULES, Report, State, TestResult
 from grader.report.facts.contracts import contract_line, contract_lines, of_state
 from grader.report.facts.measured import speed_cases
 from grader.report.facts.next_step import (
@@ -52,7 +52,6 @@ BAR = 10
 MESSAGE = 1200  # characters of a message that fit a screen; the HTML report shows more
 PRINTED = 300
 WIDE = 1000  # columns of what is no terminal
-RULES = "rules"  # the suite of what was read, not run
 SHOWN_BROKEN = 6  # contracts in words
 SHOWN_OTHERS = 4  # failures of other contracts, in a line each
 OTHER = 200  # characters of such a line
