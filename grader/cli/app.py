@@ -99,7 +99,7 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="stub, solution, 'variants/*', 'wrong/*', 'field/*', 'controls/*'",
+            help="stub, solution, 'variants/*', 'wrong/*', wrong/NAME, 'field/*', 'controls/*'",
         ),
     ] = None,
     brief: Annotated[

@@ -13,8 +13,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 
+from grader.errors import UsageError
 from grader.labs.lab import Lab
 from grader.prove.contracts import check_contracts
 from grader.prove.ends import ends_of
@@ -70,13 +72,27 @@ def check_labs(
 
 def _trials(labs: Sequence[Lab], proof: Proof, folder: Path) -> list[Trial]:
     """Plan what is graded; answers that are built lie in the folder."""
-    return [
+    trials = [
         trial
         for lab in labs
         for trial in plan(lab, proof.seeds, proof.wrong_seeds, folder / lab.name)
-        if not proof.only or any(fnmatch.fnmatchcase(trial.label, x) for x in proof.only)
+    ]
+    for pattern in proof.only:
+        if not any(_is_meant(trial.label, pattern) for trial in trials):
+            near = get_close_matches(pattern, [trial.label for trial in trials], 1)
+            hint = f"perhaps {near[0]}" if near else "lab check --help has examples"
+            raise UsageError(f"--only {pattern} matches nothing", hint)
+    return [
+        trial
+        for trial in trials
+        if not proof.only or any(_is_meant(trial.label, pattern) for pattern in proof.only)
         if not proof.public or trial.role is Role.WRONG
     ]
+
+
+def _is_meant(label: str, pattern: str) -> bool:
+    """Tell whether a pattern matches what is graded; a file may be named without its ending."""
+    return any(fnmatch.fnmatchcase(x, pattern) for x in (label, label.removesuffix(".py")))
 
 
 def _report_in_public(labs: Sequence[Lab], graded: Sequence[Graded]) -> CheckReport:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grader.errors import JudgeError
+from grader.errors import JudgeError, UsageError
 from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Expected, Report, TaskResult, TestResult, Verdict
@@ -759,7 +759,6 @@ def test_progress_says_at_once_what_does_not_hold(lab: Lab) -> None:
         ("solution", ["01_numbers 1", "01_numbers 2"]),
         ("wrong/adds*", ["adds_one.py 1"]),
         ("controls/nan", ["nan.py 1"]),
-        ("wrong/none*", []),
     ],
 )
 def test_only_selects_what_is_graded(lab: Lab, pattern: str, graded: list[str]) -> None:
@@ -769,6 +768,25 @@ def test_only_selects_what_is_graded(lab: Lab, pattern: str, graded: list[str]) 
 
     assert sorted(item.removesuffix(" auto auto") for item in judge.graded) == graded
     assert failures(report) == []
+
+
+@pytest.mark.parametrize("other", ["solution", ""])
+def test_a_pattern_that_matches_nothing_is_a_mistake(lab: Lab, other: str) -> None:
+    judge = Judge()
+
+    with pytest.raises(UsageError, match="--only wrong/adds_two matches nothing"):
+        prove(lab, judge, only=("wrong/adds_two", *([other] if other else [])))
+
+    assert judge.graded == []
+
+
+def test_a_file_may_be_named_without_its_ending(lab: Lab) -> None:
+    named, whole = Judge(), Judge()
+
+    prove(lab, named, only=("variants/shift",))
+    prove(lab, whole, only=("variants/shift.py",))
+
+    assert named.graded == whole.graded != []
 
 
 def test_the_fails_line_is_read_with_its_tasks(lab: Lab, tmp_path: Path) -> None:

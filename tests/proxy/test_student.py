@@ -12,7 +12,7 @@ from stand_ins.expectation import HERE
 from stand_ins.threaded import SOURCE, Thread, serve_source
 
 from grader.errors import Mismatch, StudentCrashed, StudentError, StudentTimeout
-from grader.labs.lab import load_lab
+from grader.labs.lab import Lab, all_labs, load_lab
 from grader.proxy.student import Student
 from grader.proxy.values.compare import assert_new, assert_unmodified
 from grader.sandbox.pace import PACE
@@ -226,6 +226,13 @@ def test_a_name_that_is_a_plain_value_is_not_taken_for_a_class(student: Student)
 
     with pytest.raises(Mismatch, match="LIMIT"):
         student.handle("LIMIT")
+
+
+@pytest.mark.parametrize("lab", all_labs(HERE.parent), ids=lambda lab: lab.name)
+def test_no_name_of_a_lab_is_one_of_the_proxys_own(lab: Lab) -> None:
+    functions = {name for task in lab.tasks for name in task.functions}
+
+    assert functions & {*dir(Student)} == set()
 
 
 def test_held_bytes_counts_what_the_submission_keeps(student: Student) -> None:

@@ -79,3 +79,5 @@ def _read(form: Form, data: bytes, report: Report) -> None:
         case Form.MARKDOWN:
             assert not OBEYED.search(text), "a control character"
             assert "<script" not in re.sub(r"^(`{3,})text\n.*?^\1$", "", text, flags=re.S | re.M)
+        case _:
+            raise AssertionError(f"nobody says how {form} is read")
