@@ -19,7 +19,7 @@ from labs.decoding import Unfit
 from labs.quantized import Bits
 
 ROOM = "reference"
-MODULES = ("checkpoint", "engine.engine", "engine.requests", "engine.sampling")
+MODULES = ("models.checkpoint", "engine.engine", "engine.requests", "engine.sampling")
 WARM_TOKENS = 8  # enough for every kind of pass
 LONGEST = 4096  # tokens of a text, for which the cache is made
 
@@ -65,7 +65,7 @@ class Served:
 
     def _model(self, folder: Any) -> Any:
         fields = asdict(LlamaConfig.from_pretrained(folder))
-        return self._modules["checkpoint"].Model(fields, load_weights(folder))
+        return self._modules["models.checkpoint"].Model(fields, load_weights(folder))
 
     def answer(self, text: str) -> None:
         """Print a text with its continuation as it comes, then the speed."""
@@ -124,7 +124,7 @@ def load() -> dict[str, Any]:
     try:
         return {name: importlib.import_module(f"{ROOM}.{name}") for name in MODULES}
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != ROOM:
+        if error.name != ROOM:
             raise
         raise Unfit(
             f"--engine needs the folder {ROOM}/, which only the instructors' repository has; "

@@ -55,7 +55,7 @@ def test_cell_is_run_and_put_in_its_place(kernel: Kernel, course: Lab) -> None:
     played = kernel.run("float(rms_norm(torch.ones(1, 4) * 2, torch.ones(4), 0.0).sum())")
 
     assert [first.error, second.error] == [""] * 2
-    assert first.text == "imports: written to labs/01_llama/llama.py, lines 1 to 13\n"
+    assert first.text == "imports: written to labs/01_llama/llama.py, lines 1 to 14\n"
     place = re.fullmatch(
         r"norm: written to labs/01_llama/llama.py, lines (\d+) to .*\n", second.text
     )

@@ -24,7 +24,7 @@ from grader.errors import (
 )
 from grader.labs.lab import Lab, Rule, load_lab
 from grader.labs.tiers import Rung
-from grader.prove.forking.forked import ForkServer, fork_worker
+from grader.prove.forking.forked import WorkerServer, fork_worker
 from grader.proxy.student import Student
 from grader.sandbox.pool import WarmPool
 from grader.sandbox.setting import Setting
@@ -69,16 +69,16 @@ RACE = Race(function="softmax", case="61 x 257", inputs=inputs, bytes=1)
 
 
 @pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
-    made = ForkServer(replace(LAB, given=(), imports=("torch",)))
+def workers() -> Iterator[WorkerServer]:
+    made = WorkerServer(replace(LAB, given=(), imports=("torch",)))
     yield made
     made.close()
 
 
 @pytest.fixture
-def make(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+def make(workers: WorkerServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """A stopwatch for a submission, at level ``none``: that takes no sandbox, and forks do."""
-    start = functools.partial(fork_worker, fork_server.fileno())
+    start = functools.partial(fork_worker, workers.fileno())
     monkeypatch.setattr("grader.timing.stopwatch.WorkerProcess", start)
     opened: list[Any] = []
 
