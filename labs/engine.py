@@ -124,7 +124,7 @@ def load() -> dict[str, Any]:
     try:
         return {name: importlib.import_module(f"{ROOM}.{name}") for name in MODULES}
     except ModuleNotFoundError as error:
-        if error.name != ROOM:
+        if (error.name or "").partition(".")[0] != ROOM:
             raise
         raise Unfit(
             f"--engine needs the folder {ROOM}/, which only the instructors' repository has; "
