@@ -81,7 +81,7 @@ def test_grading_that_is_interrupted_has_an_account_too(monkeypatch: pytest.Monk
 
 
 def test_time_limit_of_a_shell_leaves_an_account(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "grader", "bench", "grading", "3", "--from", "solutions"]
+    command = [sys.executable, "-m", "grader", "bench", "grading", "12", "--from", "solutions"]
     begun = tmp_path / "begun"
     with begun.open("wb") as out, subprocess.Popen(command, stdout=out, cwd=HERE.parent) as process:
         time.sleep(6.0)
