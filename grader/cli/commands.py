@@ -225,8 +225,10 @@ def _prove(labs: Sequence[Lab], proof: Proof, progress: CheckProgress) -> CheckR
     from grader.prove.remembered.entries import Remembered
     from grader.prove.remembered.key import Keys
 
-    remembered = Remembered(labs[0].root, Keys(labs), anew=proof.anew)
-    remembered.prune()
+    remembered: Remembered | None = None
+    if not proof.measures:  # else nothing is recalled, and to read all that counts takes a while
+        remembered = Remembered(labs[0].root, Keys(labs), anew=proof.anew)
+        remembered.prune()
     return check_labs(labs, proof, on_progress=progress.on_progress, remembered=remembered)
 
 

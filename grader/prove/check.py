@@ -6,13 +6,11 @@ the findings depends on the files alone, never on what ended first.
 """
 
 import fnmatch
-import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -42,22 +40,21 @@ def check_labs(
     remembered: Remembered | None = None,
 ) -> CheckReport:
     """Prove labs. What is measured, and what students' tests say, is never ``remembered``."""
-    measures = proof.margins or proof.public
-    memory = Remembered() if measures or remembered is None else remembered
+    memory = Remembered() if proof.measures or remembered is None else remembered
     with tempfile.TemporaryDirectory(prefix="inferlab-check-") as folder:
-        today = proof.sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
-        trials = of_the_day(_trials(labs, proof, Path(folder)), today, proof.share)
+        day = proof.day
+        trials = of_the_day(_trials(labs, proof, Path(folder)), day, proof.share)
         own = forked_judges(labs, proof.device, proof.sandbox)
         with own if judges is None else nullcontext(judges) as judging:
             runner = Runner(
                 *(judging, proof.device, proof.sandbox, proof.brief or proof.public),
-                crowd=max(1.0, 2 * proof.jobs / len(os.sched_getaffinity(0))),
-                until_lost=not measures,
+                crowd=proof.crowd,
+                until_lost=not proof.measures,
                 suite="public" if proof.public else "all",
                 remembered=memory,
             )
             undated = (proof.only or proof.public) and not proof.sample_date
-            drawn = () if undated else draw(trials, today)
+            drawn = () if undated else draw(trials, day)
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (proof.whole or proof.brief or proof.public)
             graded, again = _run(trials, sampled, runner, proof.jobs, on_progress, learn=learn)

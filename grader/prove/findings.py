@@ -1,7 +1,9 @@
 """What ``lab check`` is asked for and what it found, as frozen data."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from grader.labs.results import Measured, Report, TestResult
@@ -54,6 +56,21 @@ class Proof:
     mutants: bool = False
     sample: int = 0  # of a lab's mutants; 0: all
     anew: bool = False
+
+    @property
+    def measures(self) -> bool:
+        """Whether more is asked than what a grading comes to, which alone can be remembered."""
+        return self.margins or self.public
+
+    @property
+    def day(self) -> str:
+        """The day whose sample is drawn: today unless another is named."""
+        return self.sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
+
+    @property
+    def crowd(self) -> float:
+        """How many times longer a grading may take, for all that go on beside it."""
+        return max(1.0, 2 * self.jobs / len(os.sched_getaffinity(0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,24 @@
 """How forked workers end, and that workers start alone where they cannot be forked."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stand_ins.confined import SPIN, gone, require_forks, setting_for, worker_of
+from stand_ins.confined import (
+    SPIN,
+    gone,
+    gone_with_its_judge,
+    require_forks,
+    setting_for,
+    worker_of,
+)
 from stand_ins.expectation import HERE
 from stand_ins.isolation import processes_that_see, require_sandbox
 
@@ -119,18 +123,7 @@ talk.call(["function", "run"], (sys.argv[2],), {{}})
 
 def test_all_die_with_a_judge_that_is_killed() -> None:
     with setting_for("bwrap") as setting:
-        data = {name: getattr(setting, name) for name in setting.__slots__}
-        line = [sys.executable, "-c", JUDGE.format(project=str(HERE.parent))]
-        line += [json.dumps(data, default=str), textwrap.dedent(SPIN)]
-        with subprocess.Popen(line, stdout=subprocess.PIPE) as judge:
-            assert judge.stdout is not None
-            assert judge.stdout.readline() == b"ready\n"
-            time.sleep(0.5)
-            assert processes_that_see(setting.stage)
-
-            judge.send_signal(signal.SIGKILL)
-
-        assert gone(setting.stage) == []
+        assert gone_with_its_judge(setting, JUDGE.format(project=str(HERE.parent))) == []
 
 
 def test_close_ends_what_forks_with_all_that_it_has_forked() -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import json
 import os
 import platform
 import signal
@@ -11,16 +10,25 @@ import struct
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stand_ins.confined import SPIN, WAYS, Make, Run, gone, made, setting_for, worker_of
+from stand_ins.confined import (
+    SPIN,
+    WAYS,
+    Make,
+    Run,
+    gone,
+    gone_with_its_judge,
+    made,
+    setting_for,
+    worker_of,
+)
 from stand_ins.expectation import HERE
-from stand_ins.isolation import processes_that_see, require_sandbox
+from stand_ins.isolation import require_sandbox
 
 from grader.errors import (
     SandboxError,
@@ -639,18 +647,7 @@ talk.call(["function", "run"], (sys.argv[2],), {{}})
 
 def test_worker_dies_with_a_judge_that_is_killed() -> None:
     with setting_for("bwrap") as setting:
-        data = {name: getattr(setting, name) for name in setting.__slots__}
-        line = [sys.executable, "-c", JUDGE.format(project=str(PROJECT))]
-        line += [json.dumps(data, default=str), textwrap.dedent(SPIN)]
-        with subprocess.Popen(line, stdout=subprocess.PIPE) as judge:
-            assert judge.stdout is not None
-            assert judge.stdout.readline() == b"ready\n"
-            time.sleep(0.5)
-            assert processes_that_see(setting.stage)
-
-            judge.send_signal(signal.SIGKILL)
-
-        assert gone(setting.stage) == []
+        assert gone_with_its_judge(setting, JUDGE.format(project=str(PROJECT))) == []
 
 
 def test_stage_of_a_dead_judge_is_swept() -> None:

@@ -1,6 +1,10 @@
 """A worker whose submission runs any code: to look around from behind the walls."""
 
 import contextlib
+import json
+import signal
+import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -106,3 +110,18 @@ SPIN = """
     while True:
         pass
 """
+
+
+def gone_with_its_judge(setting: Setting, judge: str) -> list[str]:
+    """Kill a judge that has said "ready" while its workers spin; return those that live on."""
+    data = {name: getattr(setting, name) for name in setting.__slots__}
+    line = [sys.executable, "-c", judge, json.dumps(data, default=str), textwrap.dedent(SPIN)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        assert processes_that_see(setting.stage)
+
+        process.send_signal(signal.SIGKILL)
+
+    return gone(setting.stage)

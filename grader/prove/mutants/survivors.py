@@ -5,14 +5,12 @@ What lives has a reason in ``equivalent.toml``, or is a gap of the suite, or sho
 answer has a part that it could do without. In a function that runs nowhere here one is graded.
 """
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +59,14 @@ def check_mutants(
     judges: Judges | None = None,
 ) -> CheckReport:
     """Grade the mutants of labs, drawn by the date where there are to be so many of each."""
-    date = proof.sample_date or f"{datetime.now(UTC):%Y-%m-%d}"
     own = forked_judges(labs, proof.device, proof.sandbox)
     with (
         tempfile.TemporaryDirectory(prefix="inferlab-mutants-") as folder,
         own if judges is None else nullcontext(judges) as judging,
     ):
-        crowd = max(1.0, 2 * proof.jobs / len(os.sched_getaffinity(0)))
-        runner = Runner(judging, proof.device, proof.sandbox, brief=False, crowd=crowd)
-        hunts = [_Hunt(lab, runner, Path(folder) / lab.name, date, proof.sample) for lab in labs]
+        runner = Runner(judging, proof.device, proof.sandbox, brief=False, crowd=proof.crowd)
+        day = proof.day
+        hunts = [_Hunt(lab, runner, Path(folder) / lab.name, day, proof.sample) for lab in labs]
         _run([call for hunt in hunts for call in hunt.calls()], proof.jobs, on_progress)
     findings = [finding for hunt in hunts for finding in hunt.findings()]
     return CheckReport(tuple(findings), mutants=tuple(hunt.tried() for hunt in hunts))
