@@ -8,7 +8,7 @@ letter or a mark and nobody draws, and a pile of marks that would grow over the 
 
 import unicodedata
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, cast
 
 SHOWN = 4000  # characters of one message or output that a page shows
@@ -74,11 +74,11 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def moment_text(moment: datetime | None) -> str:
-    """A moment as people read it, in UTC."""
+def moment_text(moment: datetime | None, zone: tzinfo = UTC) -> str:
+    """A moment as people of a zone read it."""
     if moment is None:
         return "an unknown time"
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z")
 
 
 def _drawn(text: str, kept: str = "") -> str:

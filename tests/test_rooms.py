@@ -101,6 +101,11 @@ MAY_IMPORT = {
     " course.grading.collecting",
     "course.gradebook": "words labs report.facts report.formats report.markup course"
     " course.database",
+    "service.domain": "words",
+    "service.ports": "course.database service.domain",
+    "service.core": "words labs labs.documents course course.database service.domain service.ports",
+    "service.adapters": "words course course.database service.domain service.ports",
+    "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
     " course course.publishing course.database course.grading course.grading.backups"
     " course.grading.collecting course.gradebook",

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from grader.course.policy import ServicePolicy, service_policy
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
 
@@ -55,6 +56,7 @@ class Course:
     mark: MarkRule = MarkRule.BEST
     engine: str = "local"
     database: str = "sqlite:///course.db"
+    service: ServicePolicy = field(default_factory=ServicePolicy)
 
     def deadline(self, student: str, lab: int) -> datetime | None:
         """Return the moment until which a student has time; None if the lab has no deadline."""
@@ -73,7 +75,7 @@ def _course(path: Path) -> Course:
     top = Table(path.name, "", _read(path))
     folder = path.absolute().parent
     collect, publish = top.table("collect"), top.table("publish")
-    deadlines = _deadlines(top)
+    deadlines = _moments(top.table("deadlines"))
     course = Course(
         folder=folder,
         title=top.text("title"),
@@ -88,6 +90,7 @@ def _course(path: Path) -> Course:
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
+        service=service_policy(top.table("service"), _moments),
     )
     for table in (collect, publish, top):
         table.finish()
@@ -138,13 +141,13 @@ def _is_bad_part(part: str) -> bool:
     return part.startswith(".") or part.endswith(".lock")
 
 
-def _deadlines(top: Table) -> dict[int, datetime]:
-    table = top.table("deadlines")
+def _moments(table: Table) -> dict[int, datetime]:
+    """Read a table of one moment a lab."""
     found: dict[int, datetime] = {}
     for key in table.data:
         number = _lab(table, key)
         if number in found:
-            raise table.error(key, f"lab {number} has a deadline already")
+            raise table.error(key, f"lab {number} has a moment already")
         found[number] = _moment(table, key)
     return found
 

@@ -122,7 +122,7 @@ def test_a_url_is_no_path(tmp_path: Path, remote: str) -> None:
         ("branch = ", "brunch = ", "collect.brunch: is no key of this table"),
         ("[late]", "[later]", "later: is no key of this table"),
         ("1 = 2026", "llama = 2026", "deadlines.llama: is no lab"),
-        ("02_batching", "01_llama", "deadlines.01_llama: lab 1 has a deadline already"),
+        ("02_batching", "01_llama", "deadlines.01_llama: lab 1 has a moment already"),
         ("2026-10-01T23:59:00+02:00", "2026-10-01T23:59:00", "does not say its offset from UTC"),
         ("2026-10-01T23:59:00+02:00", "2026-10-01", "deadlines.1: must be a date with a time"),
         ("2026-10-01T23:59:00+02:00", '"1 October"', "must be a date with a time, not a string"),

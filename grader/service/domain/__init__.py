@@ -1,0 +1,1 @@
+"""What the service deals with, as frozen data, and what it refuses."""

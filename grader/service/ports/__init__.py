@@ -1,0 +1,1 @@
+"""What the service's rules need of the world: a store, a clock, somebody who grades."""

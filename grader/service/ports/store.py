@@ -1,0 +1,173 @@
+"""What the rules need of a store: hand-ins with their queue, events, and who may come in.
+
+Each method is one transaction: done and on disk when it returns, or not at all, and then it raises
+``StoreError``. Several processes may use one store at once.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from grader.course.database.records import Attempt, Student
+from grader.service.domain.records import Alias, Comment, Event, HandIn, Session, Token, Work
+
+Check = Callable[[Sequence[HandIn]], None]
+
+
+class Queue(Protocol):
+    """Hand-ins and who grades them. One of a student runs at a time, one of each lab waits."""
+
+    def receive(self, work: Work, path: str, check: Check) -> HandIn:
+        """Take work in and queue it; what waits of the student in this lab is superseded.
+
+        ``path`` is where its files lie already, from the course's folder. The gradebook knows it
+        as collected work, so that ``lab grade-all`` grades it too. ``check`` is given what the
+        student has handed in of this lab, while nobody can add to it; if it raises, nothing is
+        done.
+        """
+        ...
+
+    def hand_in(self, number: int) -> HandIn | None:
+        """Return a hand-in by its number."""
+        ...
+
+    def hand_ins(self, student: str | None = None, lab: str | None = None) -> list[HandIn]:
+        """List hand-ins, by number: of all, of one student, of one lab."""
+        ...
+
+    def queued(self) -> list[HandIn]:
+        """List what waits, in the order in which it will run, then what runs by its start."""
+        ...
+
+    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> HandIn | None:
+        """Give a worker what runs next on a device; None if nothing can.
+
+        Next is who has had the fewest gradings begun within ``lately``, of these what came first;
+        nobody of whom something runs. Two workers never get the same.
+        """
+        ...
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades; False if the hand-in is its own no more."""
+        ...
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading and its end in one; False, with nothing recorded, if it is not its own.
+
+        The attempt's ``run`` is replaced by the service's run of the lab, made when first needed.
+        """
+        ...
+
+    def fail(self, number: int, worker: str, why: str, now: datetime, most: int) -> HandIn | None:
+        """End a grading that failed by our fault: it waits again, or is held after ``most`` tries.
+
+        None if it is the worker's no more. If something newer of the student and lab waits
+        meanwhile, this one is superseded.
+        """
+        ...
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts: it waits again, and the try does not count."""
+        ...
+
+    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[HandIn]:
+        """Take back what runs but was not heard of for ``silence``; return it as it is now."""
+        ...
+
+    def requeue(self, number: int) -> bool:
+        """Let a held hand-in wait again, with no tries; False if it is not held."""
+        ...
+
+    def waits(self, since: datetime) -> list[timedelta]:
+        """Return how long each that began since then had waited from its receipt."""
+        ...
+
+
+class Events(Protocol):
+    """Steps of gradings, for who watches."""
+
+    def tell(self, number: int, kind: str, data: dict[str, object], now: datetime) -> Event:
+        """Add an event of a hand-in."""
+        ...
+
+    def events(self, number: int, after: int = 0, most: int = 1000) -> list[Event]:
+        """List a hand-in's events with an id above ``after``, oldest first."""
+        ...
+
+    def forget(self, before: datetime) -> int:
+        """Remove events of hand-ins that ended before a moment; return how many."""
+        ...
+
+
+class Doors(Protocol):
+    """Who may come in."""
+
+    def add_token(self, hash: str, owner: str, role: str, now: datetime) -> Token:
+        """Add a token by the hash of its secret; raises StoreError if the hash is there."""
+        ...
+
+    def token(self, hash: str) -> Token | None:
+        """Return the token with a hash, unless it was revoked."""
+        ...
+
+    def tokens(self) -> list[Token]:
+        """List all tokens, those revoked too, oldest first."""
+        ...
+
+    def revoke(self, owner: str, now: datetime) -> int:
+        """Revoke all tokens of somebody and end their sessions; return how many tokens."""
+        ...
+
+    def open_session(self, session: Session) -> None:
+        """Let a browser in."""
+        ...
+
+    def session(self, hash: str, now: datetime) -> tuple[Session, Token] | None:
+        """Return a session that has not ended, with its token if that was not revoked."""
+        ...
+
+    def close_session(self, hash: str) -> None:
+        """End a session; harmless if there is none."""
+        ...
+
+    def first_delivery(self, id: str, now: datetime) -> bool:
+        """Note the id of a hook's delivery; False if it was seen before."""
+        ...
+
+
+class Words(Protocol):
+    """What people say beside marks."""
+
+    def add_comment(self, comment: Comment) -> None:
+        """Record a comment."""
+        ...
+
+    def comments(self, number: int) -> list[Comment]:
+        """List a hand-in's comments, oldest first."""
+        ...
+
+    def put_alias(self, alias: Alias) -> bool:
+        """Choose a student's name on a board; False if somebody else has it there."""
+        ...
+
+    def aliases(self, lab: str) -> list[Alias]:
+        """List who is on the board of a lab, by name."""
+        ...
+
+
+class Course(Protocol):
+    """What of the course database the service reads."""
+
+    def students(self) -> list[Student]:
+        """The roster, in its order."""
+        ...
+
+    def attempts(
+        self, lab: str | None = None, student: str | None = None, run: str | None = None
+    ) -> Sequence[Attempt]:
+        """The attempts that fit, in the order in which they were recorded."""
+        ...
+
+
+class Store(Queue, Events, Doors, Words, Course, Protocol):
+    """All of it, in one place."""
