@@ -18,13 +18,13 @@ NOTEBOOK_READY := $(VENV)/.notebook
 endif
 
 # Values reach the shell as environment variables, so no quoting can go wrong.
-export LAB FROM DEVICE SEED TASK PROMPT FILE TEST
+export LAB FROM DEVICE SEED TASK PROMPT FILE TEST URL
 OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if $(SEED),--seed "$$SEED") $(if $(TASK),--task "$$TASK")
 
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -41,7 +41,13 @@ grade: need-lab $(READY) ## grade a lab: LAB=1 [TASK=norm] [FROM=path] [DEVICE=c
 hint: need-lab $(READY) ## show a hint: LAB=1 TASK=norm
 	@$(RUN) -m grader hint "$$LAB" $(if $(TASK),"$$TASK")
 
-submit: need-lab $(READY) ## hand in: commit and push your two files of a lab, after asking you: LAB=1
+login: $(READY) ## log in at your course's grading service: URL=https://labs.example.org
+	@$(RUN) -m grader login $(if $(URL),"$$URL") $(ARGS)
+
+attempts: need-lab $(READY) ## list what you handed in at the service: LAB=1 [ARGS="--fetch 77"]
+	@$(RUN) -m grader attempts "$$LAB" $(ARGS) || $(SHOWN)
+
+submit: need-lab $(READY) ## hand in your two files of a lab, at the service or by a push, after asking you: LAB=1 [ARGS=--no-wait]
 	@$(RUN) -m grader submit "$$LAB" $(ARGS)
 
 run: need-lab $(READY) ## generate text with your own code of a lab alone, beside a model that is right: LAB=1 PROMPT="def main("

@@ -84,11 +84,13 @@ MAY_IMPORT = {
     " judge.setup proxy proxy.conversation proxy.instruments proxy.loans proxy.ranks proxy.values"
     " report.facts report.formats report.markup",
     "notebook": "words labs labs.documents judge report.facts report.formats report.markup",
+    "client": "words",
     "cli.terminal": "words labs report.formats",
     "cli.tables": "words labs prove report.facts",
     "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
     " report.formats report.launches report.markup trace cli.terminal",
     "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
+    "cli.handing": "words labs labs.documents report.facts report.formats cli.terminal client",
     "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants"
     " prove.remembered bench notebook cli.kernels cli.repeating cli.tables cli.terminal",
     "course": "words labs",
@@ -103,7 +105,8 @@ MAY_IMPORT = {
     " course.database",
     "service.domain": "words",
     "service.ports": "course.database service.domain",
-    "service.core": "words labs labs.documents course course.database service.domain service.ports",
+    "service.core": "words labs labs.documents course course.database course.grading service.domain"
+    " service.ports",
     "service.adapters": "words course course.database service.domain service.ports",
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"

@@ -50,6 +50,7 @@ app = typer.Typer(
 # Here, not anywhere: an instructor's installation must not show through in a student's tree,
 # which is without the course's folder.
 for _folder, _module in (
+    ("grader/client", "grader.cli.handing.app"),
     ("bench", "grader.cli.bench"),
     ("grader/course/commands", "grader.course.commands.app"),
 ):
@@ -147,18 +148,6 @@ def check(
         anew=anew,
     )
     raise typer.Exit(commands.check(labs or (), proof))
-
-
-@app.command()
-def submit(
-    lab: LabArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="without asking first")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="say what it would do, and stop")] = False,
-) -> None:
-    """Hand in one lab: commit and push its two files, after you have said yes."""
-    from grader.cli.submit import submit
-
-    raise typer.Exit(submit(lab, yes=yes, plan=plan))
 
 
 @app.command()

@@ -10,16 +10,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from grader.course.config import Course
 from grader.course.database.records import Attempt, Frozen
 from grader.course.database.spool import Spool
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
-from grader.course.grading.jobs import Done, Job, failed_report, lab_version
+from grader.course.grading.jobs import Done, Job, attempt_of, lab_version
 from grader.errors import CannotGrade, StoreError, UsageError
 from grader.labs.documents.submission import PSEUDOCODE_NAME
 from grader.labs.lab import Lab
@@ -156,12 +155,14 @@ def _check_students(batch: Batch, newest: dict[str, Frozen], store: Store) -> No
             raise UsageError(f"no student {student!r} is on the roster that was collected")
 
 
+def files_of(course: Course, lab: Lab, path: str) -> dict[str, bytes]:
+    """Read what lies in a folder of collected work, named from the course's."""
+    found = {name: course.folder / path / name for name in (lab.code_name, PSEUDOCODE_NAME)}
+    return {name: file.read_bytes() for name, file in found.items() if file.is_file()}
+
+
 def _job(batch: Batch, frozen: Frozen, version: str) -> Job | None:
-    lab, files = batch.lab, dict[str, bytes]()
-    for name in (lab.code_name, PSEUDOCODE_NAME):
-        file = batch.course.folder / frozen.path / name
-        if file.is_file():
-            files[name] = file.read_bytes()
+    lab, files = batch.lab, files_of(batch.course, batch.lab, frozen.path)
     if lab.code_name not in files:
         return None
     return Job(
@@ -191,7 +192,8 @@ def run_batch(
     """
     attempts: list[Attempt] = []
     for done in repeat_failures(todo.jobs, engine, batch.retries):
-        attempt = _attempt(batch, todo, done)
+        frozen = todo.frozen[done.job.student, done.job.commit]
+        attempt = attempt_of(done, batch.lab, todo.run, frozen.committed, batch.engine)
         with suppress(StoreError):  # it is safe in the spool
             spool.keep(attempt)
         attempts.append(attempt)
@@ -234,30 +236,3 @@ def repeat_failures(jobs: Sequence[Job], engine: Engine, retries: int) -> Iterab
             waiting.append((done.job, tried + 1))
         else:
             yield done
-
-
-def _attempt(batch: Batch, todo: Plan, done: Done) -> Attempt:
-    frozen = todo.frozen[done.job.student, done.job.commit]
-    more: dict[str, Any] = {
-        "commit": done.job.commit,
-        "lab_version": done.job.version,
-        "engine": batch.engine,
-        "host": done.host,
-    }
-    if done.failure:
-        more["failure"] = done.failure
-    report = done.report or failed_report(batch.lab, {})
-    report = replace(report, provenance=report.provenance | more)
-    return Attempt(
-        student=done.job.student,
-        lab=batch.lab.name,
-        run=todo.run,
-        commit=done.job.commit,
-        submitted=frozen.committed,
-        graded=datetime.now(UTC),
-        seconds=done.seconds,
-        points=report.score,
-        possible=report.graded,
-        exit_code=report.exit_code,
-        report=report.to_json(),
-    )

@@ -7,6 +7,7 @@ repository at the same commit on every node. The code of a grading is that of th
 import logging
 import os
 import socket
+import time
 from typing import Any, cast
 
 from grader.course.grading.jobs import Done, Job, grade_job
@@ -37,6 +38,7 @@ class RayEngine:
         remote: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=LOST_NODE_RETRIES)
         self._grade = remote(grade_job)
         self._running: dict[Any, Job] = {}
+        self._alone = 0.0  # seconds without any node
         if not self.places:
             self.close()
             raise UsageError(f"the Ray cluster has no {self._kind}", "ray start on a node with one")
@@ -52,19 +54,27 @@ class RayEngine:
 
     def wait(self) -> Done:
         """Wait for the next job that ends; raises CannotGrade once no node is left."""
-        alone = 0.0
-        while True:
-            try:
-                ended, _ = ray.wait([*self._running], num_returns=1, timeout=POLL_SECONDS)
-                places = self.places
-            except RayError as error:
-                told = str(error).strip().splitlines()[0][:200]
-                raise CannotGrade(f"the Ray cluster is gone: {told}", _HINT) from None
-            if ended:
-                return self._take(ended[0])
-            alone = 0.0 if places else alone + POLL_SECONDS
-            if alone >= PATIENCE_SECONDS:
-                raise CannotGrade(f"no node of the Ray cluster with a {self._kind} is left", _HINT)
+        while (done := self.poll(POLL_SECONDS)) is None:
+            pass
+        return done
+
+    def poll(self, seconds: float) -> Done | None:
+        """Wait for it so long at most; None if none has ended by then."""
+        if not self._running:
+            time.sleep(seconds)
+            return None
+        try:
+            ended, _ = ray.wait([*self._running], num_returns=1, timeout=seconds)
+            places = self.places
+        except RayError as error:
+            told = str(error).strip().splitlines()[0][:200]
+            raise CannotGrade(f"the Ray cluster is gone: {told}", _HINT) from None
+        if ended:
+            return self._take(ended[0])
+        self._alone = 0.0 if places else self._alone + seconds
+        if self._alone >= PATIENCE_SECONDS:
+            raise CannotGrade(f"no node of the Ray cluster with a {self._kind} is left", _HINT)
+        return None
 
     def _take(self, reference: Any) -> Done:
         job = self._running.pop(reference)

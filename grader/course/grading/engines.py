@@ -11,13 +11,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import IO, Any, Protocol
 
-from grader.course.grading.jobs import Done, Job, grade_job
+from grader.course.grading.jobs import Done, Job, Step, grade_job
 from grader.environment import VISIBLE, To, crossing
 from grader.errors import CannotGrade
 from grader.judge.setup.start import die_with_parent
@@ -26,6 +26,7 @@ BOOT = (
     "import sys; sys.path[:0] = {path!r}; "
     "from grader.course.grading.engines import serve; serve({fd})"
 )
+OnStep = Callable[[Job, Step], None]
 
 
 class Engine(Protocol):
@@ -44,6 +45,10 @@ class Engine(Protocol):
         """Wait for the next job that ends; raises CannotGrade if none ever will."""
         ...
 
+    def poll(self, seconds: float) -> Done | None:
+        """Wait for it so long at most; None if none has ended by then."""
+        ...
+
     def close(self) -> None:
         """End what still runs."""
         ...
@@ -52,8 +57,9 @@ class Engine(Protocol):
 class Place:
     """A process that grades one job after another; started when it is needed, and again."""
 
-    def __init__(self, gpu: str = "") -> None:
+    def __init__(self, gpu: str = "", on_step: OnStep | None = None) -> None:
         self.gpu = gpu
+        self._on_step = on_step
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection[Any, Any] | None = None
         self._errors: IO[bytes] | None = None
@@ -63,8 +69,11 @@ class Place:
         started = time.monotonic()
         try:
             connection = self._connection or self._start()
-            connection.send(job)
-            return connection.recv()
+            connection.send((job, self._on_step is not None))
+            while not isinstance(told := connection.recv(), Done):
+                if self._on_step is not None:
+                    self._on_step(job, told)
+            return told
         except (EOFError, OSError):
             told = self._last_words()
             self.close()
@@ -115,9 +124,16 @@ class Place:
 class LocalEngine:
     """Processes of this machine: ``jobs`` of them, or ``beside`` for each GPU, if that is less."""
 
-    def __init__(self, jobs: int, gpus: Sequence[str] = (), beside: int = 1) -> None:
+    def __init__(
+        self,
+        jobs: int,
+        gpus: Sequence[str] = (),
+        beside: int = 1,
+        on_step: OnStep | None = None,
+    ) -> None:
+        """``on_step`` hears how gradings come on, each in a thread of its place."""
         names = [*gpus] * beside if gpus else [""] * jobs
-        self._places = [Place(name) for name in names[:jobs]]
+        self._places = [Place(name, on_step) for name in names[:jobs]]
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
         self._ended: SimpleQueue[Done | BaseException | None] = SimpleQueue()
         self._closed = False
@@ -146,7 +162,17 @@ class LocalEngine:
 
     def wait(self) -> Done:
         """Wait for the next job that ends; raises CannotGrade once every GPU was set aside."""
-        done = self._ended.get()
+        return self._taken(self._ended.get())
+
+    def poll(self, seconds: float) -> Done | None:
+        """Wait for it so long at most; None if none has ended by then."""
+        try:
+            ended = self._ended.get(timeout=seconds)
+        except Empty:
+            return None
+        return self._taken(ended)
+
+    def _taken(self, done: Done | BaseException | None) -> Done:
         if done is None:
             told = "; ".join(f"GPU {name}: {why}" for name, why in self._set_aside.items())
             raise CannotGrade(f"no GPU is left to grade on ({told})", "look at nvidia-smi")
@@ -190,4 +216,5 @@ def serve(fd: int) -> None:
     connection: Connection[Any, Any] = Connection(fd)
     with suppress(EOFError):
         while True:
-            connection.send(grade_job(connection.recv()))
+            job, watched = connection.recv()
+            connection.send(grade_job(job, connection.send if watched else None))

@@ -8,16 +8,20 @@ import functools
 import os
 import platform
 import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from grader.course.database.records import INFRA_EXIT
+from grader.course.database.records import INFRA_EXIT, Attempt
 from grader.course.grading.leases import leased_gpu
 from grader.environment import VISIBLE
 from grader.errors import CannotGrade, InferlabError, JudgeError
 from grader.judge.grade import grade
+from grader.judge.listener import OnEvent
 from grader.judge.setup.request import Request
 from grader.judge.setup.start import ForkServer
 from grader.labs.documents.submission import Submission, fingerprint
@@ -41,6 +45,17 @@ class Job:
     sandbox: str
     seed: int | None
     beside: int = 1  # gradings that a GPU has at a time, this one among them
+    suite: str = "all"  # or "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A task of a grading that runs: so many of its tests have ended, and so many of these well."""
+
+    task: str
+    tests: int
+    ended: int
+    passed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +85,39 @@ class Done:
         return " and ".join(told + more) or "the grading was cut off"
 
 
-def grade_job(job: Job) -> Done:
-    """Grade, in a place on the GPU if one is asked for; the GPU is looked at afterwards."""
+class Steps:
+    """Counts a grading's tests and tells of a task when it begins to end, and when it has."""
+
+    def __init__(self, tell: Callable[[Step], object]) -> None:
+        self._tell = tell
+        self._tests: Counter[str] = Counter()
+        self._ended: dict[str, dict[str, bool]] = {}  # by task and test, whether it passed
+
+    def hear(self, event: str, data: Any) -> None:
+        """Take an event of a grading, as ``judge/listener`` has them."""
+        if event == "manifest":
+            self._tests = Counter(test.task for test in data)
+            for task, count in self._tests.items():
+                self._tell(Step(task, count, 0, 0))
+        elif event == "test":
+            ended = self._ended.setdefault(data.task, {})
+            ended[data.place] = data.verdict is Verdict.PASSED
+            if len(ended) == self._tests[data.task]:
+                passed = sum(ended.values())
+                self._tell(Step(data.task, len(ended), len(ended), passed))
+
+
+def grade_job(job: Job, tell: Callable[[Step], object] | None = None) -> Done:
+    """Grade, in a place on the GPU if one is asked for; the GPU is looked at afterwards.
+
+    ``tell`` hears how it comes on.
+    """
     started = time.monotonic()
     report: Report | None = None
     failure = sick = ""
     with leased_gpu(job.beside) if job.device == "cuda" else nullcontext():
         try:
-            report = _grade(job)
+            report = _grade(job, Steps(tell).hear if tell else None)
         except InferlabError as error:
             failure = error.line
             if isinstance(error, JudgeError):
@@ -87,7 +127,7 @@ def grade_job(job: Job) -> Done:
     return Done(job, round(time.monotonic() - started, 2), report, failure, sick=sick)
 
 
-def _grade(job: Job) -> Report:
+def _grade(job: Job, on_event: OnEvent | None) -> Report:
     folder = Path(job.lab)
     lab = load_lab(folder if folder.is_dir() else find_root() / "labs" / folder.name)
     if lab_version(lab) != job.version:
@@ -101,9 +141,9 @@ def _grade(job: Job) -> Report:
         source=folder,
         single_file=False,
     )
-    request = Request(lab, submission, job.device, job.seed, job.sandbox)
+    request = Request(lab, submission, job.device, job.seed, job.sandbox, job.suite)
     raise_limits(lab, "cpu")  # which the server hands down
-    return grade(request, start=_server(os.environ.get(VISIBLE, "")))
+    return grade(request, start=_server(os.environ.get(VISIBLE, "")), on_event=on_event)
 
 
 @functools.cache
@@ -129,6 +169,33 @@ def lab_version(lab: Lab) -> str:
     return fingerprint({name: text for name, text in found.items() if lab.root / name not in own})[
         :12
     ]
+
+
+def attempt_of(done: Done, lab: Lab, run: str, submitted: datetime | None, engine: str) -> Attempt:
+    """Return what the gradebook keeps of a grading: also of one that failed by our fault."""
+    more: dict[str, Any] = {
+        "commit": done.job.commit,
+        "lab_version": done.job.version,
+        "engine": engine,
+        "host": done.host,
+    }
+    if done.failure:
+        more["failure"] = done.failure
+    report = done.report or failed_report(lab, {})
+    report = replace(report, provenance=report.provenance | more)
+    return Attempt(
+        student=done.job.student,
+        lab=lab.name,
+        run=run,
+        commit=done.job.commit,
+        submitted=submitted,
+        graded=datetime.now(UTC),
+        seconds=done.seconds,
+        points=report.score,
+        possible=report.graded,
+        exit_code=report.exit_code,
+        report=report.to_json(),
+    )
 
 
 def failed_report(lab: Lab, provenance: dict[str, Any]) -> Report:

@@ -4,7 +4,7 @@ Each method is one transaction: done and on disk when it returns, or not at all,
 ``StoreError``. Several processes may use one store at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -86,7 +86,7 @@ class Queue(Protocol):
 class Events(Protocol):
     """Steps of gradings, for who watches."""
 
-    def tell(self, number: int, kind: str, data: dict[str, object], now: datetime) -> Event:
+    def tell(self, number: int, kind: str, data: Mapping[str, object], now: datetime) -> Event:
         """Add an event of a hand-in."""
         ...
 

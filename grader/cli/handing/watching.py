@@ -1,0 +1,107 @@
+"""What a student sees of a hand-in at a service: its way through the queue, then the verdict."""
+
+import sys
+import time
+from typing import Any
+
+from grader.client.service import ENDS, Answer, Service, Unreachable
+from grader.labs.lab import Lab, find_lab, find_root
+from grader.report.facts.next_step import guide_to
+from grader.report.facts.stored import report_of
+from grader.report.formats.terminal import make_console, render_terminal
+from grader.text import visible
+
+NOT_GRADED_YET = 4  # the exit code
+AGAIN_SECONDS = 3.0  # after a broken connection
+MOST_BREAKS = 40  # in a row, before the watching ends
+
+
+def watched(service: Service, lab: Lab, number: int) -> int:
+    """Show how a grading comes on until it ends, then the verdict."""
+    try:
+        _follow(service, number)
+    except KeyboardInterrupt:
+        print()
+        return later(number, lab)
+    except Unreachable as error:
+        print(f"note: {error.line}", file=sys.stderr)
+        return later(number, lab)
+    return verdict(service, number)
+
+
+def _follow(service: Service, number: int) -> None:
+    """Print a line for each step; a stream that breaks is taken up where it was."""
+    seen, breaks = "", 0
+    print(_place(service.state(number)))
+    while True:
+        try:
+            for event in service.events(number, seen):
+                seen, breaks = event.id or seen, 0
+                line = _line(event.kind, event.data)
+                if line:
+                    print(line, flush=True)
+                if event.kind in ENDS:
+                    return
+        except Unreachable:
+            breaks += 1
+            if breaks >= MOST_BREAKS:
+                raise
+        if service.state(number).get("state") in ENDS:
+            return
+        time.sleep(AGAIN_SECONDS)
+
+
+def _place(state: Answer) -> str:
+    place, wait = state.get("place"), state.get("wait_seconds")
+    if not isinstance(place, int) or place < 1:
+        return "  waiting for its turn" if state.get("state") == "waiting" else "  grading"
+    about = f", about {round(wait)} s" if isinstance(wait, int | float) else ""
+    return f"  place {place} in the queue{about}"
+
+
+def _line(kind: str, data: Answer) -> str:
+    match kind:
+        case "begun":
+            return "  grading …"
+        case "task" if data.get("tests") is not None and data.get("ended") == data.get("tests"):
+            told = f"{data.get('passed')} of {data.get('tests')} tests passed"
+            return f"  {text_of(data, 'task')}: {told}"
+        case "task" if data.get("tests") is None:
+            return f"  {text_of(data, 'task')}: judged"
+        case "again":
+            return "  it failed by our fault, and is graded again"
+        case "superseded":
+            return "  a newer one of yours took its place before it was graded"
+        case "held":
+            return "  it could not be graded, by our fault: your instructor looks at it"
+        case _:
+            return ""
+
+
+def verdict(service: Service, number: int) -> int:
+    state = service.state(number)
+    report = state.get("report")
+    if not isinstance(report, dict):
+        print(f"number {number} is {text_of(state, 'state')}, not graded yet")
+        return NOT_GRADED_YET
+    stored: dict[str, Any] = report  # pyright: ignore[reportUnknownVariableType]
+    found = report_of(stored)
+    lab = find_lab(str(found.lab), find_root())
+    make_console(sys.stdout).print(render_terminal(found, guide_to(lab)))
+    print(f"  number {number}: {page(service, number)}")
+    return found.exit_code
+
+
+def later(number: int, lab: Lab) -> int:
+    command = f"make attempts LAB={lab.number} ARGS='--show {number}'"
+    print(f"it is graded without you: {command}")
+    return NOT_GRADED_YET
+
+
+def page(service: Service, number: int) -> str:
+    return f"{service.url}/attempts/{number}"
+
+
+def text_of(data: Answer, key: str) -> str:
+    """Return what a service says under a key, as a terminal may show it."""
+    return visible(str(data.get(key, "")), 200)
