@@ -85,7 +85,7 @@ def _file() -> Path:
 def _read(file: Path) -> Mapping[str, str]:
     try:
         data = json.loads(file.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         raise UsageError(

@@ -23,6 +23,7 @@ GENERATED = ("README.md", FILE)  # of the tree: written here, and no files of th
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
+    *("login", "attempts"),
     *("repeat", "trace", "compile", "bench", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
