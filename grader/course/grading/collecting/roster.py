@@ -38,8 +38,12 @@ class Roster:
     problems: tuple[str, ...]
 
 
-def read_roster(file: Path, remote: str = "", branch: str = "student/{id}") -> Roster:
+def read_roster(
+    file: Path, remote: str = "", branch: str = "student/{id}", *, by_git: bool = True
+) -> Roster:
     """Read a roster. ``remote`` and ``branch`` (with ``{id}``) stand in for what a row leaves open.
+
+    ``by_git``: each student needs a repository, since work is collected from there.
 
     Raises UsageError where there is no file, no header or no student at all.
     """
@@ -57,7 +61,9 @@ def read_roster(file: Path, remote: str = "", branch: str = "student/{id}") -> R
             continue
         found = _student(fields, columns, branch)
         problem = next((unreadable[line] for line in lines if line in unreadable), "")
-        problem = problem or _extra(fields, columns) or _problem(found, remote)
+        problem = problem or _extra(fields, columns) or _problem(found)
+        if by_git and not (problem or found.repository or remote):
+            problem = 'no repository is given, and course.toml names no "remote" for all'
         problem = problem or seen.problem(row, found)
         if problem:
             problems.append(f"row {row}: {problem}")
@@ -164,7 +170,7 @@ def is_id(text: str) -> bool:
     return len(text) <= _ID_LENGTH and _ID.fullmatch(text) is not None
 
 
-def _problem(student: Student, remote: str) -> str:
+def _problem(student: Student) -> str:
     """Return what is wrong with one row by itself."""
     if not student.id:
         return "the id is missing"
@@ -178,8 +184,6 @@ def _problem(student: Student, remote: str) -> str:
     for name, text in (("repository", student.repository), ("branch", student.branch)):
         if len(text) > MAX_FIELD:
             return f"the {name} has {len(text)} characters"
-    if not student.repository and not remote:
-        return 'no repository is given, and course.toml names no "remote" for all'
     if student.repository and (told := repository_problem(student.repository)):
         return f"the repository {visible_line(student.repository, 60)!r} {told}"
     if not is_branch(student.branch):

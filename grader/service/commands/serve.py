@@ -1,0 +1,176 @@
+"""What ``lab serve`` does: pages in this thread, gradings in others, and an end that loses nothing.
+
+SIGTERM and Ctrl-C end it alike: no more hand-ins are claimed, gradings that run have their grace,
+what has not ended by then waits again. A second signal ends the grace.
+"""
+
+import logging
+import os
+import platform
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from grader.course.config import Course, load_course
+from grader.course.grading.engines import Engine, LocalEngine
+from grader.course.grading.leases import beside, visible_gpus
+from grader.errors import CannotGrade
+from grader.judge.grade import choose_device
+from grader.labs.lab import Lab, all_labs, find_root
+from grader.sandbox.level import choose_level
+from grader.service.adapters.database import DatabaseStore
+from grader.service.commands.roster import take_roster
+from grader.service.core.desk import Desk
+from grader.service.core.pump import Pump, Way
+from grader.service.ports.clock import WallClock
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The service as asked for; ``engine`` None is the course's."""
+
+    course: Path
+    host: str
+    port: int
+    role: str
+    engine: str | None
+    device: str
+    jobs: int
+    sandbox: str
+    grace: float  # seconds
+
+
+def serve(order: Order) -> int:
+    """Run until a signal comes; 3 if the gradings ended before."""
+    course = load_course(order.course)
+    labs = labs_of(course)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with ExitStack() as stack:
+        store = stack.enter_context(DatabaseStore.open(course.database, course.folder))
+        take_roster(course, store)
+        desk = Desk(course, labs, store, WallClock())
+        gradings: Gradings | None = None
+        if order.role != "web":
+            gradings = stack.enter_context(closing(Gradings(desk, store, order, labs)))
+        if order.role == "grade":
+            assert gradings is not None
+            return gradings.wait()
+        from grader.service.adapters.web.serving import serve_pages
+
+        _tell(course, order)
+        serve_pages(desk, store, order.host, order.port)
+        return 0
+
+
+def labs_of(course: Course) -> list[Lab]:
+    """Return the labs that a course names with a deadline or an opening time, or all of them."""
+    named = {*course.deadlines, *course.service.opens}
+    return [lab for lab in all_labs(find_root()) if not named or lab.number in named]
+
+
+def devices(wanted: str, labs: Sequence[Lab]) -> list[str]:
+    """Return where hand-ins are graded: on GPUs what gains by them, where there are any."""
+    found = choose_device(wanted)
+    if found == "cpu":
+        return ["cpu"]
+    kinds = {device_of(lab, found) for lab in labs}
+    return sorted(kinds)
+
+
+def device_of(lab: Lab, best: str) -> str:
+    """Return where a lab is graded; a GPU lab has the GPU, and all others never wait for one."""
+    return "cuda" if best == "cuda" and "triton" in lab.imports else "cpu"
+
+
+class Gradings:
+    """The pumps of this process, each with its engine in a thread."""
+
+    def __init__(self, desk: Desk, store: DatabaseStore, order: Order, labs: Sequence[Lab]) -> None:
+        if (order.engine or desk.course.engine) == "local":
+            choose_level(order.sandbox)  # what holds for each of them is told at once
+        self._failed = threading.Event()
+        self._deadline = float("inf")
+        self._grace = order.grace
+        self._pumps: list[Pump] = []
+        self._threads: list[threading.Thread] = []
+        for device in devices(order.device, labs):
+            pump = Pump(desk, store, WallClock(), _way(desk.course, order, device))
+            engine = _engine(order, desk.course, device, pump)
+            self._pumps.append(pump)
+            thread = threading.Thread(target=self._run, args=(pump, engine), name=f"pump-{device}")
+            self._threads.append(thread)
+            thread.start()
+
+    def wait(self) -> int:
+        """Wait for a signal, or for the pumps to fail; returns the exit code."""
+        stopped = threading.Event()
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            stopped.set()
+
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, stop)
+        while not stopped.wait(0.5) and not self._failed.is_set():
+            pass
+        return 3 if self._failed.is_set() else 0
+
+    def close(self) -> None:
+        """Let what runs end, within the grace, and give back the rest."""
+        self._deadline = time.monotonic() + self._grace
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, self._hurry)
+        for pump in self._pumps:
+            pump.stop()
+        for thread in self._threads:
+            thread.join()
+
+    def _hurry(self, _signal: int, _frame: FrameType | None) -> None:
+        self._deadline = time.monotonic()
+
+    def _run(self, pump: Pump, engine: Engine) -> None:
+        try:
+            pump.run(engine, grace=lambda: time.monotonic() < self._deadline)
+        except CannotGrade as error:
+            _log.error("nothing more is graded here: %s", error.line)
+            self._failed.set()
+        except Exception:
+            _log.exception("nothing more is graded here")
+            self._failed.set()
+        finally:
+            engine.close()
+
+
+def _way(course: Course, order: Order, device: str) -> Way:
+    name = f"{platform.node()}-{os.getpid()}-{device}-{secrets.token_hex(4)}"
+    gpus = len(visible_gpus()) if device == "cuda" else 1
+    return Way(
+        worker=name,
+        device=device,
+        sandbox=order.sandbox,
+        engine=order.engine or course.engine,
+        beside=beside(gpus) if device == "cuda" else 1,
+    )
+
+
+def _engine(order: Order, course: Course, device: str, pump: Pump) -> Engine:
+    if (order.engine or course.engine) == "ray":
+        from grader.course.grading.cluster import RayEngine
+
+        return RayEngine(device)
+    gpus = visible_gpus() if device == "cuda" else ()
+    count = beside(len(gpus)) if gpus else 1
+    return LocalEngine(max(order.jobs, len(gpus)), gpus, count, pump.hear)
+
+
+def _tell(course: Course, order: Order) -> None:
+    address = course.service.address or f"http://{order.host}:{order.port}"
+    print(f"{course.title}: {address}", file=sys.stderr, flush=True)
