@@ -176,14 +176,14 @@ class LabMagics(Magics):
             for remark in take_answers(self.chosen, self._side):
                 print(visible_line(remark))
             number = str(self.chosen.number)
-            code, out, err = self._judge.run("submit", number, "--plan")
+            code, out, err = self._judge.run("submit", number, "--plan", "--origin", "notebook")
             print("\n".join(map(visible_line, f"{out}{err}".strip().splitlines())))
             if code != 0:
                 return
             if self._ask("Go on? [y/N] ") not in ("y", "yes"):
                 print("nothing was done")
                 return
-            code, out, err = self._judge.run("submit", number, "--yes")
+            code, out, err = self._judge.run("submit", number, "--yes", "--origin", "notebook")
             told_now = f"{out}{err}".strip().splitlines()
             print("\n".join(map(visible_line, told_now)))
 

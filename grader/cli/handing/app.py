@@ -1,11 +1,19 @@
 """The commands by which a student hands in: their options, and what each calls."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from grader.cli.terminal.options import FILE, LabArgument
 from grader.errors import UsageError
+
+
+class Origin(StrEnum):
+    """What a student hands in from."""
+
+    TERMINAL = "terminal"
+    NOTEBOOK = "notebook"
 
 
 def submit(
@@ -18,6 +26,7 @@ def submit(
     git: Annotated[
         bool, typer.Option("--git", help="commit and push, also where you are logged in")
     ] = False,
+    origin: Annotated[Origin, typer.Option(hidden=True)] = Origin.TERMINAL,
 ) -> None:
     """Hand in one lab: at the service you are logged in at, else by a commit and a push."""
     from grader.client.logins import current
@@ -29,7 +38,7 @@ def submit(
         raise typer.Exit(submit(lab, yes=yes, plan=plan))
     from grader.cli.handing.at_service import Wish, hand_in
 
-    raise typer.Exit(hand_in(Wish(lab, yes, plan, wait), login))
+    raise typer.Exit(hand_in(Wish(lab, yes, plan, wait, origin), login))
 
 
 def login(

@@ -26,7 +26,6 @@ from grader.report.formats.terminal import make_console
 from grader.text import number, visible_line
 
 SHOWN_HASH = 12  # characters
-ORIGIN = "terminal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,7 @@ class Wish:
     yes: bool = False
     plan: bool = False  # only say what would be handed in
     wait: bool = True
+    origin: str = "terminal"  # what it is handed in from
 
 
 def log_in(url: str | None) -> int:
@@ -73,7 +73,7 @@ def hand_in(wish: Wish, login: Login) -> int:
         print("nothing was handed in")
         return 1
     with Service(login) as service:
-        receipt = _sent(service, lab, files)
+        receipt = _sent(service, lab, files, wish.origin)
         number = int(receipt["number"])
         print(f"\nHanded in as number {number}, {text_of(receipt, 'received')},")
         print(f"  hash {text_of(receipt, 'sha256')[:SHOWN_HASH]}: {page(service, number)}")
@@ -182,11 +182,11 @@ def _agreed() -> bool:
     return input("Hand in? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _sent(service: Service, lab: Lab, files: Mapping[str, bytes]) -> Answer:
+def _sent(service: Service, lab: Lab, files: Mapping[str, bytes], origin: str) -> Answer:
     """Hand in; where the answer is lost, ask whether it had arrived, so that it does not twice."""
     before = _newest(service, lab)
     try:
-        return service.hand_in(lab.number, files, ORIGIN)
+        return service.hand_in(lab.number, files, origin)
     except Unreachable as error:
         with suppress(Unreachable):
             newest = _newest(service, lab)
