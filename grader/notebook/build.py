@@ -26,8 +26,8 @@ WELCOME = (
 IMPORTS_TEXT = "Imports and types that all tasks share. What yours need beside them is added here:"
 GRADE_TEXT = "## Grade all of it\n\nWith the pseudocode, which is read from the notebook as saved."
 SUBMIT_TEXT = (
-    "## Hand in\n\nHands in `{code}` and `PSEUDOCODE.md`, after asking you: at the service that you are"
-    " logged in at (`make login`), else by a commit and a push."
+    "## Hand in\n\nHands in `{code}` and `PSEUDOCODE.md`, after asking you: at the service that you"
+    " are logged in at (`make login`), else by a commit and a push."
 )
 
 
