@@ -104,7 +104,8 @@ MAY_IMPORT = {
     "service.domain": "words",
     "service.ports": "course.database service.domain",
     "service.core": "words labs labs.documents course course.database service.domain service.ports",
-    "service.adapters": "words course course.database service.domain service.ports",
+    "service.adapters": "words course.database service.domain service.ports",
+    "service.adapters.database": "words course.database service.domain service.ports",
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
     " course course.publishing course.database course.grading course.grading.backups"
