@@ -53,6 +53,7 @@ for _folder, _module in (
     ("grader/client", "grader.cli.handing.app"),
     ("bench", "grader.cli.bench"),
     ("grader/course/commands", "grader.course.commands.app"),
+    ("grader/service/commands", "grader.service.commands.app"),
 ):
     if (ROOT / _folder).is_dir():
         importlib.import_module(_module).register(app)

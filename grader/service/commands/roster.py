@@ -5,7 +5,7 @@ import sys
 from grader.course.config import Course
 from grader.course.grading.collecting.roster import read_roster
 from grader.errors import UsageError
-from grader.service.adapters.database import DatabaseStore
+from grader.service.adapters.database.database import DatabaseStore
 from grader.text import visible_line
 
 

@@ -25,7 +25,7 @@ from grader.errors import CannotGrade
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.sandbox.level import choose_level
-from grader.service.adapters.database import DatabaseStore
+from grader.service.adapters.database.database import DatabaseStore
 from grader.service.commands.roster import take_roster
 from grader.service.core.desk import Desk
 from grader.service.core.pump import Pump, Way

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from grader.course.config import load_course
-from grader.service.adapters.database import DatabaseStore
+from grader.service.adapters.database.database import DatabaseStore
 from grader.service.commands.roster import take_roster
 from grader.service.core.door import Door
 from grader.service.domain.records import Role
