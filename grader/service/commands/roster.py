@@ -3,13 +3,13 @@
 import sys
 
 from grader.course.config import Course
+from grader.course.database.store import Store
 from grader.course.grading.collecting.roster import read_roster
 from grader.errors import UsageError
-from grader.service.adapters.database.database import DatabaseStore
 from grader.text import visible_line
 
 
-def take_roster(course: Course, store: DatabaseStore) -> None:
+def take_roster(course: Course, store: Store) -> None:
     """Take the course's roster into the database; raises UsageError if a row cannot be used."""
     found = read_roster(course.roster, course.remote, course.branch, by_git=False)
     for problem in found.problems:

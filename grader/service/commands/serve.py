@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from grader.course.config import Course, load_course
+from grader.course.database.store import Store
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.leases import beside, visible_gpus
 from grader.errors import CannotGrade
@@ -55,8 +56,9 @@ def serve(order: Order) -> int:
     labs = labs_of(course)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with ExitStack() as stack:
-        store = stack.enter_context(DatabaseStore.open(course.database, course.folder))
-        take_roster(course, store)
+        database = stack.enter_context(Store.open(course.database, course.folder))
+        take_roster(course, database)
+        store = DatabaseStore(database)
         desk = Desk(course, labs, store, WallClock())
         gradings: Gradings | None = None
         if order.role != "web":

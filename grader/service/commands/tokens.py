@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from grader.course.config import load_course
+from grader.course.database.store import Store
 from grader.service.adapters.database.database import DatabaseStore
 from grader.service.commands.roster import take_roster
 from grader.service.core.door import Door
@@ -15,8 +16,9 @@ from grader.service.ports.clock import WallClock
 def issue(course_file: Path, owner: str, role: str) -> int:
     """Print a new token for somebody."""
     course = load_course(course_file)
-    with DatabaseStore.open(course.database, course.folder) as store:
-        take_roster(course, store)
+    with Store.open(course.database, course.folder) as database:
+        take_roster(course, database)
+        store = DatabaseStore(database)
         secret = Door(store, WallClock()).issue(owner, Role(role))
     print(secret)
     print(f"note: shown this once; {_how(course.service.address)}", file=sys.stderr)
@@ -26,8 +28,9 @@ def issue(course_file: Path, owner: str, role: str) -> int:
 def issue_all(course_file: Path) -> int:
     """Print a token for each student who has none, as CSV: id, name, token."""
     course = load_course(course_file)
-    with DatabaseStore.open(course.database, course.folder) as store:
-        take_roster(course, store)
+    with Store.open(course.database, course.folder) as database:
+        take_roster(course, database)
+        store = DatabaseStore(database)
         door = Door(store, WallClock())
         have = {each.owner for each in store.tokens() if each.revoked is None}
         new = [student for student in store.students() if student.id not in have]
@@ -43,8 +46,8 @@ def issue_all(course_file: Path) -> int:
 def revoke(course_file: Path, owner: str) -> int:
     """End all tokens and sessions of somebody; 1 if there were none."""
     course = load_course(course_file)
-    with DatabaseStore.open(course.database, course.folder) as store:
-        count = Door(store, WallClock()).revoke(owner)
+    with Store.open(course.database, course.folder) as database:
+        count = Door(DatabaseStore(database), WallClock()).revoke(owner)
     print(f"{count} revoked" if count else f"{owner} has no token", file=sys.stderr)
     return 0 if count else 1
 
