@@ -103,8 +103,11 @@ MAY_IMPORT = {
     " course.database",
     "service.domain": "words",
     "service.ports": "course.database service.domain",
-    "service.core": "words labs labs.documents course course.database service.domain service.ports",
+    "service.core": "words labs labs.documents report.facts course course.database"
+    " course.gradebook service.domain service.ports",
     "service.adapters": "words course course.database service.domain service.ports",
+    "service.adapters.web": "words labs labs.documents report.facts report.formats report.markup"
+    " course course.database course.gradebook service.domain service.ports service.core",
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
     " course course.publishing course.database course.grading course.grading.backups"

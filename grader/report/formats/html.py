@@ -129,7 +129,10 @@ def _speed(report: Report, source: Callable[[str], str]) -> list[str]:
         found += [
             f'<div class="wide"><table class="speed">\n<tr>{head}</tr>\n{rows}\n</table></div>'
         ]
-        found += [f"<p><small>{escaped(RATIO_MEANS)}</small></p>", *figures(speed_figures(cases), source)]
+        found += [
+            f"<p><small>{escaped(RATIO_MEANS)}</small></p>",
+            *figures(speed_figures(cases), source),
+        ]
     return found + [f"<p><small>{escaped(note)}</small></p>" for note in speed_notes(report)]
 
 

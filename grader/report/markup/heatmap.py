@@ -25,7 +25,9 @@ _RULES = {
     "off-3": f"{_CELL};background:#b3261e80",
 }
 _KINDS = ("same", "off-1", "off-2", "off-3")
-STYLE = "".join(f".{kind} {{ {rule} }}\n" for kind, rule in _RULES.items())  # for what ``classed`` returns
+STYLE = "".join(
+    f".{kind} {{ {rule} }}\n" for kind, rule in _RULES.items()
+)  # for what ``classed`` returns
 
 
 @dataclass(frozen=True, slots=True)
