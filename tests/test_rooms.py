@@ -105,7 +105,8 @@ MAY_IMPORT = {
     "service.ports": "course.database service.domain",
     "service.core": "words labs labs.documents report.facts course course.database"
     " course.gradebook service.domain service.ports",
-    "service.adapters": "words course course.database service.domain service.ports",
+    "service.adapters": "words course.database service.domain service.ports",
+    "service.adapters.database": "words course.database service.domain service.ports",
     "service.adapters.web": "words labs labs.documents report.facts report.formats report.markup"
     " course course.database course.gradebook service.domain service.ports service.core",
     "service": "words",

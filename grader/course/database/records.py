@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+HAND_INS = "hand-ins"  # beside course.toml: the files of what the grading service took in
 INFRA_EXIT = 3  # of a grading that failed by our fault
 
 

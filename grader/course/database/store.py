@@ -4,7 +4,7 @@ Attempts and overrides only grow: a mark is a rule over them, never a row that s
 Several processes may use one database at once; each makes a Store of its own.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
@@ -69,7 +69,7 @@ class Store:
 
     def put_students(self, students: Sequence[Student]) -> None:
         """Take the whole roster as it is now; who left it keeps every record but is not listed."""
-        with self._writing() as session:
+        with self.writing() as session:
             session.execute(update(t.StudentRow).values(place=None))
             for place, student in enumerate(students):
                 session.merge(t.StudentRow(**_values(student), place=place))
@@ -81,7 +81,7 @@ class Store:
 
     def add_frozen(self, frozen: Frozen) -> None:
         """Record what a student had handed in."""
-        with self._writing() as session:
+        with self.writing() as session:
             session.add(t.FrozenRow(**_values(frozen)))
 
     def frozen(self, lab: str) -> list[Frozen]:
@@ -107,7 +107,7 @@ class Store:
 
     def collected_labs(self) -> list[str]:
         """The labs of which anything was collected, in order."""
-        with explained(self._url), Session(self._engine) as session:
+        with self.reading() as session:
             return [*session.scalars(select(t.FrozenRow.lab).distinct().order_by(t.FrozenRow.lab))]
 
     def start_run(
@@ -117,7 +117,7 @@ class Store:
 
         Returns the run's id, a small number.
         """
-        with self._writing() as session:
+        with self.writing() as session:
             row = t.RunRow(lab=lab, started=started, note=note, students=tuple(students))
             session.add(row)
             session.flush()
@@ -134,11 +134,8 @@ class Store:
         A grading that failed by our fault (exit code 3) stands in nobody's way: a later one of the
         same run and commit that succeeds is added.
         """
-        kinds = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-        insert = kinds[self._engine.dialect.name](t.AttemptRow)
-        row = insert.values(**_values(attempt), infra=attempt.infra).on_conflict_do_nothing()
-        with self._writing() as session:
-            return session.scalar(row.returning(t.AttemptRow.id)) is not None
+        with self.writing() as session:
+            return insert_attempt(session, attempt)
 
     def attempts(
         self, lab: str | None = None, student: str | None = None, run: str | None = None
@@ -155,7 +152,7 @@ class Store:
 
     def add_override(self, override: Override) -> None:
         """Record a person's word on a mark."""
-        with self._writing() as session:
+        with self.writing() as session:
             session.add(t.OverrideRow(**_values(override)))
 
     def overrides(self, lab: str | None = None) -> list[Override]:
@@ -165,7 +162,7 @@ class Store:
 
     def put_likenesses(self, lab: str, found: Iterable[Likeness]) -> None:
         """Replace what an earlier comparison of the lab had found."""
-        with self._writing() as session:
+        with self.writing() as session:
             session.execute(delete(t.LikenessRow).where(t.LikenessRow.lab == lab))
             session.add_all([t.LikenessRow(**_values(likeness)) for likeness in found])
 
@@ -176,15 +173,36 @@ class Store:
 
     def _read(self, kind: type[Record], rows: Select[Any]) -> list[Record]:
         names = [field.name for field in fields(kind)]
-        with explained(self._url), Session(self._engine) as session:
+        with self.reading() as session:
             found = session.scalars(rows)
             return [kind(**{name: getattr(row, name) for name in names}) for row in found]
 
     @contextmanager
-    def _writing(self) -> Generator[Session]:
-        """One transaction: all of it is kept, or nothing."""
+    def reading(self) -> Generator[Session]:
+        """Give one transaction that changes nothing."""
+        with explained(self._url), Session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Generator[Session]:
+        """Give one transaction that writes: all of it is kept, or nothing."""
         with explained(self._url), Session(self._writer) as session, session.begin():
             yield session
+
+
+def insert_attempt(session: Session, attempt: Attempt) -> bool:
+    """Record a grading in a transaction, as ``Store.add_attempt`` does."""
+    row = insert_if_new(session, t.AttemptRow, {**_values(attempt), "infra": attempt.infra})
+    return session.scalar(row.returning(t.AttemptRow.id)) is not None
+
+
+def insert_if_new(
+    session: Session, table: type[t.Table], values: Mapping[str, Any]
+) -> sqlite.Insert | postgresql.Insert:
+    """Return what inserts a row, or does nothing where one stands in its way."""
+    kinds = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+    insert = kinds[session.get_bind().dialect.name](table)
+    return insert.values(**values).on_conflict_do_nothing()
 
 
 def _values(record: object) -> dict[str, Any]:

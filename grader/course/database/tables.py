@@ -1,6 +1,7 @@
 """The tables of the course database, the same on SQLite and PostgreSQL.
 
 ``attempts``, ``overrides`` and ``frozen`` only grow; triggers guard the first two.
+Those of the grading service are in ``service_tables``.
 A change here needs a migration: a test compares the migrated schema with these classes.
 """
 
@@ -22,6 +23,7 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -30,6 +32,7 @@ from grader.text import encodable
 
 LARGEST_REPORT = 256 << 20  # bytes, unpacked; the database may come from a backup of anyone's
 MOST_DIGITS = 9  # that a column of numbers holds
+SERVICE = "service"  # the note of the run in which the grading service records, one of each lab
 
 
 class Moment(TypeDecorator[datetime]):
@@ -158,6 +161,12 @@ class Table(DeclarativeBase):
     type_annotation_map = {datetime: Moment, float: Double, str: Words}  # noqa: RUF012 - SQLAlchemy reads it as it stands
 
 
+def only_one(name: str, condition: str, *columns: str) -> Index:
+    """Make the index that lets one row under a condition be there for each of some columns."""
+    where = text(condition)
+    return Index(name, *columns, unique=True, sqlite_where=where, postgresql_where=where)
+
+
 class StudentRow(Table):
     """A student who is, or once was, on the roster."""
 
@@ -191,6 +200,7 @@ class RunRow(Table):
     """One grading of a class."""
 
     __tablename__ = "runs"
+    __table_args__ = (only_one("uq_runs_service", f"note = '{SERVICE}'", "lab"),)
 
     id: Mapped[str] = mapped_column(RunNumber, primary_key=True)
     lab: Mapped[str] = mapped_column(index=True)

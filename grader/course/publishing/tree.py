@@ -31,6 +31,7 @@ KERNEL_PAGES = tuple(
     f"docs/{name}.md"
     for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "roofline")
 )
+KEPT = ("grader/course/", "grader/service/")  # of the judge, what instructors run
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
 SPEED = "labs/speed/"
@@ -144,7 +145,7 @@ def _is_picture(path: str) -> bool:
 def _is_judge(path: str) -> bool:
     """True for a file of the judge that is neither a suite nor for instructors."""
     ours = path.startswith(("grader/", "bench/")) and path.endswith(".py")
-    return ours and not is_hidden(path) and not path.startswith("grader/course/")
+    return ours and not is_hidden(path) and not path.startswith(KEPT)
 
 
 def _programs(files: Files, labs: Sequence[Lab], given: set[str]) -> dict[str, set[str]]:

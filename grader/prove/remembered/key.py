@@ -30,7 +30,7 @@ from grader.sandbox.confinement import limits
 from grader.sandbox.level import are_divided, choose_level
 
 # Of the judge, what no grading imports, and the suites, of which a lab has its own.
-LEFT_OUT = ("__main__.py", "cli", "course", "notebook", "report", "suites", "trace")
+LEFT_OUT = ("__main__.py", "cli", "course", "notebook", "report", "service", "suites", "trace")
 _MADE = "__pycache__"
 _UNLIKE = ("cpu MHz", "bogomips", "processor", "core id", "apicid", "initial apicid", "physical id")
 _TOOLS = ("bwrap", "newuidmap", "newgidmap", "cc", "gcc", "c++", "g++", "clang", "as", "ld")

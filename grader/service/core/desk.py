@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from grader.course.config import Course
+from grader.course.database.records import HAND_INS
 from grader.course.policy import Hidden
 from grader.errors import CannotGrade
 from grader.labs.documents.submission import fingerprint
@@ -21,8 +22,6 @@ from grader.service.domain.refusals import BadWork, NotFound, NotNow
 from grader.service.ports.clock import Clock
 from grader.service.ports.store import Store
 from grader.text import moment_text
-
-FOLDER = "hand-ins"  # beside course.toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +149,10 @@ class Desk:
     def _keep(self, student: str, lab: Lab, files: dict[str, bytes], now: datetime) -> str:
         """Write the files to a folder of their own, the course's alone to read."""
         name = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(8)}"
-        path = Path(FOLDER) / lab.name / name
+        path = Path(HAND_INS) / lab.name / name
         folder = self.course.folder / path
         try:
-            for above in (self.course.folder / FOLDER, folder.parent):
+            for above in (self.course.folder / HAND_INS, folder.parent):
                 above.mkdir(mode=0o700, exist_ok=True)
             folder.mkdir(mode=0o700)
             for each, content in files.items():

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from grader.course.database.records import Attempt, Student
 from grader.service.domain.records import Alias, Comment, Event, HandIn, Session, Token, Work
+from grader.service.domain.turns import LATELY
 
 Check = Callable[[Sequence[HandIn]], None]
 
@@ -35,15 +36,20 @@ class Queue(Protocol):
         """List hand-ins, by number: of all, of one student, of one lab."""
         ...
 
-    def queued(self) -> list[HandIn]:
-        """List what waits, in the order in which it will run, then what runs by its start."""
+    def queued(self, now: datetime | None = None, lately: timedelta = LATELY) -> list[HandIn]:
+        """List what waits, in the order in which it will run, then what runs by its start.
+
+        It is the order in which ``claim`` gives what waits for a device if each grading ends before
+        the next begins; of whom something runs comes last. ``now`` None is this moment.
+        """
         ...
 
     def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> HandIn | None:
         """Give a worker what runs next on a device; None if nothing can.
 
         Next is who has had the fewest gradings begun within ``lately``, of these what came first;
-        nobody of whom something runs. Two workers never get the same.
+        nobody of whom something runs. Two workers never get the same. A hand-in that is tried again
+        counts once, by its last try. A worker's name is its own alone, and new each time it starts.
         """
         ...
 
@@ -62,7 +68,7 @@ class Queue(Protocol):
         """End a grading that failed by our fault: it waits again, or is held after ``most`` tries.
 
         None if it is the worker's no more. If something newer of the student and lab waits
-        meanwhile, this one is superseded.
+        meanwhile, this one is superseded; so it is wherever a hand-in would wait again.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from grader.course.database.tables import Table
+from grader.course.database.service_tables import Table
 
 context.configure(
     connection=context.config.attributes["connection"],

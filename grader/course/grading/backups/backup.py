@@ -1,7 +1,7 @@
-"""A course in one file: its database, what was collected, and results on their way.
+"""A course in one file: its database, what was collected or handed in, and results on their way.
 
 A backup may be made while a class is collected or graded: the spool is read before the database and
-the collected files after it, so that nothing is missing that a row names.
+files of students after it, so that nothing is missing that a row names.
 """
 
 import gzip
@@ -22,6 +22,7 @@ from grader import __version__
 from grader.course.config import Course
 from grader.course.database.connection import connect, explained, located, migrate
 from grader.course.database.dump import revision_of, rows_of
+from grader.course.database.records import HAND_INS
 from grader.course.database.store import WAIT_SECONDS
 from grader.course.grading.batch import SPOOL
 from grader.course.grading.collecting.ledger import FOLDER as COLLECTED
@@ -33,6 +34,7 @@ MANIFEST = "backup.json"  # the last member: it names all others
 ROWS = "rows.jsonl"
 FILES = "course/"
 COURSE_FILE = "course.toml"
+WORK = (COLLECTED, HAND_INS)  # folders with files of students
 ROSTERS = (".csv", ".tsv", ".txt")  # a restore writes no other file that course.toml may name
 
 
@@ -118,7 +120,8 @@ def _write(course: Course, course_file: Path, file: gzip.GzipFile) -> Contents:
             revision, counts = _dump(course, rows)
             rows.seek(0)
             packer.add(ROWS, rows.read())
-        packer.add_below(course.folder / COLLECTED, course.folder)
+        for folder in WORK:
+            packer.add_below(course.folder / folder, course.folder)
         contents = Contents(course.title, datetime.now(UTC), revision, counts, {**packer.names})
         packer.add(MANIFEST, _manifest(contents))
     return contents

@@ -15,7 +15,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath
 from grader.course.config import Course, load_course
 from grader.course.database.connection import connect, explained, file_of, located, writing
 from grader.course.database.dump import load_rows, rows_in, texts_of
+from grader.course.database.records import HAND_INS
 from grader.course.database.store import WAIT_SECONDS
 from grader.course.grading.backups.backup import (
     COURSE_FILE,
@@ -31,10 +32,10 @@ from grader.course.grading.backups.backup import (
     ROWS,
     SCHEMA,
     SPOOL,
+    WORK,
     Contents,
     roster_name,
 )
-from grader.course.grading.collecting.ledger import FOLDER as COLLECTED
 from grader.course.grading.collecting.roster import is_id
 from grader.errors import CannotGrade, UsageError
 from grader.extras import needs
@@ -43,7 +44,7 @@ from grader.labs.standing import FOLDER as OWN
 with needs("course"):
     from sqlalchemy import Connection
 
-MOST_FILES = 200_000  # of a class of 300 in 12 labs there are 20,000
+MOST_FILES = 400_000  # a class of 300 hands in 12 labs, of two files each, forty times: 288,000
 LARGEST_MANIFEST = 64 << 20
 LARGEST_READ = 16 << 20  # at once; what a tar calls a header may have any size
 CHUNK = 1 << 20
@@ -173,14 +174,14 @@ def _is_known(name: str, roster: str) -> bool:
     if name in (ROWS, FILES + COURSE_FILE) or str(path) == roster:
         return True
     waits = (str(path.parent), path.suffix) == (f"{OWN}/{SPOOL}", ".json")
-    return waits or path.parent.parts[:1] == (COLLECTED,)
+    return waits or path.parent.parts[:1] in [(folder,) for folder in WORK]
 
 
 def _put_back(draft: Path, contents: Contents, course_file: Path) -> Course:
     """Move files to their places and rows into the database; whatever fails, nothing stays."""
     files, folder = draft / FILES, course_file.absolute().parent
     (files / COURSE_FILE).rename(files / course_file.name)
-    for place in (folder / COLLECTED, folder / OWN / SPOOL):
+    for place in (*(folder / name for name in WORK), folder / OWN / SPOOL):
         if any(path.is_file() for path in place.rglob("*")):
             hint = "restore into a folder of its own: --course NEW/course.toml"
             raise UsageError(f"{place} is there already", hint)
@@ -227,20 +228,23 @@ def _load(rows: Path, contents: Contents, course: Course, is_new: Callable[[Path
 
 def _check_rows(connection: Connection) -> None:
     """Raise UsageError if rows name what becomes a path, or part of one, and leads elsewhere."""
-    if not all(map(_is_collected, texts_of(connection, "frozen", "path"))):
+    frozen, handed_in = (texts_of(connection, name, "path") for name in ("frozen", "hand_ins"))
+    if not all(_lies_in(WORK, place) for place in frozen - {""}):
         raise UsageError("the backup names collected work outside of its folder")
+    if not all(_lies_in((HAND_INS,), place) for place in handed_in):
+        raise UsageError("the backup names work that was handed in outside of its folder")
     if not all(map(is_id, texts_of(connection, "students", "id"))):
         raise UsageError("the backup has students whose ids no roster takes")
-    tables = ("frozen", "runs", "attempts", "overrides")
+    tables = ("frozen", "runs", "attempts", "overrides", "hand_ins", "aliases")
     labs = {lab for table in tables for lab in texts_of(connection, table, "lab")}
     if not all(map(_LAB.fullmatch, labs)):
         raise UsageError("the backup has work on what is no lab")
 
 
-def _is_collected(place: str) -> bool:
-    """True for where collected work lies, and for no place, of what could not be collected."""
+def _lies_in(folders: Sequence[str], place: str) -> bool:
+    """True for a path into one of these folders and not out of it again."""
     parts = PurePosixPath(place).parts
-    return not parts or (parts[0] == COLLECTED and ".." not in parts)
+    return parts[:1] in [(folder,) for folder in folders] and ".." not in parts
 
 
 @contextmanager

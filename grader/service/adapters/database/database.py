@@ -1,0 +1,23 @@
+"""The whole store, on an open course database."""
+
+from grader.course.database.records import Attempt, Student
+from grader.course.database.store import Store
+from grader.service.adapters.database.doors import DatabaseDoors
+from grader.service.adapters.database.queue import DatabaseQueue
+
+
+class DatabaseStore(DatabaseQueue, DatabaseDoors):
+    """Implements ``ports.store.Store``; whoever opened the course database also closes it."""
+
+    def __init__(self, course: Store) -> None:
+        self._course = course
+
+    def students(self) -> list[Student]:
+        """The roster, in its order."""
+        return self._course.students()
+
+    def attempts(
+        self, lab: str | None = None, student: str | None = None, run: str | None = None
+    ) -> list[Attempt]:
+        """The attempts that fit, in the order in which they were recorded."""
+        return self._course.attempts(lab, student, run)

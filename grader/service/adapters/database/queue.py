@@ -1,0 +1,256 @@
+"""Hand-ins and who grades them, on SQLite and PostgreSQL.
+
+SQLite lets one transaction write at a time. On PostgreSQL whoever adds to a student's hand-ins or
+takes one back locks the student first and the hand-in next, always in this order; a claim locks
+hand-ins alone, and passes over those that somebody else has locked. Two indexes keep what holds in
+any case: one running of a student, one waiting of a student and lab.
+"""
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from grader.course.database.records import Attempt
+from grader.course.database.store import Store, insert_attempt, insert_if_new
+from grader.errors import StoreError
+from grader.extras import needs
+from grader.service.domain.records import HAND_IN, HandIn, Origin, State, Work
+from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
+from grader.service.ports.store import Check
+
+with needs("course"):
+    from sqlalchemy import ColumnElement, Select, exists, func, literal, select, update
+    from sqlalchemy.exc import IntegrityError
+    from sqlalchemy.orm import Session, aliased
+
+    from grader.course.database import tables as t
+    from grader.course.database.service_tables import HandInRow as Row
+
+LOCK: dict[str, Any] = {"key_share": True}  # rows that refer to a locked one may be added
+NAMES = [field.name for field in fields(HandIn)]
+
+
+class DatabaseQueue:
+    """Implements ``ports.store.Queue``."""
+
+    def __init__(self, course: Store) -> None:
+        self._course = course
+
+    def receive(self, work: Work, path: str, check: Check) -> HandIn:
+        """Take work in and queue it, unless ``check`` raises."""
+        with self._course.writing() as session:
+            _hold(session, work.student)
+            check(_found(session, _listed(work.student, work.lab)))
+            waits = Row.student == work.student, Row.lab == work.lab, _is(Row, State.WAITING)
+            values = {"state": State.SUPERSEDED, "ended": work.received}
+            session.execute(update(Row).where(*waits).values(values))
+            row = _row(work, path)
+            session.add(row)
+            session.flush()
+            session.add(_collected(work, row.number, path))
+            return _record(row)
+
+    def hand_in(self, number: int) -> HandIn | None:
+        """Return a hand-in by its number."""
+        with self._course.reading() as session:
+            row = session.get(Row, number)
+            return None if row is None else _record(row)
+
+    def hand_ins(self, student: str | None = None, lab: str | None = None) -> list[HandIn]:
+        """List hand-ins, by number."""
+        with self._course.reading() as session:
+            return _found(session, _listed(student, lab))
+
+    def queued(self, now: datetime | None = None, lately: timedelta = LATELY) -> list[HandIn]:
+        """List what waits in its order, then what runs by its start."""
+        since = (now or datetime.now(UTC)) - lately
+        is_open = _is(Row, State.WAITING) | _is(Row, State.RUNNING)
+        counts = select(Row.student, func.count()).where(Row.started >= since)
+        with self._course.reading() as session:
+            items = _found(session, select(Row).where(is_open))
+            rows = session.execute(counts.group_by(Row.student))
+            begun = {student: count for student, count in rows}
+        waiting = [item for item in items if item.state is State.WAITING]
+        running = sorted((i for i in items if i.state is State.RUNNING), key=beginning)
+        return [*in_turn(waiting, begun, {item.student for item in running}), *running]
+
+    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> HandIn | None:
+        """Give a worker what runs next on a device."""
+        with self._course.writing() as session:
+            row: Row | None
+            while (row := session.scalar(_next(device, now - lately))) is not None:
+                try:
+                    with session.begin_nested():
+                        row.state, row.worker = State.RUNNING, worker
+                        row.tries, row.beat, row.started = row.tries + 1, now, now
+                    return _record(row)
+                except IntegrityError:
+                    continue  # another worker has just begun one of the same student
+        return None
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is not None:
+                row.beat = now
+            return row is not None
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading and its end in one."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is None:
+                return False
+            insert_attempt(session, replace(attempt, run=_run(session, row.lab, now)))
+            row.state, row.ended = State.GRADED, now
+            return True
+
+    def fail(self, number: int, worker: str, why: str, now: datetime, most: int) -> HandIn | None:
+        """End a grading that failed by our fault."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is None:
+                return None
+            return _give_back(session, row, tried(_record(row), why, now, most))
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is not None:
+                item = _record(row)
+                fresh = replace(item, state=State.WAITING, tries=item.tries - 1, started=None)
+                _give_back(session, row, fresh)
+            return row is not None
+
+    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[HandIn]:
+        """Take back what runs but was not heard of for ``silence``."""
+        silent = _is(Row, State.RUNNING), Row.beat <= now - silence
+        found: list[HandIn] = []
+        with self._course.writing() as session:
+            stalled = select(Row.number, Row.worker).where(*silent).order_by(Row.student)
+            for number, worker in session.execute(stalled).all():
+                row = _own(session, number, worker)
+                if row is not None and row.beat is not None and row.beat <= now - silence:
+                    why = f"{worker} was not heard of for {int(silence.total_seconds())} s"
+                    found.append(_give_back(session, row, tried(_record(row), why, now, most)))
+        return sorted(found, key=lambda item: item.number)
+
+    def requeue(self, number: int) -> bool:
+        """Let a held hand-in wait again."""
+        with self._course.writing() as session:
+            row = _locked(session, number)
+            if row is None or row.state != State.HELD:
+                return False
+            item = replace(_record(row), state=State.WAITING, tries=0, ended=None)
+            _give_back(session, row, item)
+            return True
+
+    def waits(self, since: datetime) -> list[timedelta]:
+        """Return how long each that began since then had waited."""
+        begun = select(Row.started, Row.received).where(Row.started >= since)
+        with self._course.reading() as session:
+            rows = session.execute(begun.order_by(Row.started, Row.number))
+            return [started - received for started, received in rows if started is not None]
+
+
+def _row(work: Work, path: str) -> Row:
+    item = taken(work, path, 0)
+    return Row(**{name: getattr(item, name) for name in NAMES if name != "number"})
+
+
+def _collected(work: Work, number: int, path: str) -> t.FrozenRow:
+    """Return what the gradebook knows of a hand-in."""
+    return t.FrozenRow(
+        student=work.student,
+        lab=work.lab,
+        commit=f"{HAND_IN}{number}",
+        committed=work.received,
+        collected=work.received,
+        path=path,
+        problem="",
+    )
+
+
+def _record(row: Row) -> HandIn:
+    values: dict[str, Any] = {name: getattr(row, name) for name in NAMES}
+    values["state"], values["origin"] = State(row.state), Origin(row.origin)
+    return HandIn(**values)
+
+
+def _found(session: Session, rows: Select[Any]) -> list[HandIn]:
+    return [_record(row) for row in session.scalars(rows)]
+
+
+def _listed(student: str | None, lab: str | None) -> Select[Any]:
+    rows = select(Row).order_by(Row.number)
+    rows = rows if student is None else rows.where(Row.student == student)
+    return rows if lab is None else rows.where(Row.lab == lab)
+
+
+def _is(row: type[Row], state: State) -> ColumnElement[bool]:
+    # Written out, not bound: only so can SQLite use the index on what is in this state.
+    return row.state == literal(state.value, literal_execute=True)
+
+
+def _next(device: str, since: datetime) -> Select[Any]:
+    """Select what runs next, and lock it on PostgreSQL."""
+    other = aliased(Row)
+    runs = exists().where(other.student == Row.student, _is(other, State.RUNNING))
+    lately = select(Row.student, func.count().label("begun")).where(Row.started >= since)
+    had = lately.group_by(Row.student).subquery()
+    return (
+        select(Row)
+        .outerjoin(had, had.c.student == Row.student)
+        .where(_is(Row, State.WAITING), Row.device == device, ~runs)
+        .order_by(func.coalesce(had.c.begun, 0), Row.number)
+        .limit(1)
+        .with_for_update(of=Row, skip_locked=True, **LOCK)
+    )
+
+
+def _hold(session: Session, student: str) -> None:
+    """Let nobody else change a student's hand-ins until this transaction ends."""
+    if session.get(t.StudentRow, student, with_for_update=LOCK) is None:
+        raise StoreError(f"the course database knows no student {student!r}", "collect first")
+
+
+def _locked(session: Session, number: int) -> Row | None:
+    """Lock a hand-in, and before it its student."""
+    student = session.scalar(select(Row.student).where(Row.number == number))
+    if student is None:
+        return None
+    _hold(session, student)
+    return session.get(Row, number, with_for_update=LOCK)
+
+
+def _own(session: Session, number: int, worker: str) -> Row | None:
+    """Lock a hand-in if that worker grades it."""
+    row = _locked(session, number)
+    return row if row and (row.state, row.worker) == (State.RUNNING, worker) else None
+
+
+def _give_back(session: Session, row: Row, item: HandIn) -> HandIn:
+    """Keep what ``item`` says of a row, unless something newer waits in its place."""
+    waits = Row.student == row.student, Row.lab == row.lab, _is(Row, State.WAITING)
+    other = session.scalars(select(Row).where(*waits).with_for_update(**LOCK)).first()
+    if other is not None and other.number > row.number:
+        item = superseded(item, other.received)
+    elif other is not None and item.state is State.WAITING:
+        other.state, other.ended = State.SUPERSEDED, item.received
+        session.flush()
+    for name in ("state", "tries", "started", "ended", "failure"):
+        setattr(row, name, getattr(item, name))
+    return item
+
+
+def _run(session: Session, lab: str, now: datetime) -> str:
+    """Return the service's run of a lab, which an index lets be there once."""
+    runs = select(t.RunRow.id).where(t.RunRow.lab == lab, t.RunRow.note == t.SERVICE)
+    found = session.scalar(runs)
+    if found is None:
+        values = {"lab": lab, "started": now, "note": t.SERVICE}
+        session.execute(insert_if_new(session, t.RunRow, values))
+        found = session.scalars(runs).one()
+    return found

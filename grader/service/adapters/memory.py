@@ -1,0 +1,290 @@
+"""A store without a disk, for tests of the service: one lock, and everything in lists."""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from grader.course.database.records import Attempt, Student
+from grader.errors import StoreError
+from grader.service.domain.records import (
+    Alias,
+    Comment,
+    Event,
+    HandIn,
+    Role,
+    Session,
+    State,
+    Token,
+    Work,
+)
+from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
+from grader.service.ports.store import Check
+
+RUN = "service-"  # what a run is called here; the name of the lab follows
+
+
+class MemoryStore:
+    """Implements ``ports.store.Store`` for one process; gone when it ends."""
+
+    def __init__(self, students: Sequence[Student], attempts: Sequence[Attempt] = ()) -> None:
+        self._lock = threading.RLock()
+        self._students = list(students)
+        self._attempts = list(attempts)
+        self._hand_ins: dict[int, HandIn] = {}
+        self._events: list[Event] = []
+        self._last_event = 0
+        self._tokens: list[Token] = []
+        self._sessions: dict[str, Session] = {}
+        self._deliveries: set[str] = set()
+        self._comments: list[Comment] = []
+        self._aliases: dict[tuple[str, str], Alias] = {}  # by lab and student
+
+    def receive(self, work: Work, path: str, check: Check) -> HandIn:
+        """Take work in and queue it, unless ``check`` raises."""
+        with self._lock:
+            if work.student not in {student.id for student in self._students}:
+                raise StoreError(f"no student {work.student!r} is known")
+            check(self.hand_ins(work.student, work.lab))
+            before = self._waiting_like(work.student, work.lab)
+            if before is not None:
+                self._put(superseded(before, work.received))
+            return self._put(taken(work, path, len(self._hand_ins) + 1))
+
+    def hand_in(self, number: int) -> HandIn | None:
+        """Return a hand-in by its number."""
+        with self._lock:
+            return self._hand_ins.get(number)
+
+    def hand_ins(self, student: str | None = None, lab: str | None = None) -> list[HandIn]:
+        """List hand-ins, by number."""
+        with self._lock:
+            items = self._hand_ins.values()
+            return [i for i in items if student in (None, i.student) and lab in (None, i.lab)]
+
+    def queued(self, now: datetime | None = None, lately: timedelta = LATELY) -> list[HandIn]:
+        """List what waits in its order, then what runs by its start."""
+        with self._lock:
+            since = (now or datetime.now(UTC)) - lately
+            running = sorted(self._in(State.RUNNING), key=beginning)
+            begun = Counter(i.student for i in self._begun(since))
+            waiting = in_turn(self._in(State.WAITING), begun, {i.student for i in running})
+            return [*waiting, *running]
+
+    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> HandIn | None:
+        """Give a worker what runs next on a device."""
+        with self._lock:
+            busy = {item.student for item in self._in(State.RUNNING)}
+            for item in self.queued(now, lately):
+                if item.device == device and item.student not in busy:
+                    begun = replace(item, state=State.RUNNING, worker=worker, beat=now, started=now)
+                    return self._put(replace(begun, tries=item.tries + 1))
+            return None
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades."""
+        with self._lock:
+            item = self._own(number, worker)
+            if item is not None:
+                self._put(replace(item, beat=now))
+            return item is not None
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading and its end in one."""
+        with self._lock:
+            item = self._own(number, worker)
+            if item is not None:
+                self._attempts.append(replace(attempt, run=f"{RUN}{item.lab}"))
+                self._put(replace(item, state=State.GRADED, ended=now))
+            return item is not None
+
+    def fail(self, number: int, worker: str, why: str, now: datetime, most: int) -> HandIn | None:
+        """End a grading that failed by our fault."""
+        with self._lock:
+            item = self._own(number, worker)
+            return None if item is None else self._give_back(tried(item, why, now, most))
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts."""
+        with self._lock:
+            item = self._own(number, worker)
+            if item is not None:
+                fresh = replace(item, state=State.WAITING, tries=item.tries - 1, started=None)
+                self._give_back(fresh)
+            return item is not None
+
+    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[HandIn]:
+        """Take back what runs but was not heard of for ``silence``."""
+        with self._lock:
+            found: list[HandIn] = []
+            for item in self._in(State.RUNNING):
+                if item.beat is not None and item.beat <= now - silence:
+                    why = f"{item.worker} was not heard of for {int(silence.total_seconds())} s"
+                    found.append(self._give_back(tried(item, why, now, most)))
+            return found
+
+    def requeue(self, number: int) -> bool:
+        """Let a held hand-in wait again."""
+        with self._lock:
+            item = self._hand_ins.get(number)
+            if item is None or item.state is not State.HELD:
+                return False
+            self._give_back(replace(item, state=State.WAITING, tries=0, ended=None))
+            return True
+
+    def waits(self, since: datetime) -> list[timedelta]:
+        """Return how long each that began since then had waited."""
+        with self._lock:
+            begun = sorted(self._begun(since), key=beginning)
+            return [i.started - i.received for i in begun if i.started is not None]
+
+    def tell(self, number: int, kind: str, data: dict[str, object], now: datetime) -> Event:
+        """Add an event of a hand-in."""
+        with self._lock:
+            self._check(number)
+            self._last_event += 1
+            event = Event(self._last_event, number, kind, dict(data), now)
+            self._events.append(event)
+            return event
+
+    def events(self, number: int, after: int = 0, most: int = 1000) -> list[Event]:
+        """List a hand-in's events with an id above ``after``, oldest first."""
+        with self._lock:
+            found = [e for e in self._events if e.hand_in == number and e.id > after]
+            return found[:most]
+
+    def forget(self, before: datetime) -> int:
+        """Remove events of hand-ins that ended before a moment; return how many."""
+        with self._lock:
+            ends = {i.number: i.ended for i in self._hand_ins.values() if i.ended is not None}
+            kept = [e for e in self._events if e.hand_in not in ends or ends[e.hand_in] >= before]
+            count = len(self._events) - len(kept)
+            self._events = kept
+            return count
+
+    def add_token(self, hash: str, owner: str, role: str, now: datetime) -> Token:
+        """Add a token by the hash of its secret; raises StoreError if the hash is there."""
+        with self._lock:
+            if any(token.hash == hash for token in self._tokens):
+                raise StoreError("this token is there already")
+            token = Token(len(self._tokens) + 1, hash, owner, Role(role), now)
+            self._tokens.append(token)
+            return token
+
+    def token(self, hash: str) -> Token | None:
+        """Return the token with a hash, unless it was revoked."""
+        with self._lock:
+            return next((t for t in self._tokens if t.hash == hash and t.revoked is None), None)
+
+    def tokens(self) -> list[Token]:
+        """List all tokens, those revoked too, oldest first."""
+        with self._lock:
+            return list(self._tokens)
+
+    def revoke(self, owner: str, now: datetime) -> int:
+        """Revoke all tokens of somebody and end their sessions; return how many tokens."""
+        with self._lock:
+            due = {t.id for t in self._tokens if t.owner == owner and t.revoked is None}
+            self._tokens = [replace(t, revoked=now) if t.id in due else t for t in self._tokens]
+            self._sessions = {h: s for h, s in self._sessions.items() if s.token not in due}
+            return len(due)
+
+    def open_session(self, session: Session) -> None:
+        """Let a browser in."""
+        with self._lock:
+            if session.hash in self._sessions or all(t.id != session.token for t in self._tokens):
+                raise StoreError("this session is there already, or its token is not")
+            self._sessions[session.hash] = session
+
+    def session(self, hash: str, now: datetime) -> tuple[Session, Token] | None:
+        """Return a session that has not ended, with its token if that was not revoked."""
+        with self._lock:
+            session = self._sessions.get(hash)
+            if session is None or session.ends <= now:
+                return None
+            token = next(t for t in self._tokens if t.id == session.token)
+            return None if token.revoked else (session, token)
+
+    def close_session(self, hash: str) -> None:
+        """End a session; harmless if there is none."""
+        with self._lock:
+            self._sessions.pop(hash, None)
+
+    def first_delivery(self, id: str, now: datetime) -> bool:
+        """Note the id of a hook's delivery; False if it was seen before."""
+        with self._lock:
+            is_new = id not in self._deliveries
+            self._deliveries.add(id)
+            return is_new
+
+    def add_comment(self, comment: Comment) -> None:
+        """Record a comment."""
+        with self._lock:
+            self._check(comment.hand_in)
+            self._comments.append(comment)
+
+    def comments(self, number: int) -> list[Comment]:
+        """List a hand-in's comments, oldest first."""
+        with self._lock:
+            return [comment for comment in self._comments if comment.hand_in == number]
+
+    def put_alias(self, alias: Alias) -> bool:
+        """Choose a student's name on a board; False if somebody else has it there."""
+        with self._lock:
+            taken = {a.name for a in self.aliases(alias.lab) if a.student != alias.student}
+            if alias.name in taken:
+                return False
+            self._aliases[alias.lab, alias.student] = alias
+            return True
+
+    def aliases(self, lab: str) -> list[Alias]:
+        """List who is on the board of a lab, by name."""
+        with self._lock:
+            found = [a for a in self._aliases.values() if a.lab == lab and a.name]
+            return sorted(found, key=lambda alias: alias.name)
+
+    def students(self) -> list[Student]:
+        """The roster, in its order."""
+        return list(self._students)
+
+    def attempts(
+        self, lab: str | None = None, student: str | None = None, run: str | None = None
+    ) -> list[Attempt]:
+        """The attempts that fit, in the order in which they were recorded."""
+        with self._lock:
+            fits = [a for a in self._attempts if lab in (None, a.lab) and run in (None, a.run)]
+            return [attempt for attempt in fits if student in (None, attempt.student)]
+
+    def _put(self, item: HandIn) -> HandIn:
+        self._hand_ins[item.number] = item
+        return item
+
+    def _in(self, state: State) -> list[HandIn]:
+        return [item for item in self._hand_ins.values() if item.state is state]
+
+    def _begun(self, since: datetime) -> list[HandIn]:
+        items = self._hand_ins.values()
+        return [item for item in items if item.started is not None and item.started >= since]
+
+    def _waiting_like(self, student: str, lab: str) -> HandIn | None:
+        items = self._in(State.WAITING)
+        return next((i for i in items if (i.student, i.lab) == (student, lab)), None)
+
+    def _own(self, number: int, worker: str) -> HandIn | None:
+        item = self._hand_ins.get(number)
+        is_own = item is not None and item.state is State.RUNNING and item.worker == worker
+        return item if is_own else None
+
+    def _give_back(self, item: HandIn) -> HandIn:
+        """Keep what became of a grading, unless something newer waits in its place."""
+        other = self._waiting_like(item.student, item.lab)
+        if other is not None and other.number > item.number:
+            return self._put(superseded(item, other.received))
+        if other is not None and item.state is State.WAITING:
+            self._put(superseded(other, item.received))
+        return self._put(item)
+
+    def _check(self, number: int) -> None:
+        if number not in self._hand_ins:
+            raise StoreError(f"no hand-in {number} is known")

@@ -1,0 +1,62 @@
+"""Whose turn it is, and what becomes of a grading that failed: the same rules in every store."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from grader.service.domain.records import HandIn, State, Work
+
+LATELY = timedelta(hours=1)  # within which a student's gradings count when turns are given
+
+
+def taken(work: Work, path: str, number: int) -> HandIn:
+    """Return work as a hand-in that waits."""
+    return HandIn(
+        number=number,
+        student=work.student,
+        lab=work.lab,
+        sha256=work.sha256,
+        received=work.received,
+        origin=work.origin,
+        device=work.device,
+        note=work.note,
+        commit=work.commit,
+        path=path,
+        state=State.WAITING,
+    )
+
+
+def beginning(item: HandIn) -> tuple[datetime, int]:
+    """Return by what hand-ins that were begun are sorted."""
+    assert item.started is not None  # since it was begun
+    return item.started, item.number
+
+
+def in_turn(
+    waiting: Iterable[HandIn], begun: Mapping[str, int], running: Collection[str]
+) -> list[HandIn]:
+    """Sort what waits as it will run, on each device, if one grading ends before the next begins.
+
+    ``begun`` counts gradings of late by student. Who has something ``running`` comes last.
+    """
+    ahead: Counter[tuple[str, str]] = Counter()
+    places: dict[int, tuple[bool, int, int]] = {}
+    items = sorted(waiting, key=lambda item: item.number)
+    for item in items:
+        had = begun.get(item.student, 0) + ahead[item.student, item.device]
+        ahead[item.student, item.device] += 1
+        places[item.number] = (item.student in running, had, item.number)
+    return sorted(items, key=lambda item: places[item.number])
+
+
+def tried(item: HandIn, why: str, now: datetime, most: int) -> HandIn:
+    """Return what a failure of ours leaves: it waits again, or is held after ``most`` tries."""
+    if item.tries < most:
+        return replace(item, state=State.WAITING, failure=why)
+    return replace(item, state=State.HELD, failure=why, ended=now)
+
+
+def superseded(item: HandIn, by: datetime) -> HandIn:
+    """Return a hand-in in whose place another one runs, which came at that moment."""
+    return replace(item, state=State.SUPERSEDED, ended=by)
