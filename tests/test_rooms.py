@@ -105,14 +105,16 @@ MAY_IMPORT = {
     " course.database",
     "service.domain": "words",
     "service.ports": "course.database service.domain",
-    "service.core": "words labs labs.documents course course.database course.grading service.domain"
-    " service.ports",
+    "service.core": "words labs labs.documents report.facts course course.database"
+    " course.gradebook course.grading service.domain service.ports",
     "service.adapters": "words labs labs.documents course course.database course.grading.collecting"
     " service.domain service.ports service.core",
     "service.adapters.database": "words course.database service.domain service.ports",
+    "service.adapters.web": "words labs labs.documents report.facts report.formats report.markup"
+    " course course.database course.gradebook service.domain service.ports service.core",
     "service.commands": "words labs course course.commands course.database course.grading"
     " course.grading.collecting judge sandbox service.adapters service.adapters.database"
-    " service.core service.domain service.ports",
+    " service.adapters.web service.core service.domain service.ports",
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
     " course course.publishing course.database course.grading course.grading.backups"

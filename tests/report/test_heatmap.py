@@ -66,7 +66,7 @@ def test_difference_of_a_row_is_a_table_of_one(got: torch.Tensor, want: torch.Te
     assert difference is not None
     assert difference.place == "columns 0-2 of [3]"
     assert difference.html.count("✗✗✗ ") == 1 + 1  # the value, and the legend
-    assert difference.html in render(report_with(entry), Form.HTML).decode()
+    assert difference.classed in render(report_with(entry), Form.HTML).decode()
 
 
 @pytest.mark.parametrize(

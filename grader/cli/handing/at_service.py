@@ -115,9 +115,9 @@ def fetch(lab_text: str, number: int, output: str | None) -> int:
         state = service.state(number)
         if state.get("lab") != lab.name:
             raise UsageError(f"number {number} is of {text_of(state, 'lab')}, not of {lab.name}")
-        named = [str(name) for name in state.get("files", ())]
-        allowed = {lab.code_name, lab.pseudocode.name}
-        files = {name: service.file(number, name) for name in named if name in allowed}
+        files = {lab.code_name: service.file(number, lab.code_name)}
+        with suppress(UsageError):  # it was handed in without
+            files[lab.pseudocode.name] = service.file(number, lab.pseudocode.name)
     try:
         into.mkdir(parents=True)
         for name, content in files.items():

@@ -52,10 +52,14 @@ def _follow(service: Service, number: int) -> None:
 
 
 def _place(state: Answer) -> str:
-    place, wait = state.get("place"), state.get("wait_seconds")
+    place, wait = state.get("place"), state.get("wait_median_seconds")
     if not isinstance(place, int) or place < 1:
         return "  waiting for its turn" if state.get("state") == "waiting" else "  grading"
-    about = f", about {round(wait)} s" if isinstance(wait, int | float) else ""
+    about = (
+        f"; of late it took {round(wait)} s until a grading began"
+        if isinstance(wait, int | float)
+        else ""
+    )
     return f"  place {place} in the queue{about}"
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from grader.course.config import Course
-from grader.course.database.records import Attempt, Frozen, Likeness, Override, Student
+from grader.course.database.records import Attempt, Frozen, Likeness, Override, Run, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.marks import Mark, mark
 from grader.errors import UsageError
@@ -48,9 +48,41 @@ class Gradebook:
         return round(sum(mark.points or 0.0 for mark in self.of(student)), 4)
 
 
+class Records(Protocol):
+    """What a gradebook is made of; a ``Store`` has it."""
+
+    def students(self) -> list[Student]:
+        """The roster, in its order."""
+        ...
+
+    def attempts(self) -> Sequence[Attempt]:
+        """All attempts, in the order in which they were recorded."""
+        ...
+
+    def overrides(self) -> Sequence[Override]:
+        """All overrides, in the order in which they were made."""
+        ...
+
+    def runs(self) -> Sequence[Run]:
+        """All runs."""
+        ...
+
+    def collected_labs(self) -> Sequence[str]:
+        """The labs of which anything was collected."""
+        ...
+
+    def frozen(self, lab: str) -> Sequence[Frozen]:
+        """What each student had handed in when it was last collected."""
+        ...
+
+    def likenesses(self, lab: str) -> Sequence[Likeness]:
+        """Answers that share much of their code."""
+        ...
+
+
 def read_gradebook(
     course: Course,
-    store: Store,
+    store: Records,
     labs: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
 ) -> Gradebook:

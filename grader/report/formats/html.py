@@ -1,7 +1,7 @@
 """A report as one HTML file: see ``web`` for what keeps it harmless."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from grader.labs.lab import PSEUDOCODE
@@ -27,9 +27,10 @@ from grader.report.facts.summary import (
     summarize,
 )
 from grader.report.markup.chart import speed_figures
+from grader.report.markup.heatmap import STYLE as DIFFERENCES
 from grader.report.markup.heatmap import difference_of
 from grader.report.markup.plots import plots_of
-from grader.report.markup.web import escaped, facts_list, figures, page
+from grader.report.markup.web import embedded, escaped, facts_list, figures, page
 from grader.text import number, visible
 
 # Extras with a place of their own.
@@ -41,27 +42,30 @@ def render_html(report: Report, above: Sequence[str] = ()) -> str:
 
     ``above`` are lines of HTML that stand first.
     """
-    parts = summarize(report)
     title = f"Lab {report.lab:02d} · {report.topic}"
-    body = [
-        *above,
-        f"<h1>{escaped(title)}</h1>",
+    body = [*above, f"<h1>{escaped(title)}</h1>", *report_body(report)]
+    return page(title, body, style=DIFFERENCES)
+
+
+def report_body(report: Report, source: Callable[[str], str] = embedded) -> list[str]:
+    """What stands below a page's heading; ``source`` gives the address of a picture (SVG)."""
+    parts = summarize(report)
+    return [
         f'<p class="score">{escaped(score_line(report))}</p>',
         *_notices(report),
         _tasks(parts),
         *_contracts(report),
-        *_speed(report),
+        *_speed(report, source),
         *(_failure(report, part) for part in parts if part.begun),
         *(f"<p>{escaped(line)}</p>" for line in ahead(parts)),
-        *figures([plot.figure for plot in plots_of(report)]),
-        *figures(report.extras.get("figures")),
+        *figures([plot.figure for plot in plots_of(report)], source),
+        *figures(report.extras.get("figures"), source),
         "<h2>All tests</h2>",
         *(_tests(part) for part in parts),
         *_pseudocode(report),
         *facts_list("Also measured, never scored", _flat(report.extras, skip=DRAWN)),
         *facts_list("About this grading", _flat(report.provenance)),
     ]
-    return page(title, body)
 
 
 def _block(text: str) -> str:
@@ -113,7 +117,7 @@ def _task(part: TaskSummary) -> str:
     return f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{escaped(part.share)}</td></tr>"
 
 
-def _speed(report: Report) -> list[str]:
+def _speed(report: Report, source: Callable[[str], str]) -> list[str]:
     """The measured cases as a table and a plot per group; nothing where nothing was measured."""
     cases = speed_cases(report)
     line = gpu_line(report)
@@ -125,7 +129,10 @@ def _speed(report: Report) -> list[str]:
         found += [
             f'<div class="wide"><table class="speed">\n<tr>{head}</tr>\n{rows}\n</table></div>'
         ]
-        found += [f"<p><small>{escaped(RATIO_MEANS)}</small></p>", *figures(speed_figures(cases))]
+        found += [
+            f"<p><small>{escaped(RATIO_MEANS)}</small></p>",
+            *figures(speed_figures(cases), source),
+        ]
     return found + [f"<p><small>{escaped(note)}</small></p>" for note in speed_notes(report)]
 
 
@@ -142,7 +149,7 @@ def _failure(report: Report, part: TaskSummary) -> str:
     lines = [line for line in (contract_line(report, test), origin) if line]
     told = "".join(f"<p>{escaped(line)}</p>" for line in lines)
     differs = difference_of(report, test)
-    shown = _texts(test) + (differs.html if differs else "")
+    shown = _texts(test) + (differs.classed if differs else "")
     return (
         f'<section class="failure"><h3>{escaped(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
         f"<p><code>{escaped(test.id)}</code></p>{told}{shown}"

@@ -15,8 +15,19 @@ from grader.report.markup.web import escaped
 MOST_SIDE = 16
 MARKS = ("", "✗", "✗✗", "✗✗✗")  # by how far a value is off
 LEGEND = "✗ off, up to 10 times what is allowed; ✗✗ up to 100 times; ✗✗✗ more, or not at all equal"
-_SHADES = ("", "background:#d9822b26", "background:#d9822b66", "background:#b3261e80")
 _CELL = "padding:.15rem .5rem;border:1px solid #8884;text-align:right;white-space:nowrap"
+_RULES = {
+    "difference": "overflow-x:auto",
+    "values": "border-collapse:collapse;width:auto;font-size:.85em",
+    "same": _CELL,
+    "off-1": f"{_CELL};background:#d9822b26",
+    "off-2": f"{_CELL};background:#d9822b66",
+    "off-3": f"{_CELL};background:#b3261e80",
+}
+_KINDS = ("same", "off-1", "off-2", "off-3")
+STYLE = "".join(
+    f".{kind} {{ {rule} }}\n" for kind, rule in _RULES.items()
+)  # for what ``classed`` returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +44,28 @@ class Difference:
 
     @property
     def html(self) -> str:
-        """The table, each value that is off with its mark and with what was expected."""
+        """The table, each value that is off with its mark and with what was expected.
+
+        It carries its own style, for a place that takes no sheet.
+        """
+        return self._drawn({kind: f'style="{rule}"' for kind, rule in _RULES.items()})
+
+    @property
+    def classed(self) -> str:
+        """The same by classes, which ``STYLE`` is for."""
+        return self._drawn({kind: f'class="{kind}"' for kind in _RULES})
+
+    def _drawn(self, kinds: Mapping[str, str]) -> str:
         columns = range(self.left, self.left + max(map(len, self.got)))
-        head = "".join(f'<th style="{_CELL}">{column}</th>' for column in columns)
-        lines = [f'<tr><th style="{_CELL}"></th>{head}</tr>']
+        head = "".join(f"<th {kinds['same']}>{column}</th>" for column in columns)
+        lines = [f"<tr><th {kinds['same']}></th>{head}</tr>"]
         for at, cells in enumerate(zip(self.got, self.expected, self.off, strict=True)):
-            row = "".join(_cell(*cell) for cell in zip(*cells, strict=True))
-            lines.append(f'<tr><th style="{_CELL}">{self.top + at}</th>{row}</tr>')
+            row = "".join(_cell(*cell, kinds) for cell in zip(*cells, strict=True))
+            lines.append(f"<tr><th {kinds['same']}>{self.top + at}</th>{row}</tr>")
         title = f"got, and below it what was expected where that differs: {self.what}, {self.place}"
         return (
-            f'<div style="overflow-x:auto"><p>{escaped(title)}</p>'
-            f'<table style="border-collapse:collapse;font-size:.85em">{"".join(lines)}</table>'
+            f"<div {kinds['difference']}><p>{escaped(title)}</p>"
+            f"<table {kinds['values']}>{''.join(lines)}</table>"
             f"<p><small>{escaped(LEGEND)}</small></p></div>"
         )
 
@@ -56,11 +78,12 @@ def difference_of(report: Report, test: TestResult) -> Difference | None:
     return None
 
 
-def _cell(got: str, expected: str, off: int) -> str:
+def _cell(got: str, expected: str, off: int, kinds: Mapping[str, str]) -> str:
+    kind = kinds[_KINDS[off]]
     if not off:
-        return f'<td style="{_CELL}">{escaped(got)}</td>'
+        return f"<td {kind}>{escaped(got)}</td>"
     text = f"{escaped(MARKS[off])} {escaped(got)}<br><small>{escaped(expected)}</small>"
-    return f'<td style="{_CELL};{_SHADES[off]}">{text}</td>'
+    return f"<td {kind}>{text}</td>"
 
 
 def _difference(entry: Mapping[str, Any]) -> Difference | None:

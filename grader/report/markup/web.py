@@ -9,7 +9,7 @@ reason: inside an image no script runs and no link is followed.
 import base64
 import hashlib
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from grader.text import encodable, visible_line
@@ -89,14 +89,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table class="speed">\n<tr>{names}</tr>\n{body}\n</table></div>'
 
 
-def figures(listed: object) -> list[str]:
-    """Return the figures of a list of ``{"title": …, "svg": …}``; anything else is left out."""
+def embedded(svg: str) -> str:
+    """Return a picture as an address that holds it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(encodable(svg).encode()).decode()}"
+
+
+def figures(listed: object, source: Callable[[str], str] = embedded) -> list[str]:
+    """Return the figures of a list of ``{"title": …, "svg": …}``; anything else is left out.
+
+    ``source`` gives the address of a picture, which is asked for in the order of the figures.
+    """
     found: list[str] = []
     for figure in cast(list[Any], listed) if isinstance(listed, list) else []:
         match figure:
             case {"title": str(title), "svg": str(svg)} if len(svg) <= FIGURE_LIMIT:
-                data = base64.b64encode(encodable(svg).encode()).decode()
-                image = f'<img alt="{escaped(title)}" src="data:image/svg+xml;base64,{data}">'
+                image = f'<img alt="{escaped(title)}" src="{html.escape(source(svg))}">'
                 found.append(f"<figure>{image}<figcaption>{escaped(title)}</figcaption></figure>")
             case _:
                 pass

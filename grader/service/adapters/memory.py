@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -139,7 +139,7 @@ class MemoryStore:
             begun = sorted(self._begun(since), key=beginning)
             return [i.started - i.received for i in begun if i.started is not None]
 
-    def tell(self, number: int, kind: str, data: dict[str, object], now: datetime) -> Event:
+    def tell(self, number: int, kind: str, data: Mapping[str, object], now: datetime) -> Event:
         """Add an event of a hand-in."""
         with self._lock:
             self._check(number)

@@ -27,6 +27,9 @@ from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.sandbox.level import choose_level
 from grader.service.adapters.database.database import DatabaseStore
+from grader.service.adapters.pushes import Pushes
+from grader.service.adapters.web.app import make_app, server_of
+from grader.service.adapters.web.site import Push
 from grader.service.commands.roster import take_roster
 from grader.service.core.desk import Desk
 from grader.service.core.pump import Pump, Way
@@ -55,6 +58,9 @@ def serve(order: Order) -> int:
     course = load_course(order.course)
     labs = labs_of(course)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stopped = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda _signal, _frame: stopped.set())
     with ExitStack() as stack:
         database = stack.enter_context(Store.open(course.database, course.folder))
         take_roster(course, database)
@@ -63,14 +69,45 @@ def serve(order: Order) -> int:
         gradings: Gradings | None = None
         if order.role != "web":
             gradings = stack.enter_context(closing(Gradings(desk, store, order, labs)))
-        if order.role == "grade":
-            assert gradings is not None
-            return gradings.wait()
-        from grader.service.adapters.web.serving import serve_pages
+        if order.role != "grade":
+            _serve_pages(desk, database, store, order)
+            return 0
+        while not stopped.wait(0.5) and not (gradings and gradings.failed):
+            pass
+        return 3 if gradings and gradings.failed else 0
 
-        _tell(course, order)
-        serve_pages(desk, store, order.host, order.port)
-        return 0
+
+def _serve_pages(desk: Desk, database: Store, store: DatabaseStore, order: Order) -> None:
+    """Answer requests until a signal comes."""
+    import uvicorn
+
+    course, labs = desk.course, [*desk.labs.values()]
+    best = choose_device(order.device) if order.role == "all" else _best_of_course(order)
+
+    def device(lab: Lab) -> str:
+        return device_of(lab, best)
+
+    with closing(Pushes(desk, store, device)) as pushes:
+
+        def collect(push: Push) -> None:
+            pushes.pushed(push.branch)
+
+        app = make_app(
+            course,
+            labs,
+            store,
+            database,
+            WallClock(),
+            device=device,
+            collect=collect,
+        )
+        print(f"{course.title}: {_address(course, order)}", file=sys.stderr, flush=True)
+        uvicorn.Server(server_of(app, order.host, order.port)).run()
+
+
+def _best_of_course(order: Order) -> str:
+    """Return where GPU labs are graded, for pages that may be on a machine without one."""
+    return "cuda" if order.device == "cuda" else "cpu"
 
 
 def labs_of(course: Course) -> list[Lab]:
@@ -112,18 +149,10 @@ class Gradings:
             self._threads.append(thread)
             thread.start()
 
-    def wait(self) -> int:
-        """Wait for a signal, or for the pumps to fail; returns the exit code."""
-        stopped = threading.Event()
-
-        def stop(_signal: int, _frame: FrameType | None) -> None:
-            stopped.set()
-
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, stop)
-        while not stopped.wait(0.5) and not self._failed.is_set():
-            pass
-        return 3 if self._failed.is_set() else 0
+    @property
+    def failed(self) -> bool:
+        """Whether a pump has ended without being asked to."""
+        return self._failed.is_set()
 
     def close(self) -> None:
         """Let what runs end, within the grace, and give back the rest."""
@@ -173,6 +202,6 @@ def _engine(order: Order, course: Course, device: str, pump: Pump) -> Engine:
     return LocalEngine(max(order.jobs, len(gpus)), gpus, count, pump.hear)
 
 
-def _tell(course: Course, order: Order) -> None:
-    address = course.service.address or f"http://{order.host}:{order.port}"
-    print(f"{course.title}: {address}", file=sys.stderr, flush=True)
+def _address(course: Course, order: Order) -> str:
+    host = f"[{order.host}]" if ":" in order.host else order.host
+    return course.service.address or f"http://{host}:{order.port}"

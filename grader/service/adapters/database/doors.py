@@ -1,5 +1,6 @@
 """Who may come in, and what is said of a hand-in: events, comments, names on a board."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,7 @@ class DatabaseDoors:
     def __init__(self, course: Store) -> None:
         self._course = course
 
-    def tell(self, number: int, kind: str, data: dict[str, object], now: datetime) -> Event:
+    def tell(self, number: int, kind: str, data: Mapping[str, object], now: datetime) -> Event:
         """Add an event of a hand-in."""
         with self._course.writing() as session:
             # On PostgreSQL a later id of the same hand-in could be seen earlier otherwise.

@@ -1,0 +1,153 @@
+"""The API of the clients: JSON, by bearer tokens alone."""
+
+from typing import Annotated, Any
+
+from grader.extras import needs
+from grader.labs.lab import Lab
+from grader.service.adapters.web.answers import too_often
+from grader.service.adapters.web.live import EventStream, stream
+from grader.service.adapters.web.site import Site, site_of
+from grader.service.adapters.web.uploads import handed_in, parts_of
+from grader.service.adapters.web.visitors import Bearer
+from grader.service.domain.records import HandIn, Origin, Who
+from grader.service.domain.refusals import BadWork, NotFound
+
+with needs("service"):
+    from fastapi import APIRouter, File, Form, UploadFile
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+router = APIRouter(prefix="/api")
+CLIENTS = (Origin.TERMINAL, Origin.NOTEBOOK)
+
+
+@router.get("/me")
+def me(request: Request, who: Bearer) -> dict[str, Any]:
+    """Tell whose token it is."""
+    return {"name": who.name, "role": who.role, "course": site_of(request).course.title}
+
+
+@router.get("/labs")
+def labs(request: Request, who: Bearer) -> dict[str, Any]:
+    """List the labs, with what the student may do in each."""
+    site = site_of(request)
+    return {"labs": [_lab(site, who, lab) for lab in site.labs]}
+
+
+@router.get("/labs/{lab}/hand-ins")
+def hand_ins(request: Request, who: Bearer, lab: str) -> dict[str, Any]:
+    """List the student's own hand-ins of a lab."""
+    site = site_of(request)
+    found = site.store.hand_ins(who.name, site.desk.lab(lab).name)
+    return {"hand_ins": [_state(site, item) for item in found]}
+
+
+@router.post("/labs/{lab}/hand-ins", status_code=201)
+def hand_in(
+    request: Request,
+    who: Bearer,
+    lab: str,
+    files: Annotated[list[UploadFile], File()],
+    origin: Annotated[str, Form()] = Origin.TERMINAL,
+) -> dict[str, Any]:
+    """Take work in; the answer is its receipt."""
+    if origin not in CLIENTS:
+        raise BadWork("origin is neither terminal nor notebook")
+    site = site_of(request)
+    chosen = site.desk.lab(lab)
+    refuse_what_cannot_be_taken(site, who, chosen)
+    content, note = handed_in(chosen, parts_of(files))
+    device = site.device(chosen)
+    item = site.desk.take(who, chosen, content, Origin(origin), device=device, note=note)
+    return _state(site, item)
+
+
+@router.get("/hand-ins/{number}")
+def attempt(request: Request, who: Bearer, number: int) -> dict[str, Any]:
+    """Tell where a hand-in is, and what came of it."""
+    site = site_of(request)
+    item = site.views.hand_in(who, number)
+    waits = site.views.waits()
+    found = _state(site, item) | {
+        "place": site.views.place(item),
+        "wait_median_seconds": waits.median.total_seconds() if waits.median else None,
+        "wait_worst_seconds": waits.worst.total_seconds() if waits.worst else None,
+        "comments": [
+            {"author": word.author, "text": word.text, "made": word.made.isoformat()}
+            for word in site.store.comments(item.number)
+        ],
+    }
+    graded = site.views.attempt(item)
+    if graded is None:
+        return found | {"points": None, "possible": None, "report": None}
+    report = site.views.report(who, graded).to_json()
+    return found | {"points": graded.points, "possible": graded.possible, "report": report}
+
+
+@router.get("/hand-ins/{number}/events")
+def events(request: Request, who: Bearer, number: int) -> EventStream:
+    """Stream what happens to a hand-in."""
+    site = site_of(request)
+    return stream(site, request, who, site.views.hand_in(who, number))
+
+
+@router.get("/hand-ins/{number}/files/{name}")
+def file(request: Request, who: Bearer, number: int, name: str) -> Response:
+    """Give a file back as it was handed in."""
+    site = site_of(request)
+    return file_of(site, site.views.hand_in(who, number), name)
+
+
+def file_of(site: Site, item: HandIn, name: str) -> Response:
+    """Return a file of a hand-in to be kept, never to be shown by a browser."""
+    lab = site.desk.lab(item.lab)
+    if name not in (lab.code_name, lab.pseudocode.name):
+        raise NotFound("there is no such file")
+    content = site.views.files(item, [name])[name]
+    headers = {
+        "content-disposition": f'attachment; filename="{name}"',
+        "content-security-policy": "default-src 'none'; sandbox",
+    }
+    return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+def refuse_what_cannot_be_taken(site: Site, who: Who, lab: Lab) -> None:
+    """Refuse by role, policy and rate before anything that came is looked at."""
+    if who.is_staff:
+        raise NotFound("only students hand in")
+    refused = site.desk.allowance(who.name, lab).refusal
+    if refused is not None:
+        raise refused
+    wait = site.limits.hand_ins.take(who.name)
+    if wait:
+        raise too_often(wait)
+
+
+def _lab(site: Site, who: Who, lab: Lab) -> dict[str, Any]:
+    found: dict[str, Any] = {"number": lab.number, "name": lab.name, "title": lab.title}
+    if who.is_staff:
+        deadline = site.course.deadline("", lab.number)
+        return found | {"deadline": deadline.isoformat() if deadline else None}
+    may = site.desk.allowance(who.name, lab)
+    again = may.refusal.again if may.refusal else None
+    return found | {
+        "deadline": may.deadline.isoformat() if may.deadline else None,
+        "late": may.late,
+        "left": may.left,
+        "refused": may.refusal.message if may.refusal else None,
+        "again": again.isoformat() if again else None,
+    }
+
+
+def _state(site: Site, item: HandIn) -> dict[str, Any]:
+    return {
+        "number": item.number,
+        "lab": item.lab,
+        "student": item.student,
+        "state": item.state,
+        "sha256": item.sha256,
+        "received": item.received.isoformat(),
+        "origin": item.origin,
+        "note": item.note,
+        "page": site.page_of(item.number),
+    }

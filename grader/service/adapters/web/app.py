@@ -1,0 +1,110 @@
+"""The application: the routes, the rules behind them, and the gate before them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from grader.course.config import Course
+from grader.extras import needs
+from grader.labs.lab import Lab
+from grader.service.adapters.web import api, hooks, operation, pages, sign_in, staff
+from grader.service.adapters.web.answers import environment, on_error, refusal
+from grader.service.adapters.web.gate.gate import Gate
+from grader.service.adapters.web.gate.rates import Limits
+from grader.service.adapters.web.operation import Metrics
+from grader.service.adapters.web.site import Books, Collect, Site
+from grader.service.adapters.web.texts.handouts import handout_of
+from grader.service.adapters.web.texts.reports import SHEET
+from grader.service.core.desk import Desk
+from grader.service.core.door import Door
+from grader.service.core.views import Views
+from grader.service.ports.clock import Clock
+from grader.service.ports.store import Store
+
+with needs("service"):
+    import uvicorn
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.responses import Response
+
+from grader.errors import InferlabError
+
+STATIC = Path(__file__).parent / "static"
+SHEETS = {"service.css": "text/css", "service.js": "text/javascript", "icon.svg": "image/svg+xml"}
+CACHED = {"cache-control": "public, max-age=300"}
+
+
+def make_app(
+    course: Course,
+    labs: Sequence[Lab],
+    store: Store,
+    books: Books,
+    clock: Clock,
+    *,
+    limits: Limits | None = None,
+    device: Callable[[Lab], str] = lambda lab: "cpu",
+    collect: Collect | None = None,
+) -> FastAPI:
+    """Make the application of a course.
+
+    ``books`` is the course database behind ``store``, and may be the same object. ``device`` says
+    where a lab's hand-ins are graded. ``collect`` is told of pushes and must return at once;
+    without it no hook is there.
+    """
+    limits = limits or Limits()
+    site = Site(
+        course,
+        labs,
+        store,
+        books,
+        clock,
+        Desk(course, labs, store, clock),
+        Door(store, clock),
+        Views(course, store, clock),
+        limits,
+        {lab.name: handout_of(lab) for lab in labs},
+        environment(),
+        device,
+        collect,
+    )
+    app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
+    app.router.redirect_slashes = False
+    app.state.site, app.state.metrics = site, Metrics()
+    for module in (sign_in, pages, staff, api, hooks, operation):
+        app.include_router(module.router)
+    app.add_api_route("/static/{name}", static, methods=["GET"])
+    for kind in (InferlabError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, on_error)
+    count = app.state.metrics.count
+    refuse = partial(refusal, site)
+    app.add_middleware(Gate, policy=course.service, limits=limits, refuse=refuse, count=count)
+    return app
+
+
+def static(name: str) -> Response:
+    """Give a file that the pages are drawn with."""
+    if name == "report.css":
+        return Response(SHEET, media_type="text/css", headers=CACHED)
+    if name not in SHEETS:
+        raise HTTPException(404)
+    return Response((STATIC / name).read_bytes(), media_type=SHEETS[name], headers=CACHED)
+
+
+def server_of(app: FastAPI, host: str, port: int) -> uvicorn.Config:
+    """Return how the application is served: what a proxy says is the gate's to judge alone."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        h11_max_incomplete_event_size=1 << 15,  # of request line and headers
+        http="h11",
+        ws="none",
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=5,
+        limit_concurrency=2000,
+        access_log=False,
+    )

@@ -1,0 +1,192 @@
+"""The pages of the staff, and what they change: comments, overrides, a grading to be repeated."""
+
+import math
+from typing import Annotated
+from urllib.parse import quote
+
+from grader.course.database.records import Override
+from grader.course.gradebook.charts import histogram, task_bars
+from grader.course.gradebook.gradebook import Gradebook
+from grader.course.gradebook.marks import Mark
+from grader.course.gradebook.overview import overview
+from grader.course.gradebook.pages import points_of
+from grader.course.gradebook.review import reviews, reviews_of
+from grader.extras import needs
+from grader.report.markup.chart import tick_step
+from grader.service.adapters.web.answers import Told, page
+from grader.service.adapters.web.pages import drawing, hand_in_lines
+from grader.service.adapters.web.site import Site, site_of
+from grader.service.adapters.web.texts.handouts import KINDS
+from grader.service.adapters.web.visitors import InstructorForm, Staff, StaffForm
+from grader.service.domain.records import Comment, Role
+from grader.service.domain.refusals import NotFound
+from grader.text import number
+
+with needs("service"):
+    from fastapi import APIRouter, Form
+    from starlette.requests import Request
+    from starlette.responses import RedirectResponse, Response
+
+router = APIRouter()
+MOST_TEXT = 4000  # characters of a comment or a reason
+MOST_POINTS = 200.0
+PICTURES = ("points", "tasks", "seconds")
+
+
+@router.get("/class")
+def class_matrix(request: Request, visit: Staff) -> Response:
+    """Show the marks of all students, and what a person has to decide."""
+    site = site_of(request)
+    book = site.gradebook()
+    rows = [
+        (
+            student,
+            [(mark.lab, _short(book, mark), mark.why) for mark in book.of(student.id)],
+            number(book.total(student.id)),
+        )
+        for student in book.students
+    ]
+    numbers = {lab.name: lab.number for lab in site.labs}
+    return page(
+        site, "class.html", visit=visit, book=book, rows=rows, numbers=numbers, open=reviews(book)
+    )
+
+
+@router.get("/class/{name}")
+def class_lab(request: Request, visit: Staff, name: str) -> Response:
+    """Show what the class did in a lab."""
+    site = site_of(request)
+    lab = site.desk.lab(name)
+    found = overview(site.gradebook([lab.name]), lab.name) if _has(site, lab.name) else None
+    return page(site, "class_lab.html", visit=visit, lab=lab, found=found)
+
+
+@router.get("/class/{name}/pictures/{which}.svg")
+def class_picture(request: Request, visit: Staff, name: str, which: str) -> Response:
+    """Draw how many reached how much, how far tasks were solved, or how long gradings took."""
+    site = site_of(request)
+    lab = site.desk.lab(name)
+    if which not in PICTURES or not _has(site, lab.name):
+        raise NotFound("there is no such picture")
+    found = overview(site.gradebook([lab.name]), lab.name)
+    if which == "tasks":
+        svg = task_bars(found.tasks)
+    elif which == "points":
+        svg = histogram(found.points, 0.0, max(100.0, *found.points, 0.0), "points")
+    else:
+        longest = max(0.1, *found.seconds, 0.0)
+        step = tick_step(longest)
+        svg = histogram(found.seconds, 0.0, step * math.ceil(longest / step), "seconds")
+    return drawing(svg.encode("utf-8", "replace"), KINDS[".svg"])
+
+
+@router.get("/students/{id:path}")
+def student(request: Request, visit: Staff, id: str) -> Response:
+    """Show all of a student: marks, where they come from, and every hand-in."""
+    site = site_of(request)
+    found = next((each for each in site.store.students() if each.id == id), None)
+    if found is None:
+        raise NotFound("there is no such student")
+    book = site.gradebook()
+    labs = {lab.name: lab for lab in site.labs}
+    marks = {mark.lab: mark for mark in book.of(id)}
+    items = hand_in_lines(site, list(reversed(site.store.hand_ins(id))))
+    sections = [
+        (
+            lab,
+            points_of(marks[name]) if name in marks else "-",
+            marks[name].why if name in marks else "nothing was handed in",
+            [line for line in items if line.item.lab == name],
+        )
+        for name, lab in labs.items()
+        if name in marks or any(line.item.lab == name for line in items)
+    ]
+    return page(
+        site,
+        "student.html",
+        visit=visit,
+        student=found,
+        total=number(book.total(id)),
+        sections=sections,
+        labs=site.labs,
+        may_set=visit.who.role is Role.INSTRUCTOR,
+    )
+
+
+@router.post("/overrides")
+def override(
+    request: Request,
+    visit: InstructorForm,
+    student: Annotated[str, Form()],
+    lab: Annotated[str, Form()],
+    reason: Annotated[str, Form()],
+    points: Annotated[str, Form()] = "",
+) -> Response:
+    """Set a mark by hand, or take back what was set: with a reason, and never by changing a row."""
+    site = site_of(request)
+    found = next((each for each in site.store.students() if each.id == student), None)
+    if found is None:
+        raise NotFound("there is no such student")
+    name = site.desk.lab(lab).name
+    why = _text(reason, "an override needs a reason")
+    word = Override(student, name, _points(points), visit.who.name, why, site.now())
+    site.books.add_override(word)
+    return _to_student(student)
+
+
+@router.post("/attempts/{count}/comments")
+def comment(
+    request: Request, visit: StaffForm, count: int, text: Annotated[str, Form()] = ""
+) -> Response:
+    """Add a word on a hand-in, which its student reads."""
+    site = site_of(request)
+    item = site.views.hand_in(visit.who, count)
+    words = _text(text, "a comment needs words")
+    site.store.add_comment(Comment(item.number, visit.who.name, words, site.now()))
+    return RedirectResponse(f"/attempts/{item.number}#comments", 303)
+
+
+@router.post("/attempts/{count}/again")
+def again(request: Request, visit: StaffForm, count: int) -> Response:
+    """Let a hand-in that was held be graded again."""
+    site = site_of(request)
+    item = site.views.hand_in(visit.who, count)
+    if not site.store.requeue(item.number):
+        raise Told(422, "this hand-in is not held", "what was graded is graded anew by grade-all")
+    return RedirectResponse(f"/attempts/{item.number}", 303)
+
+
+def _has(site: Site, lab: str) -> bool:
+    return lab in site.gradebook().handed_in
+
+
+def _short(book: Gradebook, mark: Mark) -> str:
+    if mark.points is None:
+        return "-"
+    sign = "!" if mark.override else "*" if mark.late_days else ""
+    sign += "?" if reviews_of(book, mark.student, mark.lab) else ""
+    return f"{number(mark.points)}{sign}"
+
+
+def _text(text: str, missing: str) -> str:
+    words = text.replace("\r\n", "\n").strip()
+    if not words or len(words) > MOST_TEXT:
+        raise Told(422, missing if not words else f"at most {MOST_TEXT} characters can be kept")
+    return words
+
+
+def _points(text: str) -> float | None:
+    """Read points; None, which takes a mark back, of an empty field."""
+    if not text.strip():
+        return None
+    try:
+        points = float(text)
+    except ValueError:
+        points = math.nan
+    if not 0 <= points <= MOST_POINTS:
+        raise Told(422, f"points are a number from 0 to {number(MOST_POINTS)}")
+    return points
+
+
+def _to_student(id: str) -> RedirectResponse:
+    return RedirectResponse("/students/" + quote(id, safe=""), 303)

@@ -1,0 +1,1 @@
+"""Texts as HTML: handouts, reports, what changed between two attempts."""

@@ -1,0 +1,30 @@
+"""A report inside a page: as ``--html`` writes it, its pictures as files of their own."""
+
+from dataclasses import dataclass
+
+from grader.labs.results import Report
+from grader.report.formats.html import report_body
+from grader.report.markup.heatmap import STYLE as DIFFERENCES
+from grader.report.markup.web import STYLE
+
+SHEET = STYLE + DIFFERENCES  # what a report's HTML is drawn with
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A report's HTML, and its pictures (SVG) in the order in which it names them."""
+
+    html: str
+    pictures: tuple[str, ...]
+
+
+def drawn(report: Report, folder: str) -> Drawn:
+    """Draw a report; its pictures are at ``folder``/0.svg and so on."""
+    pictures: list[str] = []
+
+    def source(svg: str) -> str:
+        pictures.append(svg)
+        return f"{folder}/{len(pictures) - 1}.svg"
+
+    html = "\n".join(report_body(report, source))
+    return Drawn(html, tuple(pictures))

@@ -1,0 +1,110 @@
+"""What somebody may see of hand-ins: their own, or all for the staff.
+
+What one may not know of raises the same NotFound as what does not exist, after the same look-up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from statistics import median
+
+from grader.course.config import Course
+from grader.course.database.records import Attempt
+from grader.course.gradebook.marks import lab_number
+from grader.course.policy import Feedback
+from grader.labs.results import Report
+from grader.report.facts.stored import report_of
+from grader.service.core.feedback import shown_to_student
+from grader.service.domain.records import Event, HandIn, State, Who
+from grader.service.domain.refusals import NotFound
+from grader.service.ports.clock import Clock
+from grader.service.ports.store import Store
+
+LATELY = timedelta(hours=1)  # the waits that are spoken of
+MOST_NUMBER = 2**31 - 1  # of a hand-in
+# What one may read of an event's data while a grading runs: no name of a test, no word of one.
+_TOLD = {
+    "begun": ("tries",),
+    "manifest": ("tasks", "total"),
+    "task": ("task", "title", "done", "total", "tests", "points", "score"),
+    "graded": ("points", "possible"),
+    "superseded": ("by",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long gradings that began within the last hour had waited; None: none began."""
+
+    median: timedelta | None
+    worst: timedelta | None
+
+
+class Views:
+    """Looks hand-ins up for whoever asks."""
+
+    def __init__(self, course: Course, store: Store, clock: Clock) -> None:
+        self._course = course
+        self._store = store
+        self._clock = clock
+
+    def hand_in(self, who: Who, number: int) -> HandIn:
+        """Return a hand-in that somebody may see; raises NotFound."""
+        found = self._store.hand_in(number) if 0 < number <= MOST_NUMBER else None
+        if found is None or not (who.is_staff or found.student == who.name):
+            raise NotFound("there is no such hand-in")
+        return found
+
+    def attempt(self, item: HandIn) -> Attempt | None:
+        """Return the newest grading of a hand-in that did not fail by our fault."""
+        found = self._store.attempts(item.lab, item.student)
+        return next((a for a in reversed(found) if a.commit == item.key and not a.infra), None)
+
+    def report(self, who: Who, attempt: Attempt) -> Report:
+        """Return what somebody may read of a grading."""
+        report = report_of(attempt.report)
+        if who.is_staff:
+            return report
+        return shown_to_student(report, self._feedback(attempt.student, attempt.lab))
+
+    def before(self, item: HandIn) -> HandIn | None:
+        """Return what the student handed in of the lab before this, None: it was the first."""
+        older = [
+            each
+            for each in self._store.hand_ins(item.student, item.lab)
+            if each.number < item.number
+        ]
+        return older[-1] if older else None
+
+    def files(self, item: HandIn, names: Sequence[str]) -> dict[str, bytes]:
+        """Return those of the named files that were handed in; raises NotFound if none is left."""
+        folder = self._course.folder / item.path
+        found: dict[str, bytes] = {}
+        for name in names:
+            path = folder / name
+            if path.is_file() and not path.is_symlink():
+                found[name] = path.read_bytes()
+        if not found:
+            raise NotFound("the files of this hand-in are gone")
+        return found
+
+    def place(self, item: HandIn) -> int | None:
+        """Return the place of a hand-in in the queue, from 1; None if it does not wait."""
+        waiting = [each.number for each in self._store.queued() if each.state is State.WAITING]
+        return waiting.index(item.number) + 1 if item.number in waiting else None
+
+    def waits(self) -> Waits:
+        """Return how long one had to wait lately."""
+        found = self._store.waits(self._clock.now() - LATELY)
+        return Waits(median(found), max(found)) if found else Waits(None, None)
+
+    def _feedback(self, student: str, lab: str) -> Feedback:
+        policy = self._course.service
+        deadline = self._course.deadline(student, lab_number(lab))
+        after = deadline is not None and self._clock.now() > deadline
+        return policy.feedback_after if after else policy.feedback
+
+
+def told(event: Event) -> dict[str, object]:
+    """Return what anybody may read of an event's data."""
+    return {key: event.data[key] for key in _TOLD.get(event.kind, ()) if key in event.data}
