@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts serve-demo
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -77,6 +77,9 @@ chat: $(READY) ## generate text with your pieces of the labs: PROMPT="def main("
 
 serve: $(READY) ## serve four texts at once with your labs 11 and 12, beside the given code: [PROMPT="def main("] [ARGS="--compile --rows 2"]
 	@$(RUN) -m labs.serve $(if $(PROMPT),"$$PROMPT") $(ARGS) || $(SHOWN)
+
+serve-demo: $(READY) ## show the grading service with a class of ten, at http://127.0.0.1:8000: [ARGS="--port 8080"]
+	@$(RUN) -m grader.service.commands.demo $(ARGS)
 
 speculate: $(READY) ## decode with your lab 10, real target and draft: [ARGS="--temperature 1 --svg calls.svg"]
 	@$(RUN) -m labs.speculate $(ARGS)

@@ -113,7 +113,8 @@ MAY_IMPORT = {
     "service.adapters.web": "words labs labs.documents report.facts report.formats report.markup"
     " course course.database course.gradebook service.domain service.ports service.core",
     "service.commands": "words labs course course.commands course.database course.grading"
-    " course.grading.collecting judge sandbox service.adapters service.adapters.database"
+    " course.grading.collecting judge prove.answers sandbox service.adapters"
+    " service.adapters.database"
     " service.adapters.web service.core service.domain service.ports",
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"

@@ -19,7 +19,7 @@ from grader.client import logins
 from grader.client.logins import Login
 from grader.client.service import Answer, Service, Unreachable
 from grader.errors import CannotGrade, UsageError
-from grader.labs.documents.submission import collect, fingerprint, is_untouched
+from grader.labs.documents.submission import collect, fingerprint
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.report.facts.next_step import typed
 from grader.report.formats.terminal import make_console
@@ -161,8 +161,6 @@ def _files(lab: Lab) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return what a lab's folder hands in, as the judge would take it."""
     with tempfile.TemporaryDirectory(prefix="inferlab-") as folder:
         found = collect(lab, None, Path(folder) / "submission")
-    if is_untouched(lab, found.code):
-        raise UsageError(f"{typed(lab.stub)} is the stub as it was given out", "write it first")
     return dict(found.files), found.notes
 
 

@@ -58,6 +58,7 @@ def serve(order: Order) -> int:
     course = load_course(order.course)
     labs = labs_of(course)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # each start tells its plan
     stopped = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda _signal, _frame: stopped.set())
