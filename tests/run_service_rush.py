@@ -368,9 +368,8 @@ class Rush:
         if waits:
             print(f"wait until a grading began: median {waits[len(waits) // 2]}, worst {waits[-1]}")
         if self.memory:
-            print(
-                f"memory of the service: {self.memory[0]:.0f} MiB first, {max(self.memory):.0f} at most"
-            )
+            first, most = self.memory[0], max(self.memory)
+            print(f"memory of the service: {first:.0f} MiB first, {most:.0f} at most")
 
 
 def _free_port() -> int:

@@ -9,6 +9,7 @@ import os
 import platform
 import secrets
 import signal
+import socket
 import sys
 import threading
 import time
@@ -22,7 +23,7 @@ from grader.course.config import Course, load_course
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.leases import beside, visible_gpus
-from grader.errors import CannotGrade
+from grader.errors import CannotGrade, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.sandbox.level import choose_level
@@ -67,18 +68,32 @@ def serve(order: Order) -> int:
         take_roster(course, database)
         store = DatabaseStore(database)
         desk = Desk(course, labs, store, WallClock())
+        door = stack.enter_context(listening(order)) if order.role != "grade" else None
         gradings: Gradings | None = None
         if order.role != "web":
             gradings = stack.enter_context(closing(Gradings(desk, store, order, labs)))
-        if order.role != "grade":
-            _serve_pages(desk, database, store, order)
+        if door is not None:
+            _serve_pages(desk, database, store, order, door)
             return 0
         while not stopped.wait(0.5) and not (gradings and gradings.failed):
             pass
         return 3 if gradings and gradings.failed else 0
 
 
-def _serve_pages(desk: Desk, database: Store, store: DatabaseStore, order: Order) -> None:
+def listening(order: Order) -> socket.socket:
+    """Return the socket that requests come to; raises UsageError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in order.host else socket.AF_INET
+    try:
+        return socket.create_server((order.host, order.port), family=family, backlog=2048)
+    except OSError as error:
+        place = f"{order.host}:{order.port}"
+        told = f"nothing can be served at {place}: {error.strerror or error}"
+        raise UsageError(told, "another --port, or --host") from None
+
+
+def _serve_pages(
+    desk: Desk, database: Store, store: DatabaseStore, order: Order, door: socket.socket
+) -> None:
     """Answer requests until a signal comes."""
     import uvicorn
 
@@ -102,8 +117,9 @@ def _serve_pages(desk: Desk, database: Store, store: DatabaseStore, order: Order
             device=device,
             collect=collect,
         )
-        print(f"{course.title}: {_address(course, order)}", file=sys.stderr, flush=True)
-        uvicorn.Server(server_of(app, order.host, order.port)).run()
+        port = int(door.getsockname()[1])
+        print(f"{course.title}: {_address(course, order.host, port)}", file=sys.stderr, flush=True)
+        uvicorn.Server(server_of(app, order.host, port)).run(sockets=[door])
 
 
 def _best_of_course(order: Order) -> str:
@@ -203,6 +219,6 @@ def _engine(order: Order, course: Course, device: str, pump: Pump) -> Engine:
     return LocalEngine(max(order.jobs, len(gpus)), gpus, count, pump.hear)
 
 
-def _address(course: Course, order: Order) -> str:
-    host = f"[{order.host}]" if ":" in order.host else order.host
-    return course.service.address or f"http://{host}:{order.port}"
+def _address(course: Course, host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return course.service.address or f"http://{shown}:{port}"
