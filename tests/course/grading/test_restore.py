@@ -18,6 +18,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason='needs the extra "course"')
 
+from stand_ins import handed_in
 from stand_ins.class_of import LAB, class_of
 from stand_ins.classroom import attempt
 
@@ -26,6 +27,7 @@ from grader.course.database.store import Store
 from grader.course.grading.backups.backup import FILES, MANIFEST, ROWS, back_up
 from grader.course.grading.backups.restore import restore
 from grader.errors import InferlabError, StoreError
+from grader.service.adapters.database.database import DatabaseStore
 
 TOML = b'title = "Demo"\n'
 Members = dict[str, bytes]
@@ -44,6 +46,9 @@ def members(tmp_path: Path) -> Members:
         class_of(store, folder, ["ada"])
         run = store.start_run(LAB.name, datetime(2026, 10, 1, tzinfo=UTC))
         store.add_attempt(attempt("ada", 5.0, lab=LAB.name, run=run))
+        service = DatabaseStore(store)
+        handed_in.hand_in(service, "ada", LAB.name)
+        service.add_token("hash", "ada", "student", datetime(2026, 10, 1, tzinfo=UTC))
     back_up(course, folder / "course.toml", tmp_path / "week1.tar.gz")
     with tarfile.open(tmp_path / "week1.tar.gz") as archive:
         return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
@@ -151,6 +156,13 @@ def test_a_name_that_is_not_plain_does_not_come(
         ("students", "name", [[]]),
         ("frozen", "path", "../../solutions/01_llama"),
         ("frozen", "path", "/etc"),
+        ("frozen", "path", "hand-ins/../../solutions/01_llama"),
+        ("hand_ins", "path", "hand-ins/../../solutions/01_llama"),
+        ("hand_ins", "path", "collected/90_echo"),
+        ("hand_ins", "path", ""),
+        ("hand_ins", "lab", "../../labs"),
+        ("hand_ins", "state", "lost"),
+        ("tokens", "role", "root"),
         ("runs", "lab", "../../labs"),
         ("attempts", "lab", "no lab"),
     ],

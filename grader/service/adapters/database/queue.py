@@ -1,9 +1,8 @@
 """Hand-ins and who grades them, on SQLite and PostgreSQL.
 
-SQLite lets one transaction write at a time. On PostgreSQL whoever adds to a student's hand-ins or
-takes one back locks the student first and the hand-in next, always in this order; a claim locks
-hand-ins alone, and passes over those that somebody else has locked. Two indexes keep what holds in
-any case: one running of a student, one waiting of a student and lab.
+SQLite lets one transaction write at a time. On PostgreSQL whoever changes a student's hand-ins
+locks the student first; a claim passes over students that are locked, so it waits for nobody. Two
+indexes keep what holds in any case: one running of a student, one waiting of a student and lab.
 """
 
 from dataclasses import fields, replace
@@ -85,7 +84,7 @@ class DatabaseQueue:
                         row.tries, row.beat, row.started = row.tries + 1, now, now
                     return _record(row)
                 except IntegrityError:
-                    continue  # another worker has just begun one of the same student
+                    continue  # one of the same student was begun after this looked
         return None
 
     def beat(self, number: int, worker: str, now: datetime) -> bool:
@@ -195,18 +194,19 @@ def _is(row: type[Row], state: State) -> ColumnElement[bool]:
 
 
 def _next(device: str, since: datetime) -> Select[Any]:
-    """Select what runs next, and lock it on PostgreSQL."""
+    """Select what runs next, and on PostgreSQL lock it and its student."""
     other = aliased(Row)
     runs = exists().where(other.student == Row.student, _is(other, State.RUNNING))
     lately = select(Row.student, func.count().label("begun")).where(Row.started >= since)
     had = lately.group_by(Row.student).subquery()
     return (
         select(Row)
+        .join(t.StudentRow, t.StudentRow.id == Row.student)
         .outerjoin(had, had.c.student == Row.student)
         .where(_is(Row, State.WAITING), Row.device == device, ~runs)
         .order_by(func.coalesce(had.c.begun, 0), Row.number)
         .limit(1)
-        .with_for_update(of=Row, skip_locked=True, **LOCK)
+        .with_for_update(of=[Row, t.StudentRow], skip_locked=True, **LOCK)
     )
 
 
