@@ -96,7 +96,10 @@ class Views:
     def waits(self) -> Waits:
         """Return how long one had to wait lately."""
         found = self._store.waits(self._clock.now() - LATELY)
-        return Waits(median(found), max(found)) if found else Waits(None, None)
+        if not found:
+            return Waits(None, None)
+        middle = median(wait.total_seconds() for wait in found)
+        return Waits(timedelta(seconds=middle), max(found))
 
     def _feedback(self, student: str, lab: str) -> Feedback:
         policy = self._course.service

@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.course.config import Course
 from grader.extras import needs
 from grader.labs.lab import Lab
-from grader.service.adapters.web import api, hooks, operation, pages, sign_in, staff
+from grader.service.adapters.web import api, boards, hooks, operation, pages, sign_in, staff
 from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.rates import Limits
@@ -71,7 +71,7 @@ def make_app(
     app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
     app.router.redirect_slashes = False
     app.state.site, app.state.metrics = site, Metrics()
-    for module in (sign_in, pages, staff, api, hooks, operation):
+    for module in (sign_in, pages, boards, staff, api, hooks, operation):
         app.include_router(module.router)
     app.add_api_route("/static/{name}", static, methods=["GET"])
     for kind in (InferlabError, HTTPException, RequestValidationError):

@@ -61,7 +61,7 @@ def stream(site: Site, request: Request, who: Who, item: HandIn) -> EventStream:
 
 
 async def _events(site: Site, number: int, after: int) -> AsyncIterator[str]:
-    """Give events as text until the grading ends; a place in the queue has no id, it is no event."""
+    """Give events as text until the grading ends; places in the queue have no id: no events."""
     yield f"retry: {RETRY_MS}\n\n"
     quiet, place = 0.0, None
     for _ in range(int(MOST_SECONDS / LOOK_SECONDS)):

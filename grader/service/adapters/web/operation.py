@@ -21,17 +21,19 @@ class Metrics:
     """Counts requests by their routes, of which there are few: never by what was asked for."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        named = {"registry": self._registry}
+        self._registry = own = CollectorRegistry()
         self._requests = Counter(
-            "inferlab_requests", "Requests answered", ["method", "route", "status"], **named
+            "inferlab_requests", "Requests answered", ["method", "route", "status"], registry=own
         )
         self._seconds = Histogram(
-            "inferlab_request_seconds", "Time to answer", ["route"], buckets=SECONDS, **named
+            "inferlab_request_seconds", "Time to answer", ["route"], buckets=SECONDS, registry=own
         )
-        self._queue = Gauge("inferlab_hand_ins", "Hand-ins that are open", ["state"], **named)
+        self._queue = Gauge("inferlab_hand_ins", "Hand-ins that are open", ["state"], registry=own)
         self._wait = Gauge(
-            "inferlab_wait_seconds", "Waits of gradings begun in the last hour", ["of"], **named
+            "inferlab_wait_seconds",
+            "Waits of gradings begun of late",
+            ["of"],
+            registry=own,
         )
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:

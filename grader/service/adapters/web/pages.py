@@ -10,7 +10,7 @@ from grader.course.gradebook.pages import points_of
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.report.facts.quantities import duration
-from grader.service.adapters.web.answers import Told, page
+from grader.service.adapters.web.answers import page
 from grader.service.adapters.web.api import file_of, refuse_what_cannot_be_taken
 from grader.service.adapters.web.live import EventStream, stream
 from grader.service.adapters.web.site import Site, site_of
@@ -19,11 +19,10 @@ from grader.service.adapters.web.texts.handouts import KINDS, picture_of
 from grader.service.adapters.web.texts.reports import drawn
 from grader.service.adapters.web.uploads import from_form, handed_in, parts_of
 from grader.service.adapters.web.visitors import FromForm, Signed
-from grader.service.core.board import board, chosen_name
 from grader.service.core.desk import Allowance
 from grader.service.core.door import Visit
 from grader.service.core.views import told
-from grader.service.domain.records import SHOWN_HASH, Alias, Event, HandIn, Origin, Role, State
+from grader.service.domain.records import SHOWN_HASH, Event, HandIn, Origin, State
 from grader.service.domain.refusals import NotFound
 from grader.text import moment_text, number, visible
 
@@ -205,8 +204,7 @@ def difference(request: Request, visit: Signed, count: int) -> Response:
     chosen = site.desk.lab(item.lab)
     names = [chosen.code_name, chosen.pseudocode.name]
     found = changes(site.views.files(before, names), site.views.files(item, names))
-    values = {"item": item, "before": before, "lab": chosen, "found": found}
-    return page(site, "diff.html", visit=visit, **values)
+    return page(site, "diff.html", visit=visit, item=item, before=before, lab=chosen, found=found)
 
 
 @router.get("/queue")
@@ -223,43 +221,6 @@ def queue(request: Request, visit: Signed) -> Response:
         median=duration(waits.median.total_seconds()) if waits.median else "",
         worst=duration(waits.worst.total_seconds()) if waits.worst else "",
     )
-
-
-@router.get("/board/{name}")
-def leaderboard(request: Request, visit: Signed, name: str) -> Response:
-    """Show how fast those are who chose a name for it."""
-    site = site_of(request)
-    chosen = site.desk.lab(name)
-    aliases = site.store.aliases(chosen.name)
-    entries = board(aliases, site.store.attempts(chosen.name)) if aliases else []
-    own = next((alias.name for alias in aliases if alias.student == visit.who.name), "")
-    rows = [
-        (
-            place,
-            entry.name,
-            f"{entry.ratio:.2f}",
-            f"{100 * entry.share:.0f} %" if entry.share is not None else "-",
-            entry.gpu or "-",
-            moment_text(entry.moment, site.course.service.zone),
-        )
-        for place, entry in enumerate(entries, 1)
-    ]
-    may = visit.who.role is Role.STUDENT
-    return page(site, "board.html", visit=visit, lab=chosen, rows=rows, own=own, may=may)
-
-
-@router.post("/board/{name}")
-def choose_alias(
-    request: Request, visit: FromForm, name: str, alias: Annotated[str, Form()] = ""
-) -> Response:
-    """Put the student on the board of a lab, or take them off it."""
-    site = site_of(request)
-    if visit.who.is_staff:
-        raise NotFound("only students stand on a board")
-    chosen = site.desk.lab(name)
-    if not site.store.put_alias(Alias(visit.who.name, chosen.name, chosen_name(alias))):
-        raise Told(422, "somebody has this name on the board", "choose another one")
-    return RedirectResponse(f"/board/{chosen.number}", 303)
 
 
 def drawing(content: bytes, kind: str) -> Response:

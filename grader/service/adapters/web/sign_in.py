@@ -70,8 +70,8 @@ def sign_out(request: Request, visit: FromForm) -> Response:
 
 def _login(site: Site, request: Request, then: str, problem: str, status: int) -> Response:
     word = word_before(request)
-    values = {"then": _path(then), "problem": problem, "visit": None, "csrf": word}
-    answer = page(site, "login.html", status, **values)
+    onward = _path(then)
+    answer = page(site, "login.html", status, visit=None, then=onward, problem=problem, csrf=word)
     keep_word(site, answer, word)
     return answer
 

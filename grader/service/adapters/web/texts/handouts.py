@@ -82,7 +82,7 @@ def _table_close(
 
 
 def _coloured(code: str, language: str, _attributes: str) -> str:
-    """Return code as spans; an empty string, for which the code is escaped, if nobody can read it."""
+    """Return code as spans; an empty string, which lets it be escaped, in an unknown language."""
     try:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:

@@ -1,0 +1,175 @@
+"""A class on the web: a course with two labs of the demo, its people, and the application.
+
+What is graded here is a report that a test writes: judging has tests of its own.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from grader.course.config import Course
+from grader.course.database.records import Attempt, Student
+from grader.course.database.store import Store
+from grader.course.policy import ServicePolicy
+from grader.labs.lab import Lab, all_labs
+from grader.labs.results import Report
+from grader.service.adapters.database.database import DatabaseStore
+from grader.service.adapters.web.app import make_app
+from grader.service.adapters.web.gate.rates import Limits
+from grader.service.adapters.web.site import Push, Site
+from grader.service.core.desk import Desk
+from grader.service.domain.records import HandIn, Origin, Role, Who
+
+DEMO = Path(__file__).parents[1] / "demo"
+NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
+LAB, OTHER = "90_echo", "91_softmax"
+SECRET = "a secret of sixteen or more"
+# Names as a roster may have them: what each tries is to be more than a text.
+STUDENTS = (
+    Student("s17", "Student Seventeen", "", ""),
+    Student("s18", "<script>alert(1)</script>{{ 7 * 7 }}", "", ""),
+    Student("a/b?c#d", "\u202egnp.exe\x1b[2J\r\nX: 1", "", ""),
+)
+CODE = b"def echo(x):\n    return x\n"
+
+
+class SetClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.moment = NOW
+
+    def now(self) -> datetime:
+        """Return the moment that was set."""
+        return self.moment
+
+    def go(self, **time: float) -> None:
+        """Let time pass."""
+        self.moment += timedelta(**time)
+
+
+class WebClass:
+    """The application, and what a test needs to act beside it."""
+
+    def __init__(self, course: Course, books: Store, limits: Limits | None) -> None:
+        self.folder = course.folder
+        self.clock = SetClock()
+        self.pushes: list[Push] = []
+        self.course = course
+        self.labs: tuple[Lab, ...] = tuple(all_labs(DEMO))
+        self.books = books
+        self.store = DatabaseStore(books)
+        self.app: FastAPI = make_app(
+            self.course,
+            self.labs,
+            self.store,
+            books,
+            self.clock,
+            limits=limits,
+            collect=self.pushes.append,
+        )
+        self.site: Site = self.app.state.site
+
+    def token(self, owner: str, role: Role = Role.STUDENT) -> str:
+        """Give somebody a token."""
+        return self.site.door.issue(owner, role)
+
+    def client(self, **rest: Any) -> TestClient:
+        """Return a browser that nobody has signed in with."""
+        base = self.course.service.address or "http://testserver"
+        return TestClient(self.app, base_url=base, follow_redirects=False, **rest)
+
+    def browser(self, owner: str, role: Role = Role.STUDENT) -> "Browser":
+        """Return a browser that somebody signed in with, by the form."""
+        client = self.client()
+        csrf = csrf_of(client.get("/login").text)
+        answer = client.post("/login", data={"token": self.token(owner, role), "csrf": csrf})
+        assert answer.status_code == 303, answer.text
+        return Browser(client)
+
+    def bearer(self, owner: str, role: Role = Role.STUDENT) -> TestClient:
+        """Return a client of the API."""
+        client = self.client()
+        client.headers["authorization"] = f"Bearer {self.token(owner, role)}"
+        return client
+
+    def hand_in(self, student: str, lab: str = LAB, code: bytes = CODE) -> HandIn:
+        """Hand in as a student does."""
+        desk: Desk = self.site.desk
+        chosen = desk.lab(lab)
+        files = {chosen.code_name: code, "PSEUDOCODE.md": b"# Pseudocode\n"}
+        return desk.take(Who(student, Role.STUDENT), chosen, files, Origin.TERMINAL)
+
+    def grade(self, item: HandIn, report: Report) -> HandIn:
+        """Let a worker record a report for what waits."""
+        now = self.clock.now()
+        claimed = self.store.claim("worker", "cpu", now, timedelta(hours=1))
+        assert claimed is not None
+        assert claimed.number == item.number
+        self.store.tell(item.number, "begun", {}, now)
+        data = replace(report, lab=int(item.lab[:2])).to_json()
+        attempt = Attempt(
+            *(item.student, item.lab, "", item.key, item.received, now, 2.0),
+            *(report.score, report.graded, report.exit_code, data),
+        )
+        assert self.store.finish(item.number, "worker", attempt, now)
+        self.store.tell(item.number, "graded", {"points": report.score}, now)
+        graded = self.store.hand_in(item.number)
+        assert graded is not None
+        return graded
+
+
+class Browser:
+    """A browser that somebody signed in with."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
+
+    def get(self, path: str, **rest: Any) -> Any:
+        """Ask for a page."""
+        return self.client.get(path, **rest)
+
+    def post(self, path: str, page: str, data: dict[str, Any] | None = None, **rest: Any) -> Any:
+        """Send a form with the word that a page's forms carry."""
+        csrf = csrf_of(self.client.get(page).text)
+        return self.client.post(path, data={"csrf": csrf, **(data or {})}, **rest)
+
+
+def csrf_of(html: str) -> str:
+    """Return the word that the forms of a page carry."""
+    found = re.search(r'name="csrf" value="([^"]+)"', html)
+    assert found is not None, html
+    return found[1]
+
+
+def filled_database(folder: Path) -> Path:
+    """Make a course database with the roster; it is copied for each test."""
+    path = folder / "course.db"
+    with Store.open(f"sqlite:///{path}") as store:
+        store.put_students(STUDENTS)
+    return path
+
+
+@contextmanager
+def web_class(
+    folder: Path,
+    database: Path,
+    limits: Limits | None = None,
+    deadline: datetime | None = None,
+    **policy: Any,
+) -> Iterator[WebClass]:
+    """Open a class in a folder of its own; ``deadline`` is that of its first lab."""
+    deadlines = {90: deadline} if deadline else {}
+    roster, service = folder / "roster.csv", ServicePolicy(**policy)
+    course = Course(folder, "Demo course", roster, deadlines=deadlines, service=service)
+    shutil.copy(database, folder / "course.db")
+    with Store.open(f"sqlite:///{folder}/course.db") as books:
+        yield WebClass(course, books, limits)
