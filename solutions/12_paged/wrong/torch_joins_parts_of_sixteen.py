@@ -1,4 +1,4 @@
-"""Parts have 16 keys each, and torch joins them: half as much as it reads is the keys themselves.
+"""Keys are dealt 16 to a part, and torch joins what the parts give: for 16 heads as much as the keys.
 
 Fails: triton, speed
 """
@@ -10,6 +10,7 @@ LINES = {
 -     keys = triton.cdiv(longest, parts * block_n) * block_n
 +     block_n = keys = 16
 +     parts = triton.cdiv(longest, keys)
+...
 -         _join[(batch * heads,)](
 -             results, sums, o, parts,
 -             WIDTH=width, BLOCK_D=block_d, BLOCK_S=triton.next_power_of_2(parts), num_warps=1,
