@@ -189,7 +189,8 @@ class Llama(nn.Module):
         angles = positions[..., None].float() * rope_frequencies(self.config, positions.device)
         angles = torch.cat((angles, angles), dim=-1).unsqueeze(1)  # [B, 1, T, D]
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        run = attend or (lambda q, k, v: attention(q, k, v, mask))
+        # Torch 2.11 cannot compile what asks whether a function is true.
+        run = attend if attend is not None else lambda q, k, v: attention(q, k, v, mask)
         for i, layer in enumerate(self.layers):
             x = layer(x, cos, sin, None if caches is None else caches[i], run)
         return self.lm_head(self.norm(x))

@@ -1114,10 +1114,30 @@ def joined(case: Case) -> int:
 
     Four operators on all that the parts gave, and eight on the sums of their weights.
     """
+    sums, width = sums_of_parts(case)
+    return sums * (4 * width + 8)
+
+
+def sums_of_parts(case: Case) -> tuple[int, int]:
+    """Return how many sums of weights parts of 32 keys have, and how wide each one's result is."""
     (rows, entries), (_, heads, width) = case.tables.shape, case.q.shape
     parts = oracle.blocks_for(entries * case.k_pool.shape[1], 32)
     heads, width = (max(16, 1 << (size - 1).bit_length()) for size in (heads, width))
-    return rows * parts * heads * (4 * width + 8)
+    return rows * parts * heads, width
+
+
+@task("triton", contract=13)
+def test_parts_that_are_joined_are_no_smaller(student, draw):
+    """No tensor holds more than what parts of 32 keys give: their results, maxima and sums."""
+    # So many heads that the results take more than pools, or scores, ever would; none is padded.
+    case = make(draw, [128, draw.integer(120, 128)], 8, 64, 64, spare=0)
+    sums, width = sums_of_parts(case)
+    with student.largest_tensor() as largest:
+        got = student.paged_attention(*case.arguments)
+    limit = sums * (width + 2)
+    made = f"a tensor of {largest.elements} elements was made where parts of 32 keys give {limit}"
+    check(largest.elements <= limit, f"{made}, expected no more")
+    assert_paged(student.paged_attention, case, got=got)
 
 
 @task("triton", contract=13)

@@ -107,6 +107,22 @@ def test_what_reaches_no_process_of_ours_does_not_count(
     assert graded(lab) == []
 
 
+def test_a_tool_counts_by_its_content_not_by_when_it_was_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found: list[object] = []
+    for content in ("#!/bin/sh\n", "#!/bin/sh\n", "#!/bin/sh\nexit 1\n"):
+        tool = tmp_path / "bwrap"
+        tool.unlink(missing_ok=True)
+        tool.write_text(content)
+        tool.chmod(0o755)
+        os.utime(tool, (len(found), len(found)))
+        found.append(machine()["tools"])
+
+    assert found[0] == found[1] != found[2]
+
+
 # The whole tree
 
 

@@ -203,6 +203,24 @@ def test_reads_are_seen(look, by):
     assert backend.counts()[:2] == [1, 2]
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    ("factor", "count"), [(lambda step, _x: step.factor, 0), (lambda _, x: x[0].item(), 1)]
+)
+def test_a_float_of_the_program_is_not_read_and_one_of_a_tensor_is(mode, factor, count):
+    step, backend = SimpleNamespace(factor=1.5), Backend()
+
+    @torch.compile(backend=backend, dynamic=True, fullgraph=True)
+    def scaled(x: Tensor) -> Tensor:
+        return x * factor(step, x)
+
+    with mode():
+        scaled(torch.ones(3, dtype=torch.float64))
+        reads = backend.reads(scaled, torch.ones(3, dtype=torch.float64))
+
+    assert len(reads) == count
+
+
 @pytest.mark.parametrize("fullgraph", [True, False])
 def test_line_that_reads_is_told(fullgraph: bool):
     def step(x: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """What launches move and compute, held against closed forms, in workers as a grading has them."""
 
+import importlib
 import time
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from stand_ins.kernel_worker import fresh_student
 from grader.errors import StudentError
 from grader.labs.metered import Metered, Traffic
 from grader.proxy.student import Student
+from grader.worker.metering.meter import Meter
 
 SOURCE = """
 import torch
@@ -309,6 +311,20 @@ def test_launches_beside_the_sanitizer_are_left_out_and_those_after_it_count(
         student.softmax(torch.ones(2, 3))
 
     assert [launch.kernel for _, launch in meter.launches] == ["_softmax"]
+
+
+def test_operations_that_an_older_triton_lacks_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    builder = importlib.import_module("triton.runtime.interpreter").InterpreterBuilder
+    newer = ("create_approx_divf", "create_dot_scaled")  # than Triton 3.6
+    for name in newer:
+        monkeypatch.delattr(builder, name, raising=False)
+
+    launches = Meter().stop()
+
+    assert launches == []
+    assert not any(hasattr(builder, name) for name in newer)
 
 
 def test_results_are_the_same_beside_the_meter(student: Student) -> None:

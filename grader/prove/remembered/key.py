@@ -139,9 +139,9 @@ def _processor() -> set[str]:
 
 
 def _tool(name: str) -> list[str]:
-    """Say which program of a name is found."""
+    """Say which program of a name is found; one that was only unpacked anew is the same."""
     path = Path(os.path.realpath(shutil.which(name) or ""))
-    return [str(path), *map(str, _stamps([path])[path] or ())] if path.is_file() else []
+    return [str(path), _content(path)] if path.is_file() else []
 
 
 def _files(place: Path) -> Iterator[Path]:

@@ -36,14 +36,18 @@ def is_news(record: logging.LogRecord) -> bool:
 
 
 class Reads(TorchDispatchMode):
-    """Notes which operators tell Python what is in a tensor; torch's compiler works on below it."""
+    """Notes which operators tell Python what is in a tensor; torch's compiler works on below it.
 
-    def __init__(self, in_graph: Callable[[], bool], place: Callable[[], str]) -> None:
+    What Python has put there itself tells it nothing: a float of the program that the compiler
+    takes for variable enters a graph as a tensor, and so do guards of some versions ask for it.
+    """
+
+    def __init__(self, place: Callable[[], str]) -> None:
         """``place`` says where code reads a tensor now, as the end of a phrase."""
         super().__init__()
         self.seen: dict[str, None] = {}
-        self._in_graph = in_graph
         self._place = place
+        self._made: dict[int, tuple[Tensor, float]] = {}  # of a number, by its identity
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -51,12 +55,17 @@ class Reads(TorchDispatchMode):
         return True
 
     def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # A number of the program that the compiler takes for variable enters as a tensor.
-        number = self._in_graph() and isinstance(args[0], Tensor) and is_number(args[0])
-        if torch.Tag.data_dependent_output in func.tags and not number:
+        out = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten.lift_fresh.default and type(out) is Tensor and is_number(out):
+            self._made[id(out)] = out, out.item()
+        if torch.Tag.data_dependent_output in func.tags and not self._knew(args[0], out):
             name = str(func)[:60]
             self.seen.setdefault(WORDS.get(name, name) + self._place())
-        return func(*args, **(kwargs or {}))
+        return out
+
+    def _knew(self, tensor: Any, out: Any) -> bool:
+        made = self._made.get(id(tensor))
+        return made is not None and made[1] == out
 
     def profile(self, _frame: Any, event: str, called: Any) -> None:
         """Note what reads a tensor without an operator; ``sys.setprofile`` takes it."""
@@ -135,7 +144,7 @@ class Backend:
 
     def reads(self, function: Callable[..., Any], *args: Any) -> list[str]:
         """Call a function, and return by what it has read values of tensors."""
-        reads, before = Reads(lambda: self._depth > 0, self._place), sys.getprofile()
+        reads, before = Reads(self._place), sys.getprofile()
         sys.setprofile(reads.profile)
         try:
             with reads:

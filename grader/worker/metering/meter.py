@@ -127,7 +127,8 @@ class Meter:
         builder, executor = self._interpreter.InterpreterBuilder, self._interpreter.GridExecutor
         counting = Counting(lambda: self._launch and self._launch.work)
         for name, wrap in counting.wrappers().items():
-            self._put(builder, name, wrap)
+            if hasattr(builder, name):  # Triton 3.6 divides and scales by fewer
+                self._put(builder, name, wrap)
         for owner, name, wrap in counting.reductions():
             self._put(owner, name, wrap)
         for name, kind, place in (

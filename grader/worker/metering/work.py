@@ -45,7 +45,7 @@ class Counting:
         self._work = work
 
     def wrappers(self) -> dict[str, Callable[[Method], Method]]:
-        """Return what wraps which method of the builder."""
+        """Return what wraps which method of the builder, a newer Triton's too."""
         found = {name: self._plain(each) for name, each in PLAIN.items()}
         found |= {name: self._special(function) for name, function in SPECIAL.items()}
         found |= {"create_dot": self._dot, "create_dot_scaled": self._scaled}
