@@ -30,6 +30,7 @@ def make_repository(folder: Path) -> Path:
         "from grader.course.publishing.publish import publish\n",
     )
     write(folder, "grader/course/publishing/publish.py", '"""For instructors."""\n')
+    write(folder, "grader/service/core/desk.py", '"""For instructors."""\n')
     write(folder, "reference/echo.py", ORACLE)
     write(folder, "solutions/90_echo/ANSWERS.md", ANSWER)
     git("init", "-q", "-b", "main", folder=folder)

@@ -33,8 +33,8 @@ class HandInRow(Table):
         only_one("uq_hand_ins_running", "state = 'running'", "student"),
         only_one("uq_hand_ins_waiting", "state = 'waiting'", "student", "lab"),
         Index("ix_hand_ins_lab_student", "lab", "student"),
-        Index("ix_hand_ins_student", "student"),
-        Index("ix_hand_ins_started", "started", "student"),
+        Index("ix_hand_ins_student_started", "student", "started"),
+        Index("ix_hand_ins_started", "started"),
     )
 
     number: Mapped[int] = mapped_column("id", primary_key=True)

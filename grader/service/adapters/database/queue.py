@@ -197,14 +197,13 @@ def _next(device: str, since: datetime) -> Select[Any]:
     """Select what runs next, and on PostgreSQL lock it and its student."""
     other = aliased(Row)
     runs = exists().where(other.student == Row.student, _is(other, State.RUNNING))
-    lately = select(Row.student, func.count().label("begun")).where(Row.started >= since)
-    had = lately.group_by(Row.student).subquery()
+    lately = other.student == Row.student, other.started >= since
+    begun = select(func.count()).select_from(other).where(*lately).scalar_subquery()
     return (
         select(Row)
         .join(t.StudentRow, t.StudentRow.id == Row.student)
-        .outerjoin(had, had.c.student == Row.student)
         .where(_is(Row, State.WAITING), Row.device == device, ~runs)
-        .order_by(func.coalesce(had.c.begun, 0), Row.number)
+        .order_by(begun, Row.number)
         .limit(1)
         .with_for_update(of=[Row, t.StudentRow], skip_locked=True, **LOCK)
     )

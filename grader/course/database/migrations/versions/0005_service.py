@@ -91,8 +91,8 @@ def _hand_ins() -> None:
     only_one("uq_hand_ins_running", "hand_ins", ["student"], "state = 'running'")
     only_one("uq_hand_ins_waiting", "hand_ins", ["student", "lab"], "state = 'waiting'")
     op.create_index("ix_hand_ins_lab_student", "hand_ins", ["lab", "student"])
-    op.create_index("ix_hand_ins_student", "hand_ins", ["student"])
-    op.create_index("ix_hand_ins_started", "hand_ins", ["started", "student"])
+    op.create_index("ix_hand_ins_student_started", "hand_ins", ["student", "started"])
+    op.create_index("ix_hand_ins_started", "hand_ins", ["started"])
 
 
 def _doors() -> None:
