@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from grader.cli.handing.watching import later, page, text_of, verdict, watched
+from grader.cli.handing.watching import later, moment_of, page, text_of, verdict, watched
 from grader.client import logins
 from grader.client.logins import Login
 from grader.client.service import Answer, Service, Unreachable
@@ -75,7 +75,7 @@ def hand_in(wish: Wish, login: Login) -> int:
     with Service(login) as service:
         receipt = _sent(service, lab, files, wish.origin)
         number = int(receipt["number"])
-        print(f"\nHanded in as number {number}, {text_of(receipt, 'received')},")
+        print(f"\nHanded in as number {number}, {moment_of(receipt, 'received')},")
         print(f"  hash {text_of(receipt, 'sha256')[:SHOWN_HASH]}: {page(service, number)}")
         if not wish.wait:
             return later(number, lab)
@@ -94,7 +94,7 @@ def attempts(lab_text: str) -> int:
     for item in found:
         points = _points(item)
         table.add_row(
-            *(text_of(item, "number"), text_of(item, "received")),
+            *(text_of(item, "number"), moment_of(item, "received")),
             *(text_of(item, "sha256")[:SHOWN_HASH], text_of(item, "state"), points),
         )
     make_console(sys.stdout).print(table)

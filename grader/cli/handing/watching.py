@@ -2,6 +2,7 @@
 
 import sys
 import time
+from datetime import datetime
 from typing import Any
 
 from grader.client.service import ENDS, Answer, Service, Unreachable
@@ -67,11 +68,8 @@ def _line(kind: str, data: Answer) -> str:
     match kind:
         case "begun":
             return "  grading …"
-        case "task" if data.get("tests") is not None and data.get("ended") == data.get("tests"):
-            told = f"{data.get('passed')} of {data.get('tests')} tests passed"
-            return f"  {text_of(data, 'task')}: {told}"
-        case "task" if data.get("tests") is None:
-            return f"  {text_of(data, 'task')}: judged"
+        case "task" if data.get("ended") == data.get("tests"):
+            return f"  {text_of(data, 'task')}: {text_of(data, 'tests')} tests judged"
         case "again":
             return "  it failed by our fault, and is graded again"
         case "superseded":
@@ -109,3 +107,12 @@ def page(service: Service, number: int) -> str:
 def text_of(data: Answer, key: str) -> str:
     """Return what a service says under a key, as a terminal may show it."""
     return visible(str(data.get(key, "")), 200)
+
+
+def moment_of(data: Answer, key: str) -> str:
+    """Return a moment that a service says, to the second, in this machine's zone."""
+    try:
+        moment = datetime.fromisoformat(str(data.get(key))).astimezone()
+    except ValueError:
+        return text_of(data, key)
+    return moment.strftime("%Y-%m-%d %H:%M:%S %Z")

@@ -90,7 +90,7 @@ class Event:
 
     id: int
     hand_in: int
-    kind: str  # "begun", "manifest", "task", "again", "graded", "held", "superseded"
+    kind: str  # "begun", "task", "again", "graded", "held", "superseded"
     data: Mapping[str, object]
     made: datetime
 

@@ -144,7 +144,9 @@ def read(answer: Any) -> list[tuple[str, str, Any]]:
 
 def test_events_are_told_from_the_last_one_on(lesson: WebClass) -> None:
     item = lesson.hand_in("s17")
-    lesson.store.tell(1, "task", {"task": "norm", "done": 1, "message": "hidden"}, NOW)
+    lesson.store.tell(
+        1, "task", {"task": "norm", "tests": 3, "ended": 3, "passed": 1, "message": "hidden"}, NOW
+    )
     lesson.grade(item, mixed())
     client = lesson.bearer("s17")
 
@@ -155,7 +157,7 @@ def test_events_are_told_from_the_last_one_on(lesson: WebClass) -> None:
     assert [kind for _, kind, _ in whole] == ["task", "begun", "graded", "end"]
     assert rest == whole[1:]
     assert odd == whole
-    assert whole[0][2] == {"task": "norm", "done": 1}
+    assert whole[0][2] == {"task": "norm", "tests": 3, "ended": 3}
     assert whole[-1][2] == {"state": "graded"}
 
 

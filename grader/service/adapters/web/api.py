@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+from grader.course.database.records import Attempt
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.service.adapters.web.answers import too_often
@@ -39,7 +40,8 @@ def hand_ins(request: Request, who: Bearer, lab: str) -> dict[str, Any]:
     """List the student's own hand-ins of a lab."""
     site = site_of(request)
     found = site.store.hand_ins(who.name, site.desk.lab(lab).name)
-    return {"hand_ins": [_state(site, item) for item in found]}
+    graded = {each.commit: each for each in site.store.attempts(student=who.name) if not each.infra}
+    return {"hand_ins": [_state(site, item) | _points(graded.get(item.key)) for item in found]}
 
 
 @router.post("/labs/{lab}/hand-ins", status_code=201)
@@ -78,10 +80,8 @@ def attempt(request: Request, who: Bearer, number: int) -> dict[str, Any]:
         ],
     }
     graded = site.views.attempt(item)
-    if graded is None:
-        return found | {"points": None, "possible": None, "report": None}
-    report = site.views.report(who, graded).to_json()
-    return found | {"points": graded.points, "possible": graded.possible, "report": report}
+    report = site.views.report(who, graded).to_json() if graded else None
+    return found | _points(graded) | {"report": report}
 
 
 @router.get("/hand-ins/{number}/events")
@@ -137,6 +137,12 @@ def _lab(site: Site, who: Who, lab: Lab) -> dict[str, Any]:
         "refused": may.refusal.message if may.refusal else None,
         "again": again.isoformat() if again else None,
     }
+
+
+def _points(graded: Attempt | None) -> dict[str, Any]:
+    if graded is None:
+        return {"points": None, "possible": None}
+    return {"points": graded.points, "possible": graded.possible}
 
 
 def _state(site: Site, item: HandIn) -> dict[str, Any]:

@@ -269,7 +269,8 @@ def _left(may: Allowance | None) -> str:
 def _step(event: Event) -> str:
     data = told(event)
     if event.kind == "task":
-        return f"{data.get('title') or data.get('task', '')}: done"
+        judged = " judged" if data.get("ended") == data.get("tests") else ""
+        return f"{data.get('task', '')}: {data.get('tests', '')} tests{judged}"
     return _SAID.get(event.kind, event.kind)
 
 

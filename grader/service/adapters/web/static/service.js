@@ -33,9 +33,8 @@ source.addEventListener('begun', () => {
 });
 source.addEventListener('task', event => {
   const task = data(event);
-  const name = task.title || task.task || 'a task';
-  const counted = task.total ? `: ${task.done} of ${task.total} tests` : '';
-  row(task.task, name + counted, task.total && task.done < task.total ? 'now' : 'done');
+  const ended = task.ended === task.tests;
+  row(task.task, `${task.task}: ${task.tests} tests${ended ? ' judged' : ''}`, ended ? 'done' : 'now');
 });
 source.addEventListener('again', () => {
   row('again', 'Something of ours broke; it is graded again', 'now');
