@@ -191,6 +191,23 @@ def test_attend_replaces_the_attention_and_sees_the_cache(tmp_path: Path) -> Non
     assert not torch.allclose(zeros, ours(tokens, positions), atol=0.1)
 
 
+@torch.no_grad()
+def test_a_compiler_follows_an_attention_that_is_made_in_what_it_compiles(tmp_path: Path) -> None:
+    ours, theirs = random_pair(tmp_path)
+    tokens, positions = tokens_and_positions(53)
+
+    @torch.compile(backend="eager", fullgraph=True)
+    def step(tokens: Tensor, positions: Tensor) -> Tensor:
+        seen = (positions[:, None] <= positions[..., None])[:, None]
+
+        def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            return attention(q, k, v, seen)
+
+        return ours(tokens, positions, attend=attend)
+
+    assert_same(step(tokens, positions), theirs(tokens).logits)
+
+
 def test_arguments_that_contradict_are_refused(tmp_path: Path) -> None:
     ours, _ = random_pair(tmp_path)
     tokens, positions = tokens_and_positions(53, length=4)

@@ -11,12 +11,12 @@ READER = "grader.service.adapters.web.texts.line_changes"
 SECONDS = 5.0
 MOST_ROWS = 3000
 MOST_LINE = 400  # characters
-_KINDS = {"+": "added", "-": "removed", "@": "place", " ": "same"}
+_KINDS = {"+": "added", "-": "removed", "@": "place", " ": "kept"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a diff; ``kind`` is "added", "removed", "same" or "place"."""
+    """A line of a diff; ``kind`` is "added", "removed", "kept" or "place"."""
 
     kind: str
     text: str
@@ -45,7 +45,7 @@ def _changed(name: str, old: bytes, new: bytes, budget: Budget) -> Changed:
     if ended.status or ended.over:
         return Changed(name, None)
     lines: list[str] = json.loads(ended.output)
-    rows = [Row(_KINDS.get(line[:1], "same"), _text(line)) for line in lines[:MOST_ROWS]]
+    rows = [Row(_KINDS.get(line[:1], "kept"), _text(line)) for line in lines[:MOST_ROWS]]
     return Changed(name, rows, max(0, len(lines) - MOST_ROWS))
 
 
