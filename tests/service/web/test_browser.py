@@ -45,7 +45,7 @@ class Watched:
         return self.page
 
     def _failed(self, asked: Any) -> None:
-        if not asked.url.endswith("/events"):  # a stream ends with the page that reads it
+        if asked.failure != "net::ERR_ABORTED":  # the page was left while it was asked for
             self.complaints.append(f"{asked.url} failed")
 
 
