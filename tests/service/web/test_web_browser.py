@@ -33,7 +33,8 @@ class Watched:
         self.page.on("requestfailed", lambda asked: self._failed(asked))
         self.address = address
         self.page.goto(f"{address}/login")
-        self.page.keyboard.type(token)  # where the focus is
+        self.page.wait_for_selector("#token:focus")
+        self.page.keyboard.type(token)
         self.page.keyboard.press("Enter")
         self.page.wait_for_url(f"{address}/")
 
