@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 HAND_INS = "hand-ins"  # beside course.toml: the files of what the grading service took in
+SERVICE = "service"  # the note of the run in which the grading service records, one of each lab
 INFRA_EXIT = 3  # of a grading that failed by our fault
 
 

@@ -27,12 +27,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from grader.course.database.records import SERVICE
 from grader.errors import StoreError
 from grader.text import encodable
 
 LARGEST_REPORT = 256 << 20  # bytes, unpacked; the database may come from a backup of anyone's
 MOST_DIGITS = 9  # that a column of numbers holds
-SERVICE = "service"  # the note of the run in which the grading service records, one of each lab
 
 
 class Moment(TypeDecorator[datetime]):

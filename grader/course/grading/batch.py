@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from grader.course.config import Course
-from grader.course.database.records import Attempt, Frozen
+from grader.course.database.records import SERVICE, Attempt, Frozen
 from grader.course.database.spool import Spool
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
@@ -129,7 +129,8 @@ def plan(batch: Batch, store: Store) -> Plan:
 def _run(batch: Batch, store: Store) -> str:
     """Return the run to continue, of the same students, or a new one."""
     wanted = tuple(sorted(batch.students))
-    runs = store.runs(batch.lab.name)
+    # That of the grading service never ends, and is nobody's to go on with.
+    runs = [run for run in store.runs(batch.lab.name) if run.note != SERVICE]
     if batch.resume and runs:
         same = [run.id for run in runs if run.students == wanted]
         if same:

@@ -43,6 +43,7 @@ MAY = {
     "POST /attempts/{count}/comments": STAFF,
     "POST /overrides": INSTRUCTORS,
     "GET /api/labs": PEOPLE,
+    "GET /api/me": PEOPLE,
     "GET /api/labs/{lab}/hand-ins": PEOPLE,
     "POST /api/labs/{lab}/hand-ins": PEOPLE,
     "GET /api/hand-ins/{number}": PEOPLE,

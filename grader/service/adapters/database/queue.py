@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from grader.course.database.records import Attempt
+from grader.course.database.records import SERVICE, Attempt
 from grader.course.database.store import Store, insert_attempt, insert_if_new
 from grader.errors import StoreError
 from grader.extras import needs
@@ -246,10 +246,10 @@ def _give_back(session: Session, row: Row, item: HandIn) -> HandIn:
 
 def _run(session: Session, lab: str, now: datetime) -> str:
     """Return the service's run of a lab, which an index lets be there once."""
-    runs = select(t.RunRow.id).where(t.RunRow.lab == lab, t.RunRow.note == t.SERVICE)
+    runs = select(t.RunRow.id).where(t.RunRow.lab == lab, t.RunRow.note == SERVICE)
     found = session.scalar(runs)
     if found is None:
-        values = {"lab": lab, "started": now, "note": t.SERVICE}
+        values = {"lab": lab, "started": now, "note": SERVICE}
         session.execute(insert_if_new(session, t.RunRow, values))
         found = session.scalars(runs).one()
     return found
