@@ -29,7 +29,8 @@ BEAT_SECONDS = 10.0
 SILENCE = timedelta(seconds=60)  # after which a claim counts as abandoned
 SWEEP_SECONDS = 15.0
 LATELY = timedelta(hours=1)  # within which gradings count for whose turn it is
-MOST_TRIES = 3
+MOST_TRIES = 3  # gradings of a hand-in, if each fails by our fault
+MOST_ABANDONED = 10  # if each ends with its pump: a kill says less of the hand-in than a failure
 IN_A_ROW = 3  # failures of ours after which each claim waits
 LONGEST_PAUSE = 300.0  # seconds
 _log = logging.getLogger(__name__)
@@ -189,7 +190,7 @@ class Pump:
                 del self._running[key]  # its verdict will belong to nobody
 
     def _sweep(self) -> None:
-        for item in self._store.sweep(self._clock.now(), SILENCE, MOST_TRIES):
+        for item in self._store.sweep(self._clock.now(), SILENCE, MOST_ABANDONED):
             _log.warning("hand-in %s was abandoned by %s", item.number, item.worker)
             self._tell_state(item)
 

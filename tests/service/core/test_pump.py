@@ -287,3 +287,15 @@ def test_a_lab_that_the_course_dropped_is_our_fault(room: Classroom, tmp_path: P
     grade_all(room, FakeEngine())
 
     assert now(room, item).failure == "there is no lab 02_batching"
+
+
+def test_kills_alone_hold_nothing_for_a_long_while(room: Classroom) -> None:
+    item = room.hand_in()
+    for turn in range(module.MOST_ABANDONED - 1):
+        room.store.claim(f"killed {turn}", "cpu", room.clock.now(), module.LATELY)
+        room.clock.moment += module.SILENCE + timedelta(seconds=1)
+        room.store.sweep(room.clock.now(), module.SILENCE, module.MOST_ABANDONED)
+
+    grade_all(room, FakeEngine())
+
+    assert now(room, item).state is State.GRADED
