@@ -10,12 +10,11 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
-from grader.course.config import Course
 from grader.course.database.records import Student
 from grader.course.grading.collecting.answer import take
 from grader.course.grading.collecting.branch import newest
+from grader.course.grading.collecting.collect import location
 from grader.course.grading.collecting.fetch import Bounds, Broken, fetched
 from grader.errors import GitError, InferlabError
 from grader.labs.documents.submission import fingerprint, is_untouched
@@ -75,7 +74,7 @@ class Pushes:
                 _log.warning("a push of %s was not collected: %s", id, visible_line(told))
 
     def _collect(self, student: Student) -> None:
-        remote = _remote(self._desk.course, student)
+        remote = location(self._desk.course, student)
         budget = Budget()  # of all labs: it is one submission's reading
         with fetched(remote, student.branch, Bounds()) as repository:
             commit = newest(repository, None)
@@ -102,11 +101,3 @@ class Pushes:
             self._desk.take(who, lab, files, Origin.GIT, device=device, note=remark, commit=commit)
         except InferlabError as error:
             _log.warning("a push of %s to %s was refused: %s", student.id, lab.name, error.line)
-
-
-def _remote(course: Course, student: Student) -> str:
-    """Return where a student's branch lies; a relative path starts where course.toml does."""
-    path = course.folder / Path(student.repository)
-    return (
-        str(path) if student.repository and path.exists() else student.repository or course.remote
-    )

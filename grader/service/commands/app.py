@@ -1,16 +1,14 @@
 """``lab serve`` and ``lab token``: their options, and what each calls."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from grader.course.commands.app import COURSE_FILE, ClassFile, EngineChoice, Isolation
+from grader.course.commands.app import CORES, COURSE_FILE, ClassFile, EngineChoice, Isolation
 from grader.errors import UsageError
-
-CORES = len(os.sched_getaffinity(0))
+from grader.service.domain.records import Role
 
 
 class ServeRole(StrEnum):
@@ -19,14 +17,6 @@ class ServeRole(StrEnum):
     ALL = "all"
     WEB = "web"
     GRADE = "grade"
-
-
-class TokenRole(StrEnum):
-    """What a token lets its bearer do."""
-
-    STUDENT = "student"
-    ASSISTANT = "assistant"
-    INSTRUCTOR = "instructor"
 
 
 def serve(
@@ -57,7 +47,7 @@ def token(
     owner: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="a student's id, or one of the staff")
     ] = None,
-    role: Annotated[TokenRole, typer.Option(help="what it allows")] = TokenRole.STUDENT,
+    role: Annotated[Role, typer.Option(help="what it allows")] = Role.STUDENT,
     everyone: Annotated[
         bool, typer.Option("--all", help="for each student who has none yet, as CSV")
     ] = False,

@@ -13,13 +13,13 @@ from grader.service.domain.records import Role
 from grader.service.ports.clock import WallClock
 
 
-def issue(course_file: Path, owner: str, role: str) -> int:
+def issue(course_file: Path, owner: str, role: Role) -> int:
     """Print a new token for somebody."""
     course = load_course(course_file)
     with Store.open(course.database, course.folder) as database:
         take_roster(course, database)
         store = DatabaseStore(database)
-        secret = Door(store, WallClock()).issue(owner, Role(role))
+        secret = Door(store, WallClock()).issue(owner, role)
     print(secret)
     print(f"note: shown this once; {_how(course.service.address)}", file=sys.stderr)
     return 0

@@ -21,6 +21,7 @@ from grader.course.grading.jobs import Done, Job, Step, attempt_of, lab_version
 from grader.errors import StoreError
 from grader.service.core.desk import Desk
 from grader.service.domain.records import HandIn, State
+from grader.service.domain.turns import LATELY
 from grader.service.ports.clock import Clock
 from grader.service.ports.store import Store
 
@@ -28,7 +29,6 @@ POLL_SECONDS = 0.5
 BEAT_SECONDS = 10.0
 SILENCE = timedelta(seconds=60)  # after which a claim counts as abandoned
 SWEEP_SECONDS = 15.0
-LATELY = timedelta(hours=1)  # within which gradings count for whose turn it is
 MOST_TRIES = 3  # gradings of a hand-in, if each fails by our fault
 MOST_ABANDONED = 10  # if each ends with its pump: a kill says less of the hand-in than a failure
 IN_A_ROW = 3  # failures of ours after which each claim waits

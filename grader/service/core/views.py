@@ -55,8 +55,12 @@ class Views:
 
     def attempt(self, item: HandIn) -> Attempt | None:
         """Return the newest grading of a hand-in that did not fail by our fault."""
-        found = self._store.attempts(item.lab, item.student)
-        return next((a for a in reversed(found) if a.commit == item.key and not a.infra), None)
+        return self.gradings(item.student, item.lab).get(item.key)
+
+    def gradings(self, student: str, lab: str) -> dict[str, Attempt]:
+        """Return a student's newest gradings of a lab, by the keys of their hand-ins."""
+        found = self._store.attempts(lab, student)
+        return {each.commit: each for each in found if not each.infra}
 
     def report(self, who: Who, attempt: Attempt) -> Report:
         """Return what somebody may read of a grading."""

@@ -152,7 +152,7 @@ def _freeze(
     order: Collection, student: Student, before: Sequence[Frozen], branches: Branches
 ) -> Collected:
     """Take the work of each moment that is to be asked for; raises Broken if there is none."""
-    remote = _location(order.course, student)
+    remote = location(order.course, student)
     found: list[Taken] = []
     problems: list[str] = []
     budget = Budget()  # of all that the student has handed in
@@ -181,7 +181,7 @@ def _work_elsewhere(
     """Name the student's other branches that hold newer work on the lab, for a person to look."""
     try:
         if student.repository:
-            remote = _location(order.course, student)
+            remote = location(order.course, student)
             known = fetch.heads(remote, repository, order.bounds)
             others = sorted(name for name in known if name != student.branch)
         else:
@@ -210,8 +210,8 @@ def _take(
     return Taken(until, commit, last_change(repository, commit, order.lab), files, remark)
 
 
-def _location(course: Course, student: Student) -> str:
-    """Return the URL, or the path; a relative path starts where course.toml lies."""
+def location(course: Course, student: Student) -> str:
+    """Return where a student's branch lies; a relative path starts where course.toml lies."""
     if not student.repository:
         return course.remote
     path = course.folder / Path(student.repository)

@@ -39,8 +39,8 @@ def labs(request: Request, who: Bearer) -> dict[str, Any]:
 def hand_ins(request: Request, who: Bearer, lab: str) -> dict[str, Any]:
     """List the student's own hand-ins of a lab."""
     site = site_of(request)
-    found = site.store.hand_ins(who.name, site.desk.lab(lab).name)
-    graded = {each.commit: each for each in site.store.attempts(student=who.name) if not each.infra}
+    name = site.desk.lab(lab).name
+    found, graded = site.store.hand_ins(who.name, name), site.views.gradings(who.name, name)
     return {"hand_ins": [_state(site, item) | _points(graded.get(item.key)) for item in found]}
 
 

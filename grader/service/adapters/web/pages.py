@@ -36,7 +36,6 @@ router = APIRouter()
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _SAID = {
     "begun": "The grading has begun",
-    "manifest": "The tests are known",
     "again": "Something of ours broke; it is graded again",
     "graded": "Graded",
     "held": "Something of ours broke; your instructors look at it",
@@ -234,8 +233,7 @@ def hand_in_lines(site: Site, items: Sequence[HandIn]) -> list[HandInLine]:
     zone = site.course.service.zone
     found: dict[str, Attempt] = {}
     for student, name in {(item.student, item.lab) for item in items}:
-        graded = site.store.attempts(name, student)
-        found |= {each.commit: each for each in graded if not each.infra}
+        found |= site.views.gradings(student, name)
     return [
         HandInLine(item, moment_text(item.received, zone), _points(found.get(item.key)))
         for item in items
