@@ -1,11 +1,10 @@
-"""Print how much CI leaves to other days: one in so many, 3 where a machine is as fast as most are.
+"""Print how much CI leaves to other days: one in so many, 3 where a machine is fast as most are.
 
-A machine that is twice as slow proves half as much, in the same time. What is timed is what gradings do
-most: start an interpreter that loads torch, on all cores at once, so that a core that others use too is
-as slow as it is.
+A machine that is twice as slow proves half as much, in the same time. What is timed is what
+gradings do most: start an interpreter that loads torch, on all cores at once, so that a core that
+others use too is as slow as it is.
 """
 
-import math
 import os
 import subprocess
 import sys
