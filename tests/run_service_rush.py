@@ -15,11 +15,7 @@ import contextlib
 import os
 import random
 import re
-import shutil
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+from stand_ins.serving import LAB, NUMBER, Server, light_tree
 
 from grader.course.config import Course, load_course
 from grader.course.database.records import Attempt
@@ -42,9 +39,6 @@ from grader.service.core.door import Door
 from grader.service.domain.records import HandIn, Role, State
 from grader.service.ports.clock import WallClock
 
-ROOT = Path(__file__).resolve().parent.parent
-DEMO = ROOT / "tests" / "demo"
-LAB, NUMBER = "90_echo", 90
 SEED = 1
 RIGHT, WRONG = 100.0, 95.0  # points: of the model answer, and of one without pseudocode's task
 PATIENCE = 15.0  # seconds between tries of a request that met no service
@@ -59,12 +53,12 @@ def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory(prefix="inferlab-rush-") as name:
         folder = Path(name)
-        rush = Rush(options, _tree(folder / "tree"), folder / "course", random.Random(SEED))
+        rush = Rush(options, light_tree(folder / "tree"), folder / "course", random.Random(SEED))
         rush.prepare()
         try:
             asyncio.run(rush.run())
         finally:
-            rush.stop()
+            rush.server.stop()
         problems = [*rush.problems()]
         rush.print()
     for problem in problems[:20]:
@@ -83,17 +77,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--sandbox", choices=("required", "none"), default="required")
     return parser.parse_args()
-
-
-def _tree(folder: Path) -> Path:
-    """Make a course repository of the judge and the demo lab alone."""
-    ignore = shutil.ignore_patterns("__pycache__", "suites")
-    shutil.copytree(ROOT / "grader", folder / "grader", ignore=ignore)
-    shutil.copytree(DEMO / "grader" / "suites", folder / "grader" / "suites")
-    shutil.copytree(DEMO / "solutions", folder / "solutions")
-    shutil.copytree(DEMO / "labs" / LAB, folder / "labs" / LAB)
-    shutil.copy(DEMO / "labs" / "common.py", folder / "labs")
-    return folder
 
 
 @dataclass
@@ -122,14 +105,14 @@ class Rush:
         self, options: argparse.Namespace, tree: Path, folder: Path, draw: random.Random
     ) -> None:
         self.options, self.tree, self.folder, self.random = options, tree, folder, draw
-        self.url = f"http://127.0.0.1:{_free_port()}"
+        order = ("--jobs", str(options.jobs), "--sandbox", options.sandbox)
+        self.server = Server(folder / "course.toml", tree, order)
         self.tokens: dict[str, str] = {}
         self.receipts: list[tuple[str, int, str]] = []  # student, number, hash
         self.hand_ins, self.looks = Answers(), Answers()
         self.memory: list[float] = []  # MiB of the process that answers
         self.kills = 0
         self.began = self.ended = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def course(self) -> Course:
@@ -153,44 +136,11 @@ class Rush:
         with Store.open(course.database, course.folder) as database:
             yield database, DatabaseStore(database)
 
-    def start(self) -> None:
-        """Start the service in a session of its own."""
-        port = self.url.rpartition(":")[2]
-        line = [
-            sys.executable,
-            "-m",
-            "grader",
-            "serve",
-            "--course",
-            str(self.folder / "course.toml"),
-        ]
-        line += ["--port", port, "--jobs", str(self.options.jobs)]
-        line += ["--sandbox", self.options.sandbox, "--device", "cpu"]
-        log = (self.folder / "serve.log").open("ab")
-        self._process = subprocess.Popen(
-            line, cwd=self.tree, stdout=log, stderr=log, start_new_session=True
-        )
-
-    def kill(self) -> None:
-        """End the service and all that it started in its session, at once."""
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-
-    def stop(self) -> None:
-        """End it as systemd would, then for good."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=90)
-        self.kill()
-
     async def run(self) -> None:
         """Let everybody come, then wait until nothing is open."""
-        self.start()
+        self.server.start()
         limits = httpx.Limits(max_connections=400, max_keepalive_connections=100)
-        async with httpx.AsyncClient(base_url=self.url, timeout=60, limits=limits) as client:
+        async with httpx.AsyncClient(base_url=self.server.url, timeout=60, limits=limits) as client:
             await self._is_up(client)
             self.began = time.monotonic()
             tasks = [asyncio.create_task(each) for each in self._arrivals(client)]
@@ -281,9 +231,9 @@ class Rush:
         )
         for moment in moments:
             await self._until(moment)
-            self.kill()
+            self.server.kill()
             self.kills += 1
-            self.start()
+            self.server.start()
             await self._is_up(client)
 
     async def _is_up(self, client: httpx.AsyncClient) -> None:
@@ -291,8 +241,8 @@ class Rush:
             with contextlib.suppress(httpx.HTTPError):
                 if (await client.get("/healthz")).status_code == 200:
                     return
-            if self._process is not None and self._process.poll() is not None:
-                raise SystemExit((self.folder / "serve.log").read_text()[-2000:])
+            if not self.server.runs:
+                raise SystemExit(self.server.log.read_text()[-2000:])
             await asyncio.sleep(0.1)
 
     async def _until(self, due: float) -> None:
@@ -310,7 +260,7 @@ class Rush:
     async def _watch(self) -> None:
         while True:
             with contextlib.suppress(OSError, AttributeError):
-                status = Path(f"/proc/{self._process.pid}/status").read_text()  # type: ignore[union-attr]
+                status = Path(f"/proc/{self.server.process.pid}/status").read_text()  # type: ignore[union-attr]
                 self.memory.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
             await asyncio.sleep(2)
 
@@ -370,12 +320,6 @@ class Rush:
         if self.memory:
             first, most = self.memory[0], max(self.memory)
             print(f"memory of the service: {first:.0f} MiB first, {most:.0f} at most")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

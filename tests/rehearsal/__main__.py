@@ -1,5 +1,7 @@
 """Rehearse a course: publish, hand in, collect, grade two labs, kill, resume, export; compare.
 
+Then the same class hands in through the grading service, which must give it the same marks.
+
 ``make rehearsal ARGS="--students 12"``. Exits 1 if a mark is not what its source should earn.
 """
 
@@ -14,14 +16,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from answers import Answer, Kind, answers_of, mismatch  # noqa: E402
-from clusters import RAY_IS_MISSING, cluster  # noqa: E402
 from school import ROOT, Failed, School  # noqa: E402
+from served import different_marks, hand_in_at_service  # noqa: E402
+from stand_ins.ray_nodes import RAY_IS_MISSING, cluster  # noqa: E402
 
 from grader.course.config import load_course  # noqa: E402
 from grader.course.database.records import Attempt  # noqa: E402
@@ -74,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=6, help="gradings to compare speeds with")
     parser.add_argument("--keep", metavar="FOLDER", help="leave the course there")
     parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--no-service", action="store_true")
     return parser.parse_args()
 
 
@@ -105,7 +110,25 @@ def rehearse(folder: Path, options: argparse.Namespace) -> int:
     export(school, answers, table)
     side_by_side(school, labs[0], students[: options.sample], plain, options, table)
     again = check_marks(school, answers)  # regrading changes no mark
+    if not options.no_service:
+        again += served(folder, school, answers, options, table)
     return conclude(table, answers, wrong + again)
+
+
+def served(
+    folder: Path,
+    school: School,
+    answers: Sequence[Answer],
+    options: argparse.Namespace,
+    table: Table,
+) -> list[str]:
+    """Let the class hand in at the service; return what marks are not those of grade-all."""
+    other = School(folder / "served", school.labs, school.students)
+    with table.timed("through the service", len(answers)):
+        hand_in_at_service(other, answers, options.jobs)
+    different = different_marks(school, other, answers)
+    table.add("marks that differ by the service", str(len(different)))
+    return different + check_marks(other, answers)
 
 
 def plain_gradings(school: School, answers: Sequence[Answer], table: Table) -> float:
@@ -228,9 +251,9 @@ def side_by_side(
         return
     seconds: list[float] = []
     for nodes in (1, 2):
-        with cluster(nodes) as address:
-            run = lambda: school.run(*order, "--engine", "ray", RAY_ADDRESS=address)  # noqa: E731
-            seconds.append(timed(f"Ray, {nodes} workers", run))
+        with cluster(nodes) as ray:
+            there = partial(school.run, *order, "--engine", "ray", RAY_ADDRESS=ray.address)
+            seconds.append(timed(f"Ray, {nodes} workers", there))
     table.add("Ray, speed-up of 2 over 1", f"{seconds[0] / seconds[1]:.2f}")
 
 

@@ -48,14 +48,15 @@ class School:
         self.remote = Remote(folder / "class.git")
         rows = "".join(f"{student},Student {student}\n" for student in students)
         (self.folder / "roster.csv").write_text(f"id,name\n{rows}")
-        self._write(datetime.now(UTC) + timedelta(days=1))
+        self.due(datetime.now(UTC) + timedelta(days=1))
 
     @property
     def database(self) -> str:
         """The URL of the course's database."""
         return f"sqlite:///{self.folder}/course.db"
 
-    def _write(self, due: datetime) -> None:
+    def due(self, due: datetime) -> None:
+        """Set the deadline of both labs."""
         lines = "".join(f"{lab.number} = {due:%Y-%m-%dT%H:%M:%SZ}\n" for lab in self.labs)
         text = COURSE.format(remote=self.remote.folder, deadlines=lines, per_day=PER_DAY)
         (self.folder / "course.toml").write_text(text)
@@ -63,7 +64,7 @@ class School:
     def hand_in(self, answers: Sequence[Answer]) -> None:
         """Commit every student's work onto what was published, then let the deadline pass."""
         due = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
-        self._write(due)
+        self.due(due)
         for student in self.students:
             own = [answer for answer in answers if answer.student == student]
             if any(answer.kind is Kind.NOTHING for answer in own):

@@ -1,5 +1,6 @@
 """What is answered where something is refused: JSON to clients, a plain page to people."""
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
@@ -20,8 +21,11 @@ with needs("service"):
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+NOT_NOW = "this cannot be done at the moment"
+NOTHING_DONE = "nothing was changed; try again in some minutes, and tell your instructor if it stays so"
 NOT_THERE = "there is no such page, or it is not yours"
 NO_SUCH = "there is no such thing, or it is not yours"
+_log = logging.getLogger(__name__)
 _SAID = {
     400: "this request makes no sense here",
     403: "that is not possible now",
@@ -82,12 +86,12 @@ async def on_error(request: Request, error: Exception) -> Response:
 def _explained(error: Exception) -> tuple[int, str, str, datetime | None]:
     if isinstance(error, NotNow):
         return (429 if error.again else 403), error.message, error.hint, error.again
-    kinds = {NotSignedIn: 401, NotFound: 404, BadWork: 422, CannotGrade: 503}
-    for kind, status in kinds.items():
+    if isinstance(error, CannotGrade):
+        _log.error("a request was not answered, by our fault: %s", error.line)  # may name files
+        return 503, NOT_NOW, NOTHING_DONE, None
+    for kind, status in {NotSignedIn: 401, NotFound: 404, BadWork: 422}.items():
         if isinstance(error, kind):
-            # What of ours broke is for the log: it may name files.
-            told = "this cannot be done at the moment" if status == 503 else error.message
-            return status, told, "" if status == 503 else error.hint, None
+            return status, error.message, error.hint, None
     if isinstance(error, InferlabError):
         return 422, error.message, error.hint, None
     status = cast(int, getattr(error, "status_code", 422))

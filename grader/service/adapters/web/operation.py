@@ -1,5 +1,7 @@
 """What whoever runs the service looks at: whether it is well, and its numbers for Prometheus."""
 
+import shutil
+
 from grader.errors import CannotGrade
 from grader.extras import needs
 from grader.service.adapters.web.site import Site, site_of
@@ -35,6 +37,9 @@ class Metrics:
             ["of"],
             registry=own,
         )
+        self._free = Gauge(
+            "inferlab_disk_free_bytes", "Room left where hand-ins are kept", registry=own
+        )
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -50,6 +55,7 @@ class Metrics:
             self._queue.labels(state).set(sum(item.state is state for item in queued))
         for name, wait in (("median", waits.median), ("worst", waits.worst)):
             self._wait.labels(name).set(wait.total_seconds() if wait else 0)
+        self._free.set(shutil.disk_usage(site.course.folder).free)
         return generate_latest(self._registry)
 
 
