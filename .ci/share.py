@@ -11,7 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-USUAL_SECONDS = 2.0  # to load torch, where a share of one in three takes CI 35 minutes
+USUAL_SECONDS = 1.2  # to load torch, where a share of one in three takes CI 35 minutes
 USUAL, LEAST, ROUNDS = 3, 12, 3
 
 

@@ -4,11 +4,13 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from grader.course.days import days_after, days_begun
 from grader.course.policy import ServicePolicy, service_policy
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
@@ -34,7 +36,7 @@ class LateRule:
     """What a late attempt costs; the plain rule is that none counts."""
 
     per_day: float = 0.0  # share of the points lost for each started day, 0 to 1
-    days: int = 0  # after so many, nothing counts
+    days: int = 0  # after so many, by the calendar of the course's zone, nothing counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Course:
     folder: Path  # where course.toml lies
     title: str
     roster: Path
+    zone: tzinfo = UTC  # whose calendar counts days, and in which moments are shown
     remote: str = ""  # of all students; "" where the roster names a repository for each
     branch: str = "student/{id}"
     publish_remote: str = ""
@@ -62,6 +65,16 @@ class Course:
         """Return the moment until which a student has time; None if the lab has no deadline."""
         return self.extensions.get((student, lab), self.deadlines.get(lab))
 
+    def late_days(self, deadline: datetime | None, submitted: datetime | None) -> int:
+        """Return how many days late a commit is, each that has begun; 0 where nobody knows."""
+        if deadline is None or submitted is None:
+            return 0
+        return days_begun(deadline, submitted, self.zone)
+
+    def end(self, deadline: datetime) -> datetime:
+        """Return the moment after which nothing counts: when the last late day ends."""
+        return days_after(deadline, self.late.days, self.zone)
+
 
 def load_course(path: Path) -> Course:
     """Read and validate ``course.toml``; a mistake raises ``CourseError`` with file and key."""
@@ -76,10 +89,12 @@ def _course(path: Path) -> Course:
     folder = path.absolute().parent
     collect, publish = top.table("collect"), top.table("publish")
     deadlines = _moments(top.table("deadlines"))
+    zone = _zone(top)
     course = Course(
         folder=folder,
         title=top.text("title"),
         roster=folder / Path(top.text("roster", "roster.csv")).expanduser(),
+        zone=zone,
         remote=_remote(collect.text("remote", ""), folder),
         branch=_branch(collect, "branch", "student/{id}", ("id",)),
         publish_remote=_remote(publish.text("remote", ""), folder),
@@ -90,7 +105,7 @@ def _course(path: Path) -> Course:
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
-        service=service_policy(top.table("service"), _moments),
+        service=service_policy(top.table("service"), zone, _moments),
     )
     for table in (collect, publish, top):
         table.finish()
@@ -109,6 +124,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise CourseError(f"{path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise CourseError(f"{path} is not valid TOML: {error}", MOMENT_HINT) from None
+
+
+def _zone(table: Table) -> tzinfo:
+    name = table.text("zone", "UTC")
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        error = table.error("zone", f"{name!r} is no time zone that this machine knows")
+        raise CourseError(error.message, "such as Europe/Berlin or Asia/Shanghai") from None
 
 
 def _remote(text: str, folder: Path) -> str:

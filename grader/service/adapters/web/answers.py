@@ -22,7 +22,7 @@ with needs("service"):
     from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 NOT_NOW = "this cannot be done at the moment"
-NOTHING_DONE = "nothing was changed; try again in some minutes, and tell your instructor if it stays so"
+NOTHING_DONE = "nothing was changed; try again later, and tell your instructor if it stays so"
 NOT_THERE = "there is no such page, or it is not yours"
 NO_SUCH = "there is no such thing, or it is not yours"
 _log = logging.getLogger(__name__)
