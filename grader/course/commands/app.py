@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from grader.course.commands.private import private
 from grader.errors import UsageError
 
 CORES = len(os.sched_getaffinity(0))
@@ -194,6 +195,7 @@ gradebook_app = typer.Typer(
 
 
 @gradebook_app.callback(invoke_without_command=True)
+@private
 def gradebook(
     context: typer.Context,
     course: MarksFile = COURSE_FILE,
@@ -236,6 +238,7 @@ def gradebook(
 
 
 @gradebook_app.command()
+@private
 def override(
     context: typer.Context,
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="as in the roster")],
@@ -276,9 +279,9 @@ def register(lab: typer.Typer) -> None:
     lab.command()(show_wrong)
     lab.command()(pictures)
     lab.command()(publish)
-    lab.command()(collect)
-    lab.command(name="grade-all")(grade_all)
-    lab.command()(backup)
-    lab.command()(restore)
+    lab.command()(private(collect))
+    lab.command(name="grade-all")(private(grade_all))
+    lab.command()(private(backup))
+    lab.command()(private(restore))
     lab.add_typer(gradebook_app, name="gradebook")
-    lab.command()(similarity)
+    lab.command()(private(similarity))

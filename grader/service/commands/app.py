@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from grader.course.commands.app import CORES, COURSE_FILE, ClassFile, EngineChoice, Isolation
+from grader.course.commands.private import private
 from grader.errors import UsageError
 from grader.service.domain.records import Role
 
@@ -72,5 +73,5 @@ def token(
 
 def register(lab: typer.Typer) -> None:
     """Add the commands."""
-    lab.command()(serve)
-    lab.command()(token)
+    lab.command()(private(serve))
+    lab.command()(private(token))

@@ -70,6 +70,31 @@ def test_one_bad_submission_stops_nobody(tmp_path: Path, programs: Programs) -> 
     assert "[6/6] " in err
 
 
+def test_all_that_a_course_writes_is_its_owners_alone(tmp_path: Path, programs: Programs) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": STUB})
+    given = {*demo.folder.rglob("*")}
+    place = tmp_path / "out"
+    place.mkdir()
+
+    before = os.umask(0o022)
+    try:
+        assert demo.run("collect", LAB)[0] == 0
+        assert demo.run("grade-all", LAB, "--jobs", "2")[0] == 0
+        assert demo.run("gradebook", "--html", str(place / "pages"))[0] == 0
+        assert demo.run("gradebook", "--csv", "long", "-o", str(place / "marks.csv"))[0] == 0
+        assert demo.run("backup", str(place / "course.backup"))[0] == 0
+        again = ("--course", "again/course.toml")
+        assert demo.run("restore", str(place / "course.backup"), *again)[0] == 0
+    finally:
+        os.umask(before)
+
+    made = [path for folder in (demo.folder, place) for path in folder.rglob("*")]
+    open_to_others = {path for path in made if path.stat().st_mode & 0o077} - given
+    assert not open_to_others
+    assert {"marks.csv", "index.html", "course.db", "echo.py"} <= {path.name for path in made}
+
+
 def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
     demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
