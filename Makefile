@@ -91,7 +91,7 @@ doctor: $(READY) ## tell a broken environment from a wrong answer
 	@$(RUN) -m grader doctor
 
 test: $(READY) ## run the test-suite of the project, as many files at a time as cores: [ARGS="-k name"] [SHARE=3]
-	@$(RUN) -m pytest $(if $(SHARE),--share=$(SHARE)) $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
+	@$(RUN) -m pytest $(if $(SHARE),--share=$(SHARE)) $(if $(WITHIN),--within=$(WITHIN)) $(or $(ARGS),-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder)
 
 test-gpu: $(READY) ## prove what only GPUs can, on all there are; what was cut off goes on: [PART=2/4] [ARGS="'check 08 *' --write"]
 	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_on_gpu.py $(if $(PART),--part "$(PART)") $(ARGS)
@@ -99,10 +99,10 @@ test-gpu: $(READY) ## prove what only GPUs can, on all there are; what was cut o
 fuzz: $(READY) ## attack the judge, and the rule of marks, at random: [EXAMPLES=2000] [ARGS="-k wire"]
 	@EXAMPLES="$(or $(EXAMPLES),2000)" $(RUN) -m pytest -sv --hypothesis-show-statistics $(ARGS) tests/*/test_fuzz_*.py tests/course/grading/test_rule.py
 
-# What a day leaves out, it leaves out of both: --share and --sample-date hold for exploits too.
+# What a day leaves out, it leaves out of both: --share, --within and --sample-date hold for exploits too.
 check: $(READY) ## prove the labs and the judge: [LAB=1] [ARGS="--jobs 4"]
 	@$(RUN) -m grader check $(if $(LAB),"$$LAB") $(ARGS)
-	@$(if $(LAB),,$(MAKE) exploits ARGS="$$(grep -oE -e '--(share|sample-date)[ =][0-9-]+' <<< "$$ARGS" | xargs)")
+	@$(if $(LAB),,$(MAKE) exploits ARGS="$$(grep -oE -e '--(share|within|sample-date)[ =][0-9-]+' <<< "$$ARGS" | xargs)")
 
 # What fails ends nothing else. No options: whoever proves all of it leaves out nothing.
 prove: ## prove all of it from nothing, whatever is remembered: a night's work

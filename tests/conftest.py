@@ -5,6 +5,7 @@ We never run those.
 
 import gc
 import itertools
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from grader.judge.setup.start import ForkServer
 from grader.prove.sample import turns
 
 HERE = Path(__file__).parent
+BEGUN = time.monotonic()
 collect_ignore = ["clock", "demo", "exploits", "ranks", "submissions"]
 
 # The files that take longest come first, so that no process is alone with one at the end.
@@ -51,6 +53,8 @@ LONGEST = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the options of ``lab check`` that say what a day leaves to others."""
     parser.addoption("--share", type=int, default=1, metavar="N", help="one in N cases `in_turn`")
+    told = "after which no case `in_turn` begins"
+    parser.addoption("--within", type=float, metavar="SECONDS", help=told)
     parser.addoption("--sample-date", metavar="DATE", help="the day whose turn it is: today")
 
 
@@ -68,6 +72,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left]
     skip_without_gpu([item for item in items if item.get_closest_marker("gpu")])
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave a case `in_turn` to another day where there is no time left for it."""
+    within = item.config.option.within
+    if within and item.get_closest_marker("in_turn") and time.monotonic() > BEGUN + within:
+        pytest.skip("no time is left for it today")
 
 
 def skip_without_gpu(items: list[pytest.Item]) -> None:

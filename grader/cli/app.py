@@ -5,6 +5,7 @@ Exit codes: 0 all graded tests passed, 1 some did not, 2 usage, 3 could not grad
 
 import importlib
 import io
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -117,6 +118,9 @@ def check(
     share: Annotated[
         int, typer.Option(min=1, max=31, help="of variants and wrong ones, one in so many a day")
     ] = 1,
+    within: Annotated[
+        float, typer.Option(min=0, help="seconds after which no more of these are begun")
+    ] = math.inf,
     margins: Annotated[
         bool, typer.Option("--margins", help="print how far answers stay from each test's limit")
     ] = False,
@@ -141,6 +145,7 @@ def check(
         *(jobs, seeds, wrong_seeds, device, sandbox, tuple(only or ()), brief, whole),
         sample_date=f"{sample_date:%Y-%m-%d}" if sample_date else "",
         share=share,
+        within=within,
         margins=margins,
         public=public,
         messages=messages,

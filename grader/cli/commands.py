@@ -207,7 +207,8 @@ def check(names: Sequence[str], proof: Proof) -> int:
         print_least([loss for loss in report.losses if loss.lab == lab.name])
     print_ends(report.ends)
     if report.gradings:
-        print(f"{report.gradings} gradings, {report.recalled} remembered")
+        late = f", {report.late} more had no turn in time" if report.late else ""
+        print(f"{report.gradings} gradings, {report.recalled} remembered{late}")
     if proof.public:
         print_shares(report.catches)
     if proof.mutants:

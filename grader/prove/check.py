@@ -6,7 +6,9 @@ the findings depends on the files alone, never on what ended first.
 """
 
 import fnmatch
+import math
 import tempfile
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
@@ -27,7 +29,7 @@ from grader.prove.proven import Proven
 from grader.prove.public import catches_of, enough, judge_public
 from grader.prove.remembered.entries import Remembered
 from grader.prove.runner import Judges, Runner, fallen_tests, forked_judges
-from grader.prove.sample import compare, draw, of_the_day
+from grader.prove.sample import DRAWN, compare, draw, lot, of_the_day
 from grader.prove.trials import Trial, plan
 
 
@@ -57,14 +59,17 @@ def check_labs(
             drawn = () if undated else draw(trials, day)
             sampled = [place for place in drawn if judging.quick(trials[place].lab) is not None]
             learn = not (proof.whole or proof.brief or proof.public)
-            graded, again = _run(trials, sampled, runner, proof.jobs, on_progress, learn=learn)
+            made = _Round(trials, sampled, proof, day, on_progress)
+            graded, again = made.run(runner, learn=learn)
     _forget_odd(memory, graded, again)
-    made = [*graded, *again.values()]
+    every = [*graded, *again.values()]
     if proof.public:
         found = _report_in_public(labs, graded)
     else:
         found = _report(labs, graded, again, margins=proof.margins, files=not proof.only)
-    return replace(found, gradings=len(made), recalled=sum(item.recalled for item in made))
+    late = len(trials) + len(sampled) - len(every)
+    recalled = sum(item.recalled for item in every)
+    return replace(found, gradings=len(every), recalled=recalled, late=late)
 
 
 def _trials(labs: Sequence[Lab], proof: Proof, folder: Path) -> list[Trial]:
@@ -155,51 +160,87 @@ def _problems(graded: Graded) -> str:
     return f" · failed: {'; '.join(problems)}" if problems else ""
 
 
-def _run(
-    trials: list[Trial],
-    sampled: Collection[int],
-    runner: Runner,
-    jobs: int,
-    on_progress: OnProgress | None,
-    *,
-    learn: bool,
-) -> tuple[list[Graded], dict[int, Graded]]:
-    """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out.
+class _Round:
+    """The gradings of one check; those in the sample are made a second time, the whole way."""
 
-    Of a wrong answer the first seed tells by which tests it falls; under others these come first.
-    Those in the sample are made a second time, the whole way, and returned by their places.
-    """
-    places = range(len(trials))
-    wrong = [place for place in places if trials[place].role is Role.WRONG]
-    others = [place for place in places if trials[place].role is not Role.WRONG]
-    later = [place for place in wrong if trials[place].seed > 1]
-    first = [place for place in wrong if trials[place].seed == 1]
-    graded: dict[int, Graded] = {}
-    again: dict[int, Graded] = {}
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        try:
-            for wave in (others, first, later):
-                if wave is first and first and learn and graded:
-                    runner = replace(runner, proven=Proven(graded.values()))
-                if wave is later and runner.until_lost:
-                    runner = replace(runner, fallen=fallen_tests(graded.values()))
-                # What takes longest comes first.
-                twice = [(place, again) for place in wave if place in sampled]
-                futures = {
-                    pool.submit(runner, trials[place], again=into is again): (place, into)
-                    for place, into in (*twice, *((place, graded) for place in wave))
-                }
-                for future in as_completed(futures):
-                    place, into = futures[future]
-                    into[place] = future.result()
-                    if on_progress is not None:
-                        trial = trials[place]
-                        problems = _problems(into[place]) if runner.suite == "all" else ""
-                        recalled = " · remembered" if into[place].recalled else ""
-                        label = f"{trial.lab.name} {trial.label}{recalled}{problems}"
-                        done, all_ = len(graded) + len(again), len(trials) + len(sampled)
-                        on_progress(done, all_, label)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [graded[place] for place in places], again
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        sampled: Collection[int],
+        proof: Proof,
+        day: str,
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._trials = trials
+        self._sampled = sampled
+        self._jobs = proof.jobs
+        self._on_progress = on_progress
+        self._day = day if proof.within < math.inf else ""
+        self._ends = time.monotonic() + proof.within
+        self._graded: dict[int, Graded] = {}
+        self._again: dict[int, Graded] = {}
+
+    def run(self, runner: Runner, *, learn: bool) -> tuple[list[Graded], dict[int, Graded]]:
+        """Make the gradings, wrong answers last: with ``learn`` what is proven by then is left out.
+
+        Of a wrong answer the first seed tells by which tests it falls; under others these come
+        first. Returns what was graded in the order of the trials, and the sample by its places in
+        that.
+        """
+        places = range(len(self._trials))
+        wrong = [place for place in places if self._trials[place].role is Role.WRONG]
+        others = [place for place in places if self._trials[place].role is not Role.WRONG]
+        later = [place for place in wrong if self._trials[place].seed > 1]
+        first = [place for place in wrong if self._trials[place].seed == 1]
+        with ThreadPoolExecutor(max_workers=self._jobs) as pool:
+            try:
+                self._wave(others, runner, pool)
+                if first and learn and self._graded:
+                    runner = replace(runner, proven=Proven(self._graded.values()))
+                self._wave(first, runner, pool)
+                if runner.until_lost:
+                    runner = replace(runner, fallen=fallen_tests(self._graded.values()))
+                self._wave(later, runner, pool)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        made = [place for place in places if place in self._graded]
+        again = {i: self._again[place] for i, place in enumerate(made) if place in self._again}
+        return [self._graded[place] for place in made], again
+
+    def _wave(self, wave: Sequence[int], runner: Runner, pool: ThreadPoolExecutor) -> None:
+        """Make some gradings side by side: first what takes longest, or what may not be left."""
+        if self._day:
+            wave = sorted(wave, key=self._turn)
+        twice = [(place, self._again) for place in wave if place in self._sampled]
+        futures = {
+            pool.submit(self._grade, runner, place, again=into is self._again): (place, into)
+            for place, into in (*twice, *((place, self._graded) for place in wave))
+        }
+        for future in as_completed(futures):
+            place, into = futures[future]
+            if (made := future.result()) is not None:
+                into[place] = made
+                self._tell(place, made, runner)
+
+    def _turn(self, place: int) -> tuple[bool, int]:
+        """Order by what has its turn on any day, then as the day draws it."""
+        trial = self._trials[place]
+        return trial.role in DRAWN, lot(self._day, trial.lab.name, trial.file)
+
+    def _grade(self, runner: Runner, place: int, *, again: bool) -> Graded | None:
+        """Grade; None where there is no time left for what other days can have."""
+        trial = self._trials[place]
+        if trial.role in DRAWN and time.monotonic() > self._ends:
+            return None
+        return runner(trial, again=again)
+
+    def _tell(self, place: int, made: Graded, runner: Runner) -> None:
+        if self._on_progress is None:
+            return
+        trial = self._trials[place]
+        problems = _problems(made) if runner.suite == "all" else ""
+        recalled = " · remembered" if made.recalled else ""
+        label = f"{trial.lab.name} {trial.label}{recalled}{problems}"
+        done, whole = len(self._graded) + len(self._again), len(self._trials) + len(self._sampled)
+        self._on_progress(done, whole, label)

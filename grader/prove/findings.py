@@ -1,5 +1,6 @@
 """What ``lab check`` is asked for and what it found, as frozen data."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class Proof:
     also those whose code is that of a right answer which has passed in this check. What is graded
     both ways is drawn by ``sample_date``; without one by today's, and with ``only`` not at all.
     Of a lab's variants and of its wrong answers one in ``share`` is graded, those whose turn it is
-    on that day.
+    on that day. After ``within`` seconds no more of them are begun: a slow machine proves less.
     ``margins`` measures how far answers stay from limits: then no test of a lost task is left out,
     and operators are tried at the ends of their inputs.
     ``public`` grades wrong answers alone, by the tests that students have, and tells which of them
@@ -50,6 +51,7 @@ class Proof:
     whole: bool = False
     sample_date: str = ""
     share: int = 1
+    within: float = math.inf
     margins: bool = False
     public: bool = False
     messages: bool = False
@@ -203,6 +205,7 @@ class CheckReport:
     mutants: tuple[Tried, ...] = ()  # if they were asked for
     gradings: int = 0
     recalled: int = 0  # of them, not made now
+    late: int = 0  # that were due, and not begun in time
 
     @property
     def failed(self) -> tuple[Finding, ...]:

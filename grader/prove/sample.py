@@ -17,6 +17,7 @@ from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.trials import Trial
 
 ONE_IN = 25
+DRAWN = (Role.VARIANT, Role.WRONG)  # of which a day may leave some to others
 
 
 def lot(date: str, *names: str) -> int:
@@ -57,15 +58,14 @@ def turns(groups: Sequence[str], date: str, share: int) -> list[bool]:
 
 def of_the_day(trials: Sequence[Trial], date: str, share: int) -> list[Trial]:
     """Leave out one lab's variants, and its wrong answers, but one in ``share``."""
-    drawn = (Role.VARIANT, Role.WRONG)
     groups = {
         (trial.lab.name, trial.file): f"{trial.role} {trial.lab.name}"
         for trial in trials
-        if trial.role in drawn
+        if trial.role in DRAWN
     }  # a file has one turn, whatever the number of seeds
     due = {*itertools.compress(groups, turns([*groups.values()], date, share))}
     return [
-        trial for trial in trials if trial.role not in drawn or (trial.lab.name, trial.file) in due
+        trial for trial in trials if trial.role not in DRAWN or (trial.lab.name, trial.file) in due
     ]
 
 

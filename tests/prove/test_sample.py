@@ -147,6 +147,28 @@ def test_a_share_of_the_wrong_answers_is_graded(lab: Lab) -> None:
     assert not graded[0] & graded[1]
 
 
+def test_without_time_left_what_other_days_can_have_is_not_begun(lab: Lab) -> None:
+    whole, quick = Judge(), Judge()
+
+    every = prove(lab, Judge(), Judge(), seeds=1, sample_date=DAY)
+    report = prove(lab, whole, quick, seeds=1, sample_date=DAY, within=0.0)
+
+    names = {name.split(" ", 1)[0] for name in (*quick.graded, *whole.graded)}
+    assert not {"adds_one.py", "shift.py"} & names
+    assert lab.name in names  # the stub, or the solution
+    assert every.late == 0 < report.late == every.gradings - report.gradings
+    assert failures(report) == []
+
+
+def test_what_has_its_turn_on_any_day_comes_first_where_time_may_run_out(lab: Lab) -> None:
+    judge = Judge()
+
+    report = prove(lab, Judge(), judge, jobs=1, seeds=1, sample_date=DAY, within=1e6)
+
+    assert report.late == 0
+    assert [name.split(" ", 1)[0] for name in judge.graded][-1] == "adds_one.py"
+
+
 def test_a_lab_without_a_quick_way_goes_the_whole_way_once(lab: Lab) -> None:
     whole = Judge()
 
