@@ -68,8 +68,7 @@ class WebClass:
         self.books = books
         self.store = DatabaseStore(books)
         self.app: FastAPI = make_app(
-            self.course,
-            self.labs,
+            Desk(self.course, self.labs, self.store, self.clock),
             self.store,
             books,
             self.clock,

@@ -2,7 +2,9 @@
 
 Of each commit the newest grading counts, so that a regrade takes effect; a grading that failed by
 our fault counts for nothing, and neither does one on a machine that could judge less (no GPU) than
-an earlier one did. Then the course's rule picks a commit, and a person's word stands above it.
+an earlier one did. What the public tests alone judged counts until the hidden ones have judged
+anything of the student in that lab. Then the course's rule picks a commit, and a person's word
+stands above it.
 """
 
 import math
@@ -16,6 +18,7 @@ from grader.text import moment_text, number, visible_line
 
 DAY = timedelta(days=1)
 SHOWN_COMMIT = 10  # characters
+PUBLIC = "public"  # the suite of an attempt that no hidden test judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +96,12 @@ def _earned(attempts: Sequence[Attempt], course: Course, student: str, lab: str)
 
 
 def _newest_gradings(attempts: Iterable[Attempt]) -> list[Attempt]:
+    graded = [attempt for attempt in attempts if not attempt.infra]
+    by_all = [attempt for attempt in graded if attempt.suite != PUBLIC]
     found: dict[str, Attempt] = {}
-    for attempt in attempts:
+    for attempt in by_all or graded:
         known = found.get(attempt.commit)
-        if not attempt.infra and (known is None or _supersedes(attempt, known)):
+        if known is None or _supersedes(attempt, known):
             found[attempt.commit] = attempt
     return [*found.values()]
 

@@ -1,10 +1,9 @@
 """The application: the routes, the rules behind them, and the gate before them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from grader.course.config import Course
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.service.adapters.web import api, boards, hooks, operation, pages, sign_in, staff
@@ -36,8 +35,7 @@ CACHED = {"cache-control": "public, max-age=300"}
 
 
 def make_app(
-    course: Course,
-    labs: Sequence[Lab],
+    desk: Desk,
     store: Store,
     books: Books,
     clock: Clock,
@@ -46,20 +44,21 @@ def make_app(
     device: Callable[[Lab], str] = lambda lab: "cpu",
     collect: Collect | None = None,
 ) -> FastAPI:
-    """Make the application of a course.
+    """Make the application of a course, whose desk takes what is handed in.
 
     ``books`` is the course database behind ``store``, and may be the same object. ``device`` says
     where a lab's hand-ins are graded. ``collect`` is told of pushes and must return at once;
     without it no hook is there.
     """
     limits = limits or Limits()
+    course, labs = desk.course, [*desk.labs.values()]
     site = Site(
         course,
         labs,
         store,
         books,
         clock,
-        Desk(course, labs, store, clock),
+        desk,
         Door(store, clock),
         Views(course, store, clock),
         limits,
