@@ -6,7 +6,16 @@ from pathlib import Path
 
 from grader.extras import needs
 from grader.labs.lab import Lab
-from grader.service.adapters.web import api, boards, hooks, operation, pages, sign_in, staff
+from grader.service.adapters.web import (
+    api,
+    boards,
+    hooks,
+    operation,
+    pages,
+    regrades,
+    sign_in,
+    staff,
+)
 from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.rates import Limits
@@ -16,6 +25,7 @@ from grader.service.adapters.web.texts.handouts import handout_of
 from grader.service.adapters.web.texts.reports import SHEET
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
+from grader.service.core.regrades import Regrades
 from grader.service.core.views import Views
 from grader.service.ports.clock import Clock
 from grader.service.ports.store import Store
@@ -61,6 +71,7 @@ def make_app(
         desk,
         Door(store, clock),
         Views(course, store, clock),
+        Regrades(course, store, clock),
         limits,
         {lab.name: handout_of(lab) for lab in labs},
         environment(),
@@ -70,7 +81,7 @@ def make_app(
     app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
     app.router.redirect_slashes = False
     app.state.site, app.state.metrics = site, Metrics()
-    for module in (sign_in, pages, boards, staff, api, hooks, operation):
+    for module in (sign_in, pages, boards, staff, regrades, api, hooks, operation):
         app.include_router(module.router)
     app.add_api_route("/static/{name}", static, methods=["GET"])
     for kind in (InferlabError, HTTPException, RequestValidationError):
