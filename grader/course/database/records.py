@@ -6,9 +6,13 @@ Nothing here knows how it is stored, so marks and exports are functions of plain
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 HAND_INS = "hand-ins"  # beside course.toml: the files of what the grading service took in
 SERVICE = "service"  # the note of the run in which the grading service records, one of each lab
+AFTER_DEADLINE = "after-deadline"  # of that in which it lets hidden tests judge, one of each lab
+REGRADE = "regrade"  # of one that counts for nothing before somebody has published it
+OF_SERVICE = (SERVICE, AFTER_DEADLINE, REGRADE)
 INFRA_EXIT = 3  # of a grading that failed by our fault
 
 
@@ -62,11 +66,31 @@ class Attempt:
     possible: float  # what the machine could judge, at most 100
     exit_code: int
     report: Mapping[str, object] = field(repr=False)
+    suite: str = "all"  # that judged it, or "public"
 
     @property
     def infra(self) -> bool:
         """True if the grading failed by our fault, so that it says nothing of the submission."""
         return self.exit_code == INFRA_EXIT
+
+
+class Kind(StrEnum):
+    """What somebody said of a regrade; it is published or discarded once, and never both."""
+
+    ASKED = "asked"
+    PUBLISHED = "published"
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's word on a run that is a regrade; never changed."""
+
+    run: str
+    kind: Kind
+    author: str
+    reason: str
+    made: datetime
 
 
 @dataclass(frozen=True, slots=True)

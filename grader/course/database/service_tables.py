@@ -1,6 +1,7 @@
 """The tables of the grading service, in the course's own database.
 
-Hand-ins change while they wait and run, within what two indexes allow; ``comments`` only grow.
+Hand-ins and regradings change while they wait and run, within what their indexes allow;
+``comments`` only grow.
 A change here needs a migration, as it does in ``tables``.
 """
 
@@ -10,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.course.database.tables import Packed, Table, only_one
+from grader.course.database.tables import Packed, RunNumber, Table, only_one
 
 STATES = ("waiting", "running", "graded", "superseded", "held")
 ORIGINS = ("terminal", "web", "notebook", "git")
@@ -47,6 +48,31 @@ class HandInRow(Table):
     note: Mapped[str]
     commit: Mapped[str] = mapped_column("commit_id")
     path: Mapped[str]
+    state: Mapped[str]
+    tries: Mapped[int]
+    worker: Mapped[str]
+    beat: Mapped[datetime | None]
+    started: Mapped[datetime | None]
+    ended: Mapped[datetime | None]
+    failure: Mapped[str]
+
+
+class RegradingRow(Table):
+    """One piece of work that is graded once more, in a run of its own."""
+
+    __tablename__ = "regradings"
+    __table_args__ = (
+        UniqueConstraint("run_id", "student", "commit_id"),
+        CheckConstraint(one_of("state", STATES), name="ck_regradings_state"),
+        only_one("uq_regradings_running", "state = 'running'", "student"),
+        Index("ix_regradings_state", "state"),
+    )
+
+    number: Mapped[int] = mapped_column("id", primary_key=True)
+    run: Mapped[str] = mapped_column("run_id", RunNumber, ForeignKey("runs.id"))
+    student: Mapped[str] = mapped_column(ForeignKey("students.id"))
+    commit: Mapped[str] = mapped_column("commit_id")
+    device: Mapped[str]
     state: Mapped[str]
     tries: Mapped[int]
     worker: Mapped[str]

@@ -13,7 +13,15 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from grader.course.database.connection import connect, explained, located, migrate, writing
-from grader.course.database.records import Attempt, Frozen, Likeness, Override, Run, Student
+from grader.course.database.records import (
+    Attempt,
+    Frozen,
+    Kind,
+    Likeness,
+    Override,
+    Run,
+    Student,
+)
 from grader.extras import needs
 
 with needs("course"):
@@ -142,9 +150,11 @@ class Store:
     ) -> list[Attempt]:
         """The attempts that fit, in the order in which they were recorded.
 
-        A run may hold two of one commit: one that failed by our fault, and its repetition.
+        A run may hold two of one commit: one that failed by our fault, and its repetition. Those of
+        a regrade that nobody has published are told where its run is asked for, and nowhere else.
         """
         rows = select(t.AttemptRow).order_by(t.AttemptRow.id)
+        rows = rows.where(t.AttemptRow.run.not_in(_unpublished())) if run is None else rows
         rows = rows if lab is None else rows.where(t.AttemptRow.lab == lab)
         rows = rows if student is None else rows.where(t.AttemptRow.student == student)
         rows = rows if run is None else rows.where(t.AttemptRow.run == run)
@@ -188,6 +198,13 @@ class Store:
         """Give one transaction that writes: all of it is kept, or nothing."""
         with explained(self._url), Session(self._writer) as session, session.begin():
             yield session
+
+
+def _unpublished() -> Select[Any]:
+    """Select the runs that are regrades and count for nothing yet, or never."""
+    published = select(t.DecisionRow.run).where(t.DecisionRow.kind == Kind.PUBLISHED)
+    asked = select(t.DecisionRow.run).where(t.DecisionRow.kind == Kind.ASKED)
+    return asked.where(t.DecisionRow.run.not_in(published))
 
 
 def insert_attempt(session: Session, attempt: Attempt) -> bool:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from grader.course.database.records import SERVICE
+from grader.course.database.records import AFTER_DEADLINE, SERVICE
 from grader.errors import StoreError
 from grader.text import encodable
 
@@ -200,7 +200,10 @@ class RunRow(Table):
     """One grading of a class."""
 
     __tablename__ = "runs"
-    __table_args__ = (only_one("uq_runs_service", f"note = '{SERVICE}'", "lab"),)
+    __table_args__ = (
+        only_one("uq_runs_service", f"note = '{SERVICE}'", "lab"),
+        only_one("uq_runs_after_deadline", f"note = '{AFTER_DEADLINE}'", "lab"),
+    )
 
     id: Mapped[str] = mapped_column(RunNumber, primary_key=True)
     lab: Mapped[str] = mapped_column(index=True)
@@ -232,6 +235,24 @@ class AttemptRow(Table):
     exit_code: Mapped[int]
     infra: Mapped[bool]
     report: Mapped[Mapping[str, object]] = mapped_column(Packed)
+    suite: Mapped[str] = mapped_column(server_default="all")
+
+
+class DecisionRow(Table):
+    """One word of a person on a regrade; never changed."""
+
+    __tablename__ = "decisions"
+    __table_args__ = (
+        UniqueConstraint("run_id", "kind"),
+        only_one("uq_decisions_end", "kind <> 'asked'", "run_id"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run: Mapped[str] = mapped_column("run_id", RunNumber, ForeignKey("runs.id"))
+    kind: Mapped[str]
+    author: Mapped[str]
+    reason: Mapped[str]
+    made: Mapped[datetime]
 
 
 class OverrideRow(Table):

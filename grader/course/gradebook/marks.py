@@ -2,7 +2,9 @@
 
 Of each commit the newest grading counts, so that a regrade takes effect; a grading that failed by
 our fault counts for nothing, and neither does one on a machine that could judge less (no GPU) than
-an earlier one did. Then the course's rule picks a commit, and a person's word stands above it.
+an earlier one did. What the public tests alone judged counts until the hidden ones have judged
+anything of the student in that lab. Then the course's rule picks a commit, and a person's word
+stands above it.
 
 What is newer is what was recorded later: the clocks of machines that grade prove nothing.
 """
@@ -16,6 +18,7 @@ from grader.course.database.records import Attempt, Override
 from grader.text import moment_text, number, visible_line
 
 SHOWN_COMMIT = 10  # characters
+PUBLIC = "public"  # the suite of an attempt that no hidden test judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,9 @@ def _earned(attempts: Sequence[Attempt], course: Course, student: str, lab: str)
 def _candidates(
     attempts: Sequence[Attempt], deadline: datetime | None, course: Course
 ) -> Iterator[Candidate]:
+    by_all = [attempt for attempt in attempts if attempt.suite != PUBLIC]
+    if any(not attempt.infra for attempt in by_all):
+        attempts = by_all
     commits: dict[str, list[Attempt]] = {}
     known = datetime.min.replace(tzinfo=UTC)
     places: dict[str, tuple[datetime, int]] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from grader.course.config import Course
-from grader.course.database.records import SERVICE, Attempt, Frozen
+from grader.course.database.records import OF_SERVICE, Attempt, Frozen
 from grader.course.database.spool import Spool
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
@@ -129,8 +129,8 @@ def plan(batch: Batch, store: Store) -> Plan:
 def _run(batch: Batch, store: Store) -> str:
     """Return the run to continue, of the same students, or a new one."""
     wanted = tuple(sorted(batch.students))
-    # That of the grading service never ends, and is nobody's to go on with.
-    runs = [run for run in store.runs(batch.lab.name) if run.note != SERVICE]
+    # Those of the grading service are nobody else's to go on with.
+    runs = [run for run in store.runs(batch.lab.name) if run.note not in OF_SERVICE]
     if batch.resume and runs:
         same = [run.id for run in runs if run.students == wanted]
         if same:
@@ -157,9 +157,10 @@ def _check_students(batch: Batch, newest: dict[str, Frozen], store: Store) -> No
 
 
 def files_of(course: Course, lab: Lab, path: str) -> dict[str, bytes]:
-    """Read what lies in a folder of collected work, named from the course's."""
+    """Read a lab's files in a folder of collected work, named from the course's; never a link."""
     found = {name: course.folder / path / name for name in (lab.code_name, PSEUDOCODE_NAME)}
-    return {name: file.read_bytes() for name, file in found.items() if file.is_file()}
+    there = {name: at for name, at in found.items() if at.is_file() and not at.is_symlink()}
+    return {name: file.read_bytes() for name, file in there.items()}
 
 
 def _job(batch: Batch, frozen: Frozen, version: str) -> Job | None:

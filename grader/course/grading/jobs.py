@@ -46,6 +46,7 @@ class Job:
     seed: int | None
     beside: int = 1  # gradings that a GPU has at a time, this one among them
     suite: str = "all"  # or "public"
+    ticket: str = ""  # by which who asked for it knows it again
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,7 @@ def attempt_of(done: Done, lab: Lab, run: str, submitted: datetime | None, engin
         possible=report.graded,
         exit_code=report.exit_code,
         report=report.to_json(),
+        suite=done.job.suite,
     )
 
 

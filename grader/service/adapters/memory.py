@@ -1,45 +1,36 @@
 """A store without a disk, for tests of the service: one lock, and everything in lists."""
 
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from grader.course.database.records import Attempt, Student
+from grader.course.database.records import Attempt, Kind, Student
 from grader.errors import StoreError
-from grader.service.domain.records import (
-    Alias,
-    Comment,
-    Event,
-    HandIn,
-    Role,
-    Session,
-    State,
-    Token,
-    Work,
-)
+from grader.service.adapters.memory_doors import MemoryDoors
+from grader.service.adapters.memory_regradings import MemoryRegradings
+from grader.service.domain.records import Alias, Comment, Event, HandIn, State, Work
 from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
 from grader.service.ports.store import Check
 
 RUN = "service-"  # what a run is called here; the name of the lab follows
 
 
-class MemoryStore:
+class MemoryStore(MemoryDoors):
     """Implements ``ports.store.Store`` for one process; gone when it ends."""
 
     def __init__(self, students: Sequence[Student], attempts: Sequence[Attempt] = ()) -> None:
-        self._lock = threading.RLock()
+        super().__init__()
         self._students = list(students)
         self._attempts = list(attempts)
         self._hand_ins: dict[int, HandIn] = {}
         self._events: list[Event] = []
         self._last_event = 0
-        self._tokens: list[Token] = []
-        self._sessions: dict[str, Session] = {}
-        self._deliveries: set[str] = set()
         self._comments: list[Comment] = []
         self._aliases: dict[tuple[str, str], Alias] = {}  # by lab and student
+        self.regradings = MemoryRegradings(
+            self._lock, self._work, self._busy, self._attempts.append
+        )
 
     def receive(self, work: Work, path: str, check: Check) -> HandIn:
         """Take work in and queue it, unless ``check`` raises."""
@@ -75,7 +66,7 @@ class MemoryStore:
     def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> HandIn | None:
         """Give a worker what runs next on a device."""
         with self._lock:
-            busy = {item.student for item in self._in(State.RUNNING)}
+            busy = self._busy()
             for item in self.queued(now, lately):
                 if item.device == device and item.student not in busy:
                     begun = replace(item, state=State.RUNNING, worker=worker, beat=now, started=now)
@@ -155,68 +146,15 @@ class MemoryStore:
             return found[:most]
 
     def forget(self, before: datetime) -> int:
-        """Remove events of hand-ins that ended before a moment; return how many."""
+        """Remove events of hand-ins that ended before a moment, and marks of older deliveries."""
         with self._lock:
             ends = {i.number: i.ended for i in self._hand_ins.values() if i.ended is not None}
             kept = [e for e in self._events if e.hand_in not in ends or ends[e.hand_in] >= before]
             count = len(self._events) - len(kept)
             self._events = kept
-            return count
-
-    def add_token(self, hash: str, owner: str, role: str, now: datetime) -> Token:
-        """Add a token by the hash of its secret; raises StoreError if the hash is there."""
-        with self._lock:
-            if any(token.hash == hash for token in self._tokens):
-                raise StoreError("this token is there already")
-            token = Token(len(self._tokens) + 1, hash, owner, Role(role), now)
-            self._tokens.append(token)
-            return token
-
-    def token(self, hash: str) -> Token | None:
-        """Return the token with a hash, unless it was revoked."""
-        with self._lock:
-            return next((t for t in self._tokens if t.hash == hash and t.revoked is None), None)
-
-    def tokens(self) -> list[Token]:
-        """List all tokens, those revoked too, oldest first."""
-        with self._lock:
-            return list(self._tokens)
-
-    def revoke(self, owner: str, now: datetime) -> int:
-        """Revoke all tokens of somebody and end their sessions; return how many tokens."""
-        with self._lock:
-            due = {t.id for t in self._tokens if t.owner == owner and t.revoked is None}
-            self._tokens = [replace(t, revoked=now) if t.id in due else t for t in self._tokens]
-            self._sessions = {h: s for h, s in self._sessions.items() if s.token not in due}
-            return len(due)
-
-    def open_session(self, session: Session) -> None:
-        """Let a browser in."""
-        with self._lock:
-            if session.hash in self._sessions or all(t.id != session.token for t in self._tokens):
-                raise StoreError("this session is there already, or its token is not")
-            self._sessions[session.hash] = session
-
-    def session(self, hash: str, now: datetime) -> tuple[Session, Token] | None:
-        """Return a session that has not ended, with its token if that was not revoked."""
-        with self._lock:
-            session = self._sessions.get(hash)
-            if session is None or session.ends <= now:
-                return None
-            token = next(t for t in self._tokens if t.id == session.token)
-            return None if token.revoked else (session, token)
-
-    def close_session(self, hash: str) -> None:
-        """End a session; harmless if there is none."""
-        with self._lock:
-            self._sessions.pop(hash, None)
-
-    def first_delivery(self, id: str, now: datetime) -> bool:
-        """Note the id of a hook's delivery; False if it was seen before."""
-        with self._lock:
-            is_new = id not in self._deliveries
-            self._deliveries.add(id)
-            return is_new
+            old = {id for id, received in self._deliveries.items() if received < before}
+            self._deliveries = {id: at for id, at in self._deliveries.items() if id not in old}
+            return count + len(old)
 
     def add_comment(self, comment: Comment) -> None:
         """Record a comment."""
@@ -253,8 +191,19 @@ class MemoryStore:
     ) -> list[Attempt]:
         """The attempts that fit, in the order in which they were recorded."""
         with self._lock:
+            said = self.regradings.decisions()
+            kinds = {kind: {word.run for word in said if word.kind is kind} for kind in Kind}
+            unpublished = kinds[Kind.ASKED] - kinds[Kind.PUBLISHED] if run is None else set[str]()
             fits = [a for a in self._attempts if lab in (None, a.lab) and run in (None, a.run)]
+            fits = [attempt for attempt in fits if attempt.run not in unpublished]
             return [attempt for attempt in fits if student in (None, attempt.student)]
+
+    def _work(self, student: str, commit: str) -> HandIn | None:
+        found = (item for item in self._hand_ins.values() if item.key == commit)
+        return next((item for item in found if item.student == student), None)
+
+    def _busy(self) -> set[str]:
+        return {item.student for item in self._in(State.RUNNING)}
 
     def _put(self, item: HandIn) -> HandIn:
         self._hand_ins[item.number] = item

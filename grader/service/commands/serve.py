@@ -10,12 +10,14 @@ import platform
 import secrets
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -23,7 +25,7 @@ from grader.course.config import Course, load_course
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.leases import beside, visible_gpus
-from grader.errors import CannotGrade, UsageError
+from grader.errors import CannotGrade, InferlabError, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.sandbox.level import choose_level
@@ -32,8 +34,9 @@ from grader.service.adapters.pushes import Pushes
 from grader.service.adapters.web.app import make_app, server_of
 from grader.service.adapters.web.site import Push
 from grader.service.commands.roster import take_roster
+from grader.service.core.chores import TURN_SECONDS, Chores
 from grader.service.core.desk import Desk
-from grader.service.core.pump import Pump, Way
+from grader.service.core.pump import POLL_SECONDS, Pump, Way
 from grader.service.ports.clock import WallClock
 
 _log = logging.getLogger(__name__)
@@ -97,7 +100,7 @@ def _serve_pages(
     """Answer requests until a signal comes."""
     import uvicorn
 
-    course, labs = desk.course, [*desk.labs.values()]
+    course = desk.course
     best = choose_device(order.device) if order.role == "all" else _best_of_course(order)
 
     def device(lab: Lab) -> str:
@@ -108,15 +111,7 @@ def _serve_pages(
         def collect(push: Push) -> None:
             pushes.pushed(push.branch)
 
-        app = make_app(
-            course,
-            labs,
-            store,
-            database,
-            WallClock(),
-            device=device,
-            collect=collect,
-        )
+        app = make_app(desk, store, database, WallClock(), device=device, collect=collect)
         port = int(door.getsockname()[1])
         print(f"{course.title}: {_address(course, order.host, port)}", file=sys.stderr, flush=True)
         uvicorn.Server(server_of(app, order.host, port)).run(sockets=[door])
@@ -154,6 +149,7 @@ class Gradings:
         if (order.engine or desk.course.engine) == "local":
             choose_level(order.sandbox)  # what holds for each of them is told at once
         self._failed = threading.Event()
+        self._ending = threading.Event()
         self._deadline = float("inf")
         self._grace = order.grace
         self._pumps: list[Pump] = []
@@ -165,6 +161,11 @@ class Gradings:
             thread = threading.Thread(target=self._run, args=(pump, engine), name=f"pump-{device}")
             self._threads.append(thread)
             thread.start()
+        found = partial(compare, order.course, self._ending)
+        self._chores = Chores(desk, store, WallClock(), found)
+        thread = threading.Thread(target=self._do_chores, name="chores")
+        self._threads.append(thread)
+        thread.start()
 
     @property
     def failed(self) -> bool:
@@ -176,6 +177,7 @@ class Gradings:
         self._deadline = time.monotonic() + self._grace
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, self._hurry)
+        self._ending.set()
         for pump in self._pumps:
             pump.stop()
         for thread in self._threads:
@@ -183,6 +185,16 @@ class Gradings:
 
     def _hurry(self, _signal: int, _frame: FrameType | None) -> None:
         self._deadline = time.monotonic()
+
+    def _do_chores(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self._chores.turn()
+            except InferlabError as error:
+                _log.warning("a chore was not done: %s", error.line)
+            except Exception:
+                _log.exception("a chore was not done")
+            self._ending.wait(TURN_SECONDS)
 
     def _run(self, pump: Pump, engine: Engine) -> None:
         try:
@@ -195,6 +207,26 @@ class Gradings:
             self._failed.set()
         finally:
             engine.close()
+
+
+def compare(course: Path, ending: threading.Event, lab: Lab) -> None:
+    """Find answers that are alike in a process of its own: it computes for a while."""
+    asked = ("similarity", str(lab.number), "--course", str(course))
+    nice = "import os, runpy; os.nice(10); runpy.run_module('grader', run_name='__main__')"
+    with subprocess.Popen(
+        [sys.executable, "-c", nice, *asked],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        while process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=POLL_SECONDS)
+            if ending.is_set():
+                process.terminate()
+        if process.returncode not in (0, 1) and not ending.is_set():
+            _log.warning("answers to %s were not compared: %s", lab.name, process.returncode)
 
 
 def _way(course: Course, order: Order, device: str) -> Way:

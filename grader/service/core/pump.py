@@ -9,18 +9,20 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
+from grader.course.database.records import Attempt
 from grader.course.grading.batch import files_of
 from grader.course.grading.engines import Engine
 from grader.course.grading.jobs import Done, Job, Step, attempt_of, lab_version
 from grader.errors import StoreError
 from grader.service.core.desk import Desk
-from grader.service.domain.records import HandIn, State
+from grader.service.domain.records import HandIn, Regrading, State
 from grader.service.domain.turns import LATELY
 from grader.service.ports.clock import Clock
 from grader.service.ports.store import Store
@@ -47,8 +49,43 @@ class Way:
     beside: int = 1  # gradings on a GPU at a time
 
 
+class Line(Protocol):
+    """What a pump takes from: hand-ins, and what is graded once more."""
+
+    def claim(
+        self, worker: str, device: str, now: datetime, lately: timedelta
+    ) -> HandIn | Regrading | None:
+        """Give a worker what comes next."""
+        ...
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades."""
+        ...
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading and its end in one."""
+        ...
+
+    def fail(
+        self, number: int, worker: str, why: str, now: datetime, most: int
+    ) -> HandIn | Regrading | None:
+        """End a grading that failed by our fault."""
+        ...
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts."""
+        ...
+
+    def sweep(self, now: datetime, silence: timedelta, most: int) -> Sequence[HandIn | Regrading]:
+        """Take back what was not heard of."""
+        ...
+
+
 class Pump:
-    """Grades hand-ins one after the other, as many at a time as the engine has places."""
+    """Grades one after the other, as many at a time as the engine has places.
+
+    What is graded once more runs where no hand-in waits for this device.
+    """
 
     def __init__(self, desk: Desk, store: Store, clock: Clock, way: Way) -> None:
         self._desk = desk
@@ -56,7 +93,7 @@ class Pump:
         self._clock = clock
         self._way = way
         self._steps: SimpleQueue[tuple[Job, Step]] = SimpleQueue()
-        self._running: dict[str, HandIn] = {}  # by key
+        self._running: dict[str, HandIn | Regrading] = {}  # by key
         self._unrecorded: deque[Done] = deque()
         self._failed_in_a_row = 0
         self._stopping = threading.Event()
@@ -112,22 +149,27 @@ class Pump:
             return False
         return len(self._running) < engine.places
 
-    def _claim(self) -> HandIn | None:
-        return self._store.claim(self._way.worker, self._way.device, self._clock.now(), LATELY)
+    def _claim(self) -> HandIn | Regrading | None:
+        asked = (self._way.worker, self._way.device, self._clock.now(), LATELY)
+        return self._store.claim(*asked) or self._store.regradings.claim(*asked)
 
-    def _begin(self, item: HandIn, engine: Engine) -> None:
+    def _line(self, item: HandIn | Regrading) -> Line:
+        return self._store if isinstance(item, HandIn) else self._store.regradings
+
+    def _begin(self, item: HandIn | Regrading, engine: Engine) -> None:
         lab = self._desk.labs.get(item.lab)
-        files = files_of(self._desk.course, lab, item.path) if lab else {}
+        files = files_of(self._desk.course, lab, item.path) if lab and item.path else {}
         if lab is None or lab.code_name not in files:
             gone = "its files are gone" if lab else f"there is no lab {item.lab}"
             self._failed(item, gone)
             return
-        self._store.tell(item.number, "begun", {"tries": item.tries}, self._clock.now())
+        if isinstance(item, HandIn):
+            self._store.tell(item.number, "begun", {"tries": item.tries}, self._clock.now())
         self._running[item.key] = item
         engine.submit(
             Job(
                 student=item.student,
-                commit=item.key,
+                commit=item.work,
                 lab=str(lab.folder),
                 version=lab_version(lab),
                 files=files,
@@ -136,12 +178,13 @@ class Pump:
                 seed=None,
                 beside=self._way.beside,
                 suite=self._desk.suite(item.student, lab),
+                ticket=item.key,
             )
         )
 
     def _record(self, done: Done) -> None:
         """Take a verdict to the gradebook; what is not this pump's any more is dropped."""
-        item = self._running.get(done.job.commit)
+        item = self._running.get(done.job.ticket)
         if item is None:
             return
         if done.infra:
@@ -151,15 +194,15 @@ class Pump:
             lab = self._desk.labs[item.lab]
             attempt = attempt_of(done, lab, "", item.received, self._way.engine)
             now = self._clock.now()
-            if self._store.finish(item.number, self._way.worker, attempt, now):
+            if self._line(item).finish(item.number, self._way.worker, attempt, now):
                 told = {"points": attempt.points, "possible": attempt.possible}
                 self._say(item, "graded", told)
         self._running.pop(item.key, None)
 
-    def _failed(self, item: HandIn, why: str) -> None:
+    def _failed(self, item: HandIn | Regrading, why: str) -> None:
         now = self._clock.now()
-        found = self._store.fail(item.number, self._way.worker, why, now, MOST_TRIES)
-        _log.warning("hand-in %s was not graded, by our fault: %s", item.number, why)
+        found = self._line(item).fail(item.number, self._way.worker, why, now, MOST_TRIES)
+        _log.warning("%s was not graded, by our fault: %s", item.key, why)
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= IN_A_ROW:
             pause = min(2.0 ** (self._failed_in_a_row - IN_A_ROW) * 5.0, LONGEST_PAUSE)
@@ -167,11 +210,13 @@ class Pump:
         if found is not None:
             self._tell_state(found)
 
-    def _tell_state(self, item: HandIn) -> None:
+    def _tell_state(self, item: HandIn | Regrading) -> None:
         kind = "again" if item.state is State.WAITING else item.state.value
         self._say(item, kind, {"tries": item.tries})
 
-    def _say(self, item: HandIn, kind: str, data: Mapping[str, object]) -> None:
+    def _say(self, item: HandIn | Regrading, kind: str, data: Mapping[str, object]) -> None:
+        if not isinstance(item, HandIn):
+            return  # nobody watches it
         with suppress(StoreError):  # only for who watches
             self._store.tell(item.number, kind, data, self._clock.now())
 
@@ -179,23 +224,24 @@ class Pump:
         with suppress(Empty):
             while True:
                 job, step = self._steps.get_nowait()
-                item = self._running.get(job.commit)
+                item = self._running.get(job.ticket)
                 if item is not None:
                     self._say(item, "task", asdict(step))
 
     def _beat(self) -> None:
         for key, item in [*self._running.items()]:
-            if not self._store.beat(item.number, self._way.worker, self._clock.now()):
-                _log.warning("hand-in %s was taken from this worker", item.number)
+            if not self._line(item).beat(item.number, self._way.worker, self._clock.now()):
+                _log.warning("%s was taken from this worker", item.key)
                 del self._running[key]  # its verdict will belong to nobody
 
     def _sweep(self) -> None:
-        for item in self._store.sweep(self._clock.now(), SILENCE, MOST_ABANDONED):
-            _log.warning("hand-in %s was abandoned by %s", item.number, item.worker)
-            self._tell_state(item)
+        for line in (self._store, self._store.regradings):
+            for item in line.sweep(self._clock.now(), SILENCE, MOST_ABANDONED):
+                _log.warning("%s was abandoned by %s", item.key, item.worker)
+                self._tell_state(item)
 
     def _give_back(self) -> None:
         for item in self._running.values():
             with suppress(StoreError):  # then it is swept
-                self._store.release(item.number, self._way.worker)
+                self._line(item).release(item.number, self._way.worker)
         self._running.clear()

@@ -3,7 +3,6 @@
 What one may not know of raises the same NotFound as what does not exist, after the same look-up.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
@@ -11,7 +10,9 @@ from statistics import median
 from grader.course.config import Course
 from grader.course.database.records import Attempt
 from grader.course.gradebook.marks import lab_number
+from grader.course.grading.batch import files_of
 from grader.course.policy import Feedback
+from grader.labs.lab import Lab
 from grader.labs.results import Report
 from grader.report.facts.stored import report_of
 from grader.service.core.feedback import shown_to_student
@@ -78,14 +79,9 @@ class Views:
         ]
         return older[-1] if older else None
 
-    def files(self, item: HandIn, names: Sequence[str]) -> dict[str, bytes]:
-        """Return those of the named files that were handed in; raises NotFound if none is left."""
-        folder = self._course.folder / item.path
-        found: dict[str, bytes] = {}
-        for name in names:
-            path = folder / name
-            if path.is_file() and not path.is_symlink():
-                found[name] = path.read_bytes()
+    def files(self, item: HandIn, lab: Lab) -> dict[str, bytes]:
+        """Return the files that were handed in; raises NotFound if none is left."""
+        found = files_of(self._course, lab, item.path)
         if not found:
             raise NotFound("the files of this hand-in are gone")
         return found

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 HAND_IN = "handin-"  # what the "commit" of an attempt begins with; the number follows
+REGRADING = "regrading-"  # what the name of such a grading begins with; its number follows
 SHOWN_HASH = 12  # characters of a hash that are shown
 
 
@@ -77,6 +78,47 @@ class HandIn:
     def key(self) -> str:
         """The "commit" under which the gradebook has its gradings: once for each number."""
         return f"{HAND_IN}{self.number}"
+
+    @property
+    def work(self) -> str:
+        """The "commit" under which the gradebook has it."""
+        return self.key
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something will still happen to it."""
+        return self.state in (State.WAITING, State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Regrading:
+    """Work that has a grading and gets another one, in a run of its own; no student sees it run."""
+
+    number: int
+    run: str
+    student: str
+    lab: str
+    commit: str  # as the gradebook knows the work
+    path: str  # the folder with the files, from that of the course; "": it is gone
+    received: datetime | None
+    device: str
+    state: State
+    tries: int = 0
+    worker: str = ""
+    beat: datetime | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    failure: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name of this grading among all that are made."""
+        return f"{REGRADING}{self.number}"
+
+    @property
+    def work(self) -> str:
+        """The "commit" under which the gradebook has it."""
+        return self.commit
 
     @property
     def is_open(self) -> bool:

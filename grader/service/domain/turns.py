@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
-from grader.service.domain.records import HandIn, State, Work
+from grader.service.domain.records import HandIn, Regrading, State, Work
 
 LATELY = timedelta(hours=1)  # within which a student's gradings count when turns are given
+
+Graded = TypeVar("Graded", HandIn, Regrading)
 
 
 def taken(work: Work, path: str, number: int) -> HandIn:
@@ -50,7 +53,7 @@ def in_turn(
     return sorted(items, key=lambda item: places[item.number])
 
 
-def tried(item: HandIn, why: str, now: datetime, most: int) -> HandIn:
+def tried(item: Graded, why: str, now: datetime, most: int) -> Graded:
     """Return what a failure of ours leaves: it waits again, or is held after ``most`` tries."""
     if item.tries < most:
         return replace(item, state=State.WAITING, failure=why)

@@ -8,8 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from grader.course.database.records import Attempt, Student
-from grader.service.domain.records import Alias, Comment, Event, HandIn, Session, Token, Work
+from grader.course.database.records import Attempt, Decision, Run, Student
+from grader.service.domain.records import (
+    Alias,
+    Comment,
+    Event,
+    HandIn,
+    Regrading,
+    Session,
+    Token,
+    Work,
+)
 from grader.service.domain.turns import LATELY
 
 Check = Callable[[Sequence[HandIn]], None]
@@ -89,6 +98,90 @@ class Queue(Protocol):
         ...
 
 
+class Regradings(Protocol):
+    """Work that is graded once more, each time in a run of its own; no student sees it waiting.
+
+    A regrade is a run that staff ask for: what it found counts once it is published, or never. The
+    run of what hidden tests judge after a deadline counts at once.
+    """
+
+    def ask(
+        self,
+        lab: str,
+        work: Sequence[tuple[str, str]],
+        device: str,
+        asked: Decision,
+        students: Sequence[str] = (),
+    ) -> str:
+        """Queue work, as students and commits, in a new regrade; return its run.
+
+        ``asked`` says who asks and why, whatever its run; ``students`` none: of the whole class.
+        """
+        ...
+
+    def judge_hidden(self, lab: str, student: str, commit: str, device: str, now: datetime) -> bool:
+        """Queue work for the hidden tests after a deadline; False if it was, once."""
+        ...
+
+    def judged_hidden(self, lab: str) -> set[tuple[str, str]]:
+        """Return the students and commits that were queued for hidden tests after a deadline."""
+        ...
+
+    def of_run(self, run: str) -> list[Regrading]:
+        """List what a run grades, by number."""
+        ...
+
+    def count_open(self) -> int:
+        """Return how many wait or run."""
+        ...
+
+    def runs(self, lab: str | None = None) -> list[Run]:
+        """List the regrades of a lab, or of all, oldest first."""
+        ...
+
+    def decisions(self, run: str | None = None) -> list[Decision]:
+        """List what was said of a regrade, or of all, oldest first."""
+        ...
+
+    def decide(self, decision: Decision) -> bool:
+        """Publish or discard a regrade; what still waits of one that is discarded is not graded.
+
+        False, and nothing is done, if it was decided, is none, or, to publish it, not all of it has
+        ended.
+        """
+        ...
+
+    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> Regrading | None:
+        """Give a worker what comes next; nothing of a student of whom something runs."""
+        ...
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades; False if the regrading is its own no more."""
+        ...
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading, in the regrading's run, and its end in one; False if not its own."""
+        ...
+
+    def fail(
+        self, number: int, worker: str, why: str, now: datetime, most: int
+    ) -> Regrading | None:
+        """End a grading that failed by our fault: it waits again, or is held; None: not its own."""
+        ...
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts: it waits again, and the try does not count."""
+        ...
+
+    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[Regrading]:
+        """Take back what runs but was not heard of for ``silence``; return it as it is now."""
+        ...
+
+    def requeue(self, run: str) -> int:
+        """Let what is held of an undecided run wait again, with no tries; return how many."""
+        ...
+
+
 class Events(Protocol):
     """Steps of gradings, for who watches."""
 
@@ -101,7 +194,10 @@ class Events(Protocol):
         ...
 
     def forget(self, before: datetime) -> int:
-        """Remove events of hand-ins that ended before a moment; return how many."""
+        """Remove events of hand-ins that ended before a moment, and deliveries noted before it.
+
+        Returns how many rows that were.
+        """
         ...
 
 
@@ -171,9 +267,17 @@ class Course(Protocol):
     def attempts(
         self, lab: str | None = None, student: str | None = None, run: str | None = None
     ) -> Sequence[Attempt]:
-        """The attempts that fit, in the order in which they were recorded."""
+        """The attempts that fit, in the order in which they were recorded.
+
+        Those of a regrade that is not published only where its run is asked for.
+        """
         ...
 
 
 class Store(Queue, Events, Doors, Words, Course, Protocol):
     """All of it, in one place."""
+
+    @property
+    def regradings(self) -> Regradings:
+        """What is graded once more."""
+        ...

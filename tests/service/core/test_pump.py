@@ -1,62 +1,19 @@
 """The gradings: each hand-in ends once, whatever the engine, the database or a shutdown does."""
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from stand_ins.service_pump import FakeEngine, broken, grade_all, graded, pump_of
 from stand_ins.service_room import NOON, Classroom
 
 from grader.course.grading.jobs import Done, Job, Step
 from grader.course.policy import Hidden, ServicePolicy
 from grader.errors import CannotGrade, StoreError
-from grader.labs.results import Report, TaskResult, TestResult, Verdict
+from grader.labs.results import Verdict
 from grader.service.core import pump as module
-from grader.service.core.pump import Pump, Way
 from grader.service.domain.records import HandIn, State
-
-Answer = Callable[[Job], Done]
-
-
-def graded(job: Job, verdict: Verdict = Verdict.PASSED) -> Done:
-    tests = (TestResult("test_a", "pad", "hidden", verdict),)
-    tasks = (
-        TaskResult("pad", "Padding", 100.0, 100.0 if verdict is Verdict.PASSED else 0.0, True),
-    )
-    return Done(job, 1.0, Report(2, "batching", tasks, tests))
-
-
-def broken(job: Job) -> Done:
-    return Done(job, 1.0, failure="the process that graded it ended with SIGKILL")
-
-
-@dataclass
-class FakeEngine:
-    """Answers at once, in the order in which jobs came."""
-
-    answer: Answer = graded
-    places: int = 1
-    jobs: list[Job] = field(default_factory=list[Job])
-    ended: list[Job] = field(default_factory=list[Job])
-    idle: Callable[[], None] = lambda: None
-
-    def submit(self, job: Job) -> None:
-        self.jobs.append(job)
-
-    def wait(self) -> Done:
-        raise NotImplementedError
-
-    def poll(self, seconds: float) -> Done | None:
-        if not self.jobs:
-            self.idle()
-            return None
-        self.ended.append(self.jobs.pop(0))
-        return self.answer(self.ended[-1])
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture(autouse=True)
@@ -64,17 +21,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pauses, and every turn looks at everything."""
     for name in ("POLL_SECONDS", "BEAT_SECONDS", "SWEEP_SECONDS", "LONGEST_PAUSE"):
         monkeypatch.setattr(module, name, 0.0)
-
-
-def pump_of(room: Classroom, name: str = "pump") -> Pump:
-    return Pump(room.desk, room.store, room.clock, Way(name))
-
-
-def grade_all(room: Classroom, engine: FakeEngine, name: str = "pump") -> None:
-    """Grade until nothing is left that this pump could take."""
-    pump = pump_of(room, name)
-    engine.idle = pump.stop
-    pump.run(engine)
 
 
 def now(room: Classroom, item: HandIn) -> HandIn:

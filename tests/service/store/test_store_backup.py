@@ -22,6 +22,7 @@ from stand_ins.handed_in import (
 
 from grader.course.config import Course, load_course
 from grader.course.database.connection import connect, located, upgrade
+from grader.course.database.records import Decision, Kind
 from grader.course.database.store import Store as CourseStore
 from grader.course.grading.backups.backup import back_up
 from grader.course.grading.backups.restore import restore
@@ -71,6 +72,9 @@ def use(store: Store) -> None:
     store.add_comment(Comment(1, "A. Teacher", "see me", minutes(5)))
     store.put_alias(Alias("ada", LAB, "zeta"))
     store.first_delivery("delivery", NOON)
+    asked = Decision("", Kind.ASKED, "A. Teacher", "a test was wrong", NOON)
+    store.regradings.ask(LAB, [("ada", "handin-1")], "cpu", asked)
+    store.regradings.judge_hidden(LAB, "ada", "handin-1", "cpu", NOON)
 
 
 def everything(course: Course) -> list[object]:
@@ -79,7 +83,9 @@ def everything(course: Course) -> list[object]:
         numbers = [item.number for item in items]
         words = [[store.events(n), store.comments(n)] for n in numbers]
         doors = [store.tokens(), store.session("cookie", NOON), store.aliases(LAB)]
-        return [items, words, doors, store.attempts(), store.queued(NOON, HOUR)]
+        again = [store.regradings.of_run(run) for run in "123"]
+        regrades = [store.regradings.runs(), store.regradings.decisions(), again]
+        return [items, words, doors, store.attempts(), store.queued(NOON, HOUR), regrades]
 
 
 def files(course: Course) -> dict[str, bytes]:
@@ -116,6 +122,7 @@ def test_a_course_with_its_service_is_restored_the_same_and_goes_on(
     assert (back.folder / HELD).stat().st_mode & 0o077 == 0
     names = ("hand_ins", "events", "tokens", "sessions", "comments", "aliases", "deliveries")
     assert [contents.rows[name] for name in names] == [5, 2, 2, 1, 1, 1, 1]
+    assert [contents.rows[name] for name in ("regradings", "decisions")] == [2, 1]
     go_on(back)
 
 

@@ -585,6 +585,15 @@ def test_a_delivery_is_first_once(store: Store) -> None:
     assert found == [True, True, False, False]
 
 
+def test_old_deliveries_are_forgotten_with_old_events(store: Store) -> None:
+    for at, id in enumerate("abc"):
+        store.first_delivery(id, minutes(at))
+
+    assert store.forget(minutes(2)) == 2
+
+    assert [store.first_delivery(id, minutes(9)) for id in "abc"] == [True, True, False]
+
+
 # Words
 
 

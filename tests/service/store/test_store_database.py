@@ -1,7 +1,7 @@
 """What the service keeps in the course database, as the gradebook and the database see it."""
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from stand_ins.handed_in import OTHER_LAB, anything, claim, finish, hand_in, min
 
 from grader.course.database import service_tables as tables
 from grader.course.database.connection import connect, located
-from grader.course.database.records import Frozen
+from grader.course.database.records import Decision, Frozen, Kind
 from grader.course.database.store import Store as CourseStore
 from grader.errors import StoreError
 from grader.service.adapters.database.database import DatabaseStore
@@ -81,6 +81,21 @@ def test_the_database_itself_refuses_what_cannot_be(
 
     engine.dispose()
     assert shared.hand_ins() == items
+
+
+@pytest.mark.parametrize("change", ["UPDATE decisions SET author = 'x'", "DELETE FROM decisions"])
+def test_the_database_itself_refuses_to_change_a_decision(
+    shared: Store, url: str, change: str
+) -> None:
+    asked = Decision("", Kind.ASKED, "A. Teacher", "why", NOON)
+    run = shared.regradings.ask(LAB, [("ada", "c0ffee")], "cpu", asked)
+    engine = create_engine(located(url, None))
+
+    with pytest.raises(DatabaseError, match="append-only"), engine.begin() as connection:
+        connection.execute(text(change))
+
+    engine.dispose()
+    assert shared.regradings.decisions() == [replace(asked, run=run)]
 
 
 @pytest.mark.parametrize("change", ["UPDATE comments SET text = 'x'", "DELETE FROM comments"])

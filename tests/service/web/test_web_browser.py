@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvicorn
 from stand_ins.lab_browser import browser_program
-from stand_ins.sample_reports import measured, speed_entry
+from stand_ins.sample_reports import measured, mixed, speed_entry
 from stand_ins.web_class import CODE, NOW, WebClass
 
 from grader.service.adapters.web import live
@@ -120,10 +120,11 @@ def test_every_page_fits_and_nothing_is_complained_of(
     lesson: WebClass, address: str, chromium: Any, width: int
 ) -> None:
     lesson.grade(lesson.hand_in("s18"), measured(*(speed_entry(c, size=1) for c in "ab")))
-    lesson.hand_in("s18", code=CODE + b"# " + b"long" * 200)
     lesson.store.put_alias(Alias("s18", "90_echo", "quick"))
     paths = ["/", "/labs/90", "/labs/91", "/attempts/1", "/attempts/2/diff", "/queue", "/board/90"]
-    staff = ["/class", "/class/90", "/students/s18", "/students/a%2Fb%3Fc%23d"]
+    run = lesson.regrade("s18", mixed())
+    lesson.hand_in("s18", code=CODE + b"# " + b"long" * 200)
+    staff = ["/class", "/class/90", "/students/s18", "/students/a%2Fb%3Fc%23d", f"/runs/{run}"]
     for owner, role, seen in (
         ("s18", Role.STUDENT, paths),
         ("boss", Role.INSTRUCTOR, paths + staff),

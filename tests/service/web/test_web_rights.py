@@ -41,6 +41,9 @@ MAY = {
     "GET /class/{name}/pictures/{which}.svg": STAFF,
     "GET /students/{id:path}": STAFF,
     "POST /attempts/{count}/comments": STAFF,
+    "GET /runs/{run}": STAFF,
+    "POST /runs/{run}": STAFF,
+    "POST /regrades": STAFF,
     "POST /overrides": INSTRUCTORS,
     "GET /api/labs": PEOPLE,
     "GET /api/me": PEOPLE,
@@ -56,6 +59,7 @@ VALUES = {
     "count": ("1", "2", "3", "0", "-1", "4", "99999999999999999999"),
     "number": ("1", "2", "3", "4"),
     "at": ("0",),
+    "run": ("1", "2", "99999999999999999999", "x"),
     "id:path": ("s17", "s18", "nobody"),
     "which": ("points", "nothing"),
     "kind": ("github", "nothing"),
@@ -101,7 +105,10 @@ def addresses(path: str) -> list[str]:
 
 @pytest.fixture
 def lesson(open_class: Open) -> WebClass:
-    """Hand-in 1 is of s17 and graded, 2 and 3 of s18: one is graded and one is held."""
+    """Hand-in 1 is of s17 and graded, 2 and 3 of s18: one is graded and one is held.
+
+    Run 2 is a regrade of s18's that is not decided.
+    """
     made = open_class(hook_secrets={"github": "x" * 20})
     made.grade(made.hand_in("s17"), measured(speed_entry("a"), speed_entry("b")))
     made.grade(made.hand_in("s18", code=b"# of s18\n"), mixed(THEIRS))
@@ -109,6 +116,7 @@ def lesson(open_class: Open) -> WebClass:
     now = made.clock.now()
     made.store.claim("worker", "cpu", now, timedelta(hours=1))
     made.store.fail(item.number, "worker", "the disk of the judge", now, most=1)
+    made.regrade("s18", mixed(THEIRS))
     return made
 
 
@@ -178,6 +186,8 @@ def test_an_assistant_reads_all_and_sets_no_mark(lesson: WebClass) -> None:
     assert [word.author for word in lesson.store.comments(2)] == ["staff"]
     assert seen["/attempts/3/again"].status_code == 303
     assert seen["/labs/90/hand-ins"].status_code == 404
+    assert seen["/runs/2"].status_code == 422  # the form says neither to publish nor to discard
+    assert seen["/regrades"].status_code == 422  # one is not decided yet
     assert lesson.books.overrides() == []
 
 

@@ -4,6 +4,7 @@ from grader.course.database.records import Attempt, Student
 from grader.course.database.store import Store
 from grader.service.adapters.database.doors import DatabaseDoors
 from grader.service.adapters.database.queue import DatabaseQueue
+from grader.service.adapters.database.regradings import DatabaseRegradings
 
 
 class DatabaseStore(DatabaseQueue, DatabaseDoors):
@@ -11,6 +12,12 @@ class DatabaseStore(DatabaseQueue, DatabaseDoors):
 
     def __init__(self, course: Store) -> None:
         self._course = course
+        self._regradings = DatabaseRegradings(course)
+
+    @property
+    def regradings(self) -> DatabaseRegradings:
+        """What is graded once more."""
+        return self._regradings
 
     def students(self) -> list[Student]:
         """The roster, in its order."""

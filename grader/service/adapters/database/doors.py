@@ -42,11 +42,13 @@ class DatabaseDoors:
             return [_event(row) for row in found]
 
     def forget(self, before: datetime) -> int:
-        """Remove events of hand-ins that ended before a moment; return how many."""
+        """Remove events of hand-ins that ended before a moment, and marks of older deliveries."""
         ended = select(t.HandInRow.number).where(t.HandInRow.ended < before)
-        rows = delete(t.EventRow).where(t.EventRow.hand_in.in_(ended))
+        rows = delete(t.EventRow).where(t.EventRow.hand_in.in_(ended)).returning(t.EventRow.id)
+        old = delete(t.DeliveryRow).where(t.DeliveryRow.received < before)
         with self._course.writing() as session:
-            return len(session.scalars(rows.returning(t.EventRow.id)).all())
+            deliveries = session.scalars(old.returning(t.DeliveryRow.id)).all()
+            return len(session.scalars(rows).all()) + len(deliveries)
 
     def add_token(self, hash: str, owner: str, role: str, now: datetime) -> Token:
         """Add a token by the hash of its secret; raises StoreError if the hash is there."""

@@ -8,7 +8,7 @@ from grader.labs.lab import Lab
 from grader.service.adapters.web.answers import too_often
 from grader.service.adapters.web.live import EventStream, stream
 from grader.service.adapters.web.site import Site, site_of
-from grader.service.adapters.web.uploads import handed_in, parts_of
+from grader.service.adapters.web.texts.uploads import handed_in, parts_of
 from grader.service.adapters.web.visitors import Bearer
 from grader.service.domain.records import HandIn, Origin, Who
 from grader.service.domain.refusals import BadWork, NotFound
@@ -103,7 +103,9 @@ def file_of(site: Site, item: HandIn, name: str) -> Response:
     lab = site.desk.lab(item.lab)
     if name not in (lab.code_name, lab.pseudocode.name):
         raise NotFound("there is no such file")
-    content = site.views.files(item, [name])[name]
+    content = site.views.files(item, lab).get(name)
+    if content is None:
+        raise NotFound("this file was not handed in, or is gone")
     headers = {
         "content-disposition": f'attachment; filename="{name}"',
         "content-security-policy": "default-src 'none'; sandbox",

@@ -1,13 +1,21 @@
 """The application: the routes, the rules behind them, and the gate before them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from grader.course.config import Course
 from grader.extras import needs
 from grader.labs.lab import Lab
-from grader.service.adapters.web import api, boards, hooks, operation, pages, sign_in, staff
+from grader.service.adapters.web import (
+    api,
+    boards,
+    hooks,
+    operation,
+    pages,
+    regrades,
+    sign_in,
+    staff,
+)
 from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.rates import Limits
@@ -17,6 +25,7 @@ from grader.service.adapters.web.texts.handouts import handout_of
 from grader.service.adapters.web.texts.reports import SHEET
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
+from grader.service.core.regrades import Regrades
 from grader.service.core.views import Views
 from grader.service.ports.clock import Clock
 from grader.service.ports.store import Store
@@ -36,8 +45,7 @@ CACHED = {"cache-control": "public, max-age=300"}
 
 
 def make_app(
-    course: Course,
-    labs: Sequence[Lab],
+    desk: Desk,
     store: Store,
     books: Books,
     clock: Clock,
@@ -46,22 +54,24 @@ def make_app(
     device: Callable[[Lab], str] = lambda lab: "cpu",
     collect: Collect | None = None,
 ) -> FastAPI:
-    """Make the application of a course.
+    """Make the application of a course, whose desk takes what is handed in.
 
     ``books`` is the course database behind ``store``, and may be the same object. ``device`` says
     where a lab's hand-ins are graded. ``collect`` is told of pushes and must return at once;
     without it no hook is there.
     """
     limits = limits or Limits()
+    course, labs = desk.course, [*desk.labs.values()]
     site = Site(
         course,
         labs,
         store,
         books,
         clock,
-        Desk(course, labs, store, clock),
+        desk,
         Door(store, clock),
         Views(course, store, clock),
+        Regrades(course, store, clock),
         limits,
         {lab.name: handout_of(lab) for lab in labs},
         environment(),
@@ -71,7 +81,7 @@ def make_app(
     app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
     app.router.redirect_slashes = False
     app.state.site, app.state.metrics = site, Metrics()
-    for module in (sign_in, pages, boards, staff, api, hooks, operation):
+    for module in (sign_in, pages, boards, staff, regrades, api, hooks, operation):
         app.include_router(module.router)
     app.add_api_route("/static/{name}", static, methods=["GET"])
     for kind in (InferlabError, HTTPException, RequestValidationError):

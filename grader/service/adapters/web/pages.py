@@ -17,7 +17,7 @@ from grader.service.adapters.web.site import Site, site_of
 from grader.service.adapters.web.texts.changes import changes
 from grader.service.adapters.web.texts.handouts import KINDS, picture_of
 from grader.service.adapters.web.texts.reports import drawn
-from grader.service.adapters.web.uploads import from_form, handed_in, parts_of
+from grader.service.adapters.web.texts.uploads import from_form, handed_in, parts_of
 from grader.service.adapters.web.visitors import FromForm, Signed
 from grader.service.core.desk import Allowance
 from grader.service.core.door import Visit
@@ -201,8 +201,7 @@ def difference(request: Request, visit: Signed, count: int) -> Response:
     if before is None:
         raise NotFound("there is nothing to compare it with")
     chosen = site.desk.lab(item.lab)
-    names = [chosen.code_name, chosen.pseudocode.name]
-    found = changes(site.views.files(before, names), site.views.files(item, names))
+    found = changes(site.views.files(before, chosen), site.views.files(item, chosen))
     return page(site, "diff.html", visit=visit, item=item, before=before, lab=chosen, found=found)
 
 

@@ -15,9 +15,11 @@ from grader.extras import needs
 from grader.report.markup.chart import tick_step
 from grader.service.adapters.web.answers import Told, page
 from grader.service.adapters.web.pages import drawing, hand_in_lines
+from grader.service.adapters.web.regrades import run_line, text_of_form
 from grader.service.adapters.web.site import Site, site_of
 from grader.service.adapters.web.texts.handouts import KINDS
 from grader.service.adapters.web.visitors import InstructorForm, Staff, StaffForm
+from grader.service.core.regrades import Regrade
 from grader.service.domain.records import Comment, Role
 from grader.service.domain.refusals import NotFound
 from grader.text import number
@@ -28,7 +30,6 @@ with needs("service"):
     from starlette.responses import RedirectResponse, Response
 
 router = APIRouter()
-MOST_TEXT = 4000  # characters of a comment or a reason
 MOST_POINTS = 200.0
 PICTURES = ("points", "tasks", "seconds")
 
@@ -58,7 +59,8 @@ def class_lab(request: Request, visit: Staff, name: str) -> Response:
     site = site_of(request)
     lab = site.desk.lab(name)
     found = overview(site.gradebook([lab.name]), lab.name) if _has(site, lab.name) else None
-    return page(site, "class_lab.html", visit=visit, lab=lab, found=found)
+    runs = [run_line(site, each) for each in reversed(site.regrades.of_lab(lab.name))]
+    return page(site, "class_lab.html", visit=visit, lab=lab, found=found, runs=runs)
 
 
 @router.get("/class/{name}/pictures/{which}.svg")
@@ -109,6 +111,10 @@ def student(request: Request, visit: Staff, id: str) -> Response:
         total=number(book.total(id)),
         sections=sections,
         labs=site.labs,
+        graded=[lab for lab in site.labs if lab.name in marks],
+        runs=[
+            run_line(site, each) for each in reversed(site.regrades.of_lab()) if _is_of(each, id)
+        ],
         may_set=visit.who.role is Role.INSTRUCTOR,
     )
 
@@ -128,7 +134,7 @@ def override(
     if found is None:
         raise NotFound("there is no such student")
     name = site.desk.lab(lab).name
-    why = _text(reason, "an override needs a reason")
+    why = text_of_form(reason, "an override needs a reason")
     word = Override(student, name, _points(points), visit.who.name, why, site.now())
     site.books.add_override(word)
     return _to_student(student)
@@ -141,7 +147,7 @@ def comment(
     """Add a word on a hand-in, which its student reads."""
     site = site_of(request)
     item = site.views.hand_in(visit.who, count)
-    words = _text(text, "a comment needs words")
+    words = text_of_form(text, "a comment needs words")
     site.store.add_comment(Comment(item.number, visit.who.name, words, site.now()))
     return RedirectResponse(f"/attempts/{item.number}#comments", 303)
 
@@ -152,8 +158,12 @@ def again(request: Request, visit: StaffForm, count: int) -> Response:
     site = site_of(request)
     item = site.views.hand_in(visit.who, count)
     if not site.store.requeue(item.number):
-        raise Told(422, "this hand-in is not held", "what was graded is graded anew by grade-all")
+        raise Told(422, "this hand-in is not held", "the lab's page of the class regrades")
     return RedirectResponse(f"/attempts/{item.number}", 303)
+
+
+def _is_of(regrade: Regrade, student: str) -> bool:
+    return any(item.student == student for item in regrade.items)
 
 
 def _has(site: Site, lab: str) -> bool:
@@ -166,13 +176,6 @@ def _short(book: Gradebook, mark: Mark) -> str:
     sign = "!" if mark.override else "*" if mark.late_days else ""
     sign += "?" if reviews_of(book, mark.student, mark.lab) else ""
     return f"{number(mark.points)}{sign}"
-
-
-def _text(text: str, missing: str) -> str:
-    words = text.replace("\r\n", "\n").strip()
-    if not words or len(words) > MOST_TEXT:
-        raise Told(422, missing if not words else f"at most {MOST_TEXT} characters can be kept")
-    return words
 
 
 def _points(text: str) -> float | None:

@@ -1,0 +1,272 @@
+"""What is graded once more: regrades that staff ask for, and hidden tests after a deadline.
+
+Whoever changes a row locks it; a claim passes over what is locked. Indexes keep what holds in any
+case: one running of a student, one of a commit in a run, one end of a regrade.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from grader.course.database.records import AFTER_DEADLINE, REGRADE, Attempt, Decision, Kind, Run
+from grader.course.database.store import Store, insert_attempt, insert_if_new
+from grader.extras import needs
+from grader.service.domain.records import Regrading, State
+from grader.service.domain.turns import tried
+
+with needs("course"):
+    from sqlalchemy import ColumnElement, Select, exists, func, literal, select, update
+    from sqlalchemy.exc import IntegrityError
+    from sqlalchemy.orm import Session, aliased
+
+    from grader.course.database import tables as t
+    from grader.course.database.service_tables import HandInRow
+    from grader.course.database.service_tables import RegradingRow as Row
+
+CHANGING = ("state", "tries", "worker", "beat", "started", "ended", "failure")
+OPEN = (State.WAITING, State.RUNNING)
+
+
+class DatabaseRegradings:
+    """Implements ``ports.store.Regradings``."""
+
+    def __init__(self, course: Store) -> None:
+        self._course = course
+
+    def ask(
+        self,
+        lab: str,
+        work: Sequence[tuple[str, str]],
+        device: str,
+        asked: Decision,
+        students: Sequence[str] = (),
+    ) -> str:
+        """Queue work in a new run, of which the attempts count once it is published."""
+        with self._course.writing() as session:
+            run = t.RunRow(lab=lab, started=asked.made, note=REGRADE, students=tuple(students))
+            session.add(run)
+            session.flush()
+            session.add(_decision(replace(asked, run=run.id, kind=Kind.ASKED)))
+            for student, commit in work:
+                session.add(Row(**_fresh(run.id, student, commit, device)))
+            return run.id
+
+    def judge_hidden(self, lab: str, student: str, commit: str, device: str, now: datetime) -> bool:
+        """Queue work for the hidden tests after a deadline; False if it was, once."""
+        runs = select(t.RunRow.id).where(t.RunRow.lab == lab, t.RunRow.note == AFTER_DEADLINE)
+        with self._course.writing() as session:
+            if session.scalar(runs) is None:
+                values = {"lab": lab, "started": now, "note": AFTER_DEADLINE}
+                session.execute(insert_if_new(session, t.RunRow, values))
+            values = _fresh(session.scalars(runs).one(), student, commit, device)
+            row = insert_if_new(session, Row, values).returning(Row.number)
+            return session.scalar(row) is not None
+
+    def judged_hidden(self, lab: str) -> set[tuple[str, str]]:
+        """Return the students and commits that were queued for hidden tests after a deadline."""
+        own = t.RunRow.lab == lab, t.RunRow.note == AFTER_DEADLINE
+        rows = select(Row.student, Row.commit).join(t.RunRow, t.RunRow.id == Row.run).where(*own)
+        with self._course.reading() as session:
+            return {(student, commit) for student, commit in session.execute(rows)}
+
+    def of_run(self, run: str) -> list[Regrading]:
+        """List what a run grades, by number."""
+        with self._course.reading() as session:
+            return [_record(*row) for row in session.execute(_rows(Row.run == run))]
+
+    def count_open(self) -> int:
+        """Return how many wait or run."""
+        rows = select(func.count()).select_from(Row).where(Row.state.in_(OPEN))
+        with self._course.reading() as session:
+            return session.scalar(rows) or 0
+
+    def runs(self, lab: str | None = None) -> list[Run]:
+        """List the regrades of a lab, or of all, oldest first."""
+        return [run for run in self._course.runs(lab) if run.note == REGRADE]
+
+    def decisions(self, run: str | None = None) -> list[Decision]:
+        """List what was said of a regrade, or of all, oldest first."""
+        rows = select(t.DecisionRow).order_by(t.DecisionRow.id)
+        rows = rows if run is None else rows.where(t.DecisionRow.run == run)
+        with self._course.reading() as session:
+            return [
+                Decision(row.run, Kind(row.kind), row.author, row.reason, row.made)
+                for row in session.scalars(rows)
+            ]
+
+    def decide(self, decision: Decision) -> bool:
+        """End a regrade; what still waits of one that is discarded is not graded."""
+        own = Row.run == decision.run
+        with self._course.writing() as session:
+            if session.get(t.RunRow, decision.run, with_for_update={"key_share": True}) is None:
+                return False
+            rows = select(t.DecisionRow.kind).where(t.DecisionRow.run == decision.run)
+            if [*session.scalars(rows)] != [Kind.ASKED]:
+                return False
+            waits = select(exists().where(own, Row.state.in_(OPEN)))
+            if decision.kind is Kind.PUBLISHED and session.scalar(waits):
+                return False
+            session.add(_decision(decision))
+            rest = update(Row).where(own, Row.state == State.WAITING)
+            session.execute(rest.values(state=State.SUPERSEDED, ended=decision.made))
+            return True
+
+    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> Regrading | None:
+        """Give a worker what comes next; nothing of a student of whom something runs."""
+        with self._course.writing() as session:
+            row: Row | None
+            while (row := session.scalar(_next(device))) is not None:
+                try:
+                    with session.begin_nested():
+                        row.state, row.worker = State.RUNNING, worker
+                        row.tries, row.beat, row.started = row.tries + 1, now, now
+                    return _one(session, row.number)
+                except IntegrityError:
+                    continue  # one of the same student was begun after this looked
+        return None
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is not None:
+                row.beat = now
+            return row is not None
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading and its end in one."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is None:
+                return False
+            insert_attempt(session, replace(attempt, run=row.run))
+            row.state, row.ended = State.GRADED, now
+            return True
+
+    def fail(
+        self, number: int, worker: str, why: str, now: datetime, most: int
+    ) -> Regrading | None:
+        """End a grading that failed by our fault."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            return None if row is None else _failed(session, row, why, now, most)
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts."""
+        with self._course.writing() as session:
+            row = _own(session, number, worker)
+            if row is not None:
+                item = _one(session, number)
+                fresh = replace(item, state=State.WAITING, tries=item.tries - 1, started=None)
+                _keep(session, row, fresh)
+            return row is not None
+
+    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[Regrading]:
+        """Take back what runs but was not heard of for ``silence``."""
+        silent = _is(State.RUNNING), Row.beat <= now - silence
+        rows = select(Row).where(*silent).order_by(Row.number)
+        with self._course.writing() as session:
+            stalled = session.scalars(rows.with_for_update(skip_locked=True)).all()
+            told = f"was not heard of for {int(silence.total_seconds())} s"
+            return [_failed(session, row, f"{row.worker} {told}", now, most) for row in stalled]
+
+    def requeue(self, run: str) -> int:
+        """Let what is held of an undecided run wait again; return how many."""
+        ended = exists().where(t.DecisionRow.run == run, t.DecisionRow.kind != Kind.ASKED)
+        rows = update(Row).where(Row.run == run, Row.state == State.HELD, ~ended)
+        values = {"state": State.WAITING, "tries": 0, "ended": None}
+        with self._course.writing() as session:
+            return len(session.scalars(rows.values(values).returning(Row.number)).all())
+
+
+def _decision(decision: Decision) -> t.DecisionRow:
+    return t.DecisionRow(
+        run=decision.run,
+        kind=decision.kind,
+        author=decision.author,
+        reason=decision.reason,
+        made=decision.made,
+    )
+
+
+def _fresh(run: str, student: str, commit: str, device: str) -> dict[str, Any]:
+    values = {"run": run, "student": student, "commit": commit, "device": device}
+    return values | {"state": State.WAITING, "tries": 0, "worker": "", "failure": ""}
+
+
+def _rows(*which: ColumnElement[bool]) -> Select[Row, str, str, datetime | None]:
+    """Select regradings with their run's lab, and of the work's newest collection where it lies."""
+    same = (t.FrozenRow.student == Row.student, t.FrozenRow.commit == Row.commit)
+    newest = (
+        select(func.max(t.FrozenRow.id))
+        .where(*same, t.FrozenRow.lab == t.RunRow.lab, t.FrozenRow.path != "")
+        .correlate(Row, t.RunRow)
+        .scalar_subquery()
+    )
+    return (
+        select(Row, t.RunRow.lab, t.FrozenRow.path, t.FrozenRow.committed)
+        .join(t.RunRow, t.RunRow.id == Row.run)
+        .outerjoin(t.FrozenRow, t.FrozenRow.id == newest)
+        .where(*which)
+        .order_by(Row.number)
+    )
+
+
+def _record(row: Row, lab: str, path: str | None, committed: datetime | None) -> Regrading:
+    changing: dict[str, Any] = {name: getattr(row, name) for name in CHANGING}
+    changing["state"] = State(row.state)
+    return Regrading(
+        number=row.number,
+        run=row.run,
+        student=row.student,
+        lab=lab,
+        commit=row.commit,
+        path=path or "",
+        received=committed,
+        device=row.device,
+        **changing,
+    )
+
+
+def _one(session: Session, number: int) -> Regrading:
+    return _record(*session.execute(_rows(Row.number == number)).one())
+
+
+def _is(state: State) -> ColumnElement[bool]:
+    return Row.state == literal(state.value, literal_execute=True)
+
+
+def _next(device: str) -> Select[Any]:
+    other = aliased(Row)
+    again = exists().where(other.student == Row.student, other.state == State.RUNNING)
+    fresh = exists().where(HandInRow.student == Row.student, HandInRow.state == State.RUNNING)
+    return (
+        select(Row)
+        .where(_is(State.WAITING), Row.device == device, ~again, ~fresh)
+        .order_by(Row.number)
+        .limit(1)
+        .with_for_update(of=Row, skip_locked=True)
+    )
+
+
+def _own(session: Session, number: int, worker: str) -> Row | None:
+    """Lock a regrading if that worker grades it."""
+    row = session.get(Row, number, with_for_update=True)
+    return row if row and (row.state, row.worker) == (State.RUNNING, worker) else None
+
+
+def _failed(session: Session, row: Row, why: str, now: datetime, most: int) -> Regrading:
+    """Keep a failure; of a run that was discarded meanwhile nothing waits again."""
+    item = tried(_one(session, row.number), why, now, most)
+    gone = exists().where(t.DecisionRow.run == row.run, t.DecisionRow.kind == Kind.DISCARDED)
+    if item.state is State.WAITING and session.scalar(select(gone)):
+        item = replace(item, state=State.SUPERSEDED, ended=now)
+    return _keep(session, row, item)
+
+
+def _keep(session: Session, row: Row, item: Regrading) -> Regrading:
+    for name in CHANGING:
+        setattr(row, name, getattr(item, name))
+    session.flush()
+    return item
