@@ -319,7 +319,7 @@ def wrong(answer: Answer, hidden: dict[str, str]) -> list[str]:
     found = [
         f"leak of the {what}: {answer}" for what, text in hidden.items() if text.encode() in whole
     ]
-    if answer.status >= 500:
+    if answer.status >= 500 and not (answer.status == 501 and answer.header("server")):
         found.append(f"an error of ours: {answer}")
     found += [f"words of ours, {trace!r}: {answer}" for trace in TRACES if trace in whole]
     is_ours = "content-security-policy" in dict(answer.headers)

@@ -1,4 +1,4 @@
-"""What of a page acts: elements, attributes and addresses that no text of a student's may become."""
+"""What of a page acts: elements and addresses that no text of a student's may become."""
 
 from html.parser import HTMLParser
 
@@ -9,14 +9,14 @@ MARKUP = (
     "<svg onload=alert(3)><a href='javascript:alert(4)'>x</a><iframe src=//evil.example></iframe>"
     "<form action=//evil.example><input name=csrf></form>\"'><base href=//evil.example>"
     "<meta http-equiv=refresh content=0><style>*{display:none}</style>{{ 7 * 7 }}{% raw %}\n"
-    "]]><!--<math><mtext></p><object data=x><embed src=x><link rel=stylesheet href=//evil.example>"
+    "]]><!--<math><mtext></p><object data=x><embed src=x><link rel=stylesheet href=//evil>"
 )
 # What our own pages are made of, and nothing else.
 OURS = frozenset(
     "html head meta title link body a header nav form span small input button main p h1 h2 h3 h4 "
     "ul ol li table thead tbody tr th td div section article details summary code pre label "
-    "textarea select option figure figcaption img strong em br hr blockquote footer noscript script "
-    "dl dt dd svg path text g rect line title s".split()
+    "textarea select option figure figcaption img strong em br hr blockquote footer noscript "
+    "script dl dt dd meter svg path text g rect line title s".split()
 )
 SCRIPTS = ("/static/service.js",)
 LINKS = ("/", "#", "https://")  # a handout may lead elsewhere, over TLS
