@@ -113,7 +113,7 @@ MAY_IMPORT = {
     "service.adapters.web": "words labs labs.documents report.facts report.formats report.markup"
     " course course.database course.gradebook service.domain service.ports service.core",
     "service.commands": "words labs course course.commands course.database course.grading"
-    " course.grading.collecting judge prove.answers sandbox service.adapters"
+    " course.grading.collecting course.gradebook judge prove.answers sandbox service.adapters"
     " service.adapters.database"
     " service.adapters.web service.core service.domain service.ports",
     "service": "words",

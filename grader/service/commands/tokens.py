@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grader.course.config import load_course
 from grader.course.database.store import Store
+from grader.course.gradebook.exports import safe_cell
 from grader.service.adapters.database.database import DatabaseStore
 from grader.service.commands.roster import take_roster
 from grader.service.core.door import Door
@@ -37,7 +38,8 @@ def issue_all(course_file: Path) -> int:
         rows = csv.writer(sys.stdout, lineterminator="\n")
         rows.writerow(("id", "name", "token"))
         for student in new:
-            rows.writerow((student.id, student.name, door.issue(student.id, Role.STUDENT)))
+            token = door.issue(student.id, Role.STUDENT)
+            rows.writerow((safe_cell(student.id), safe_cell(student.name), token))
     told = f"{len(new)} tokens, shown this once; {len(have)} had one already"
     print(f"note: {told}", file=sys.stderr)
     return 0

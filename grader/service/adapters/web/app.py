@@ -18,6 +18,7 @@ from grader.service.adapters.web import (
 )
 from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
+from grader.service.adapters.web.gate.patience import PatientProtocol
 from grader.service.adapters.web.gate.rates import Limits
 from grader.service.adapters.web.operation import Metrics
 from grader.service.adapters.web.site import Books, Collect, Site
@@ -111,7 +112,7 @@ def server_of(app: FastAPI, host: str, port: int) -> uvicorn.Config:
         server_header=False,
         date_header=True,
         h11_max_incomplete_event_size=1 << 15,  # of request line and headers
-        http="h11",
+        http=PatientProtocol,
         ws="none",
         timeout_keep_alive=15,
         timeout_graceful_shutdown=5,

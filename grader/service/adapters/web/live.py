@@ -13,6 +13,7 @@ from grader.extras import needs
 from grader.service.adapters.web.answers import too_often
 from grader.service.adapters.web.gate.rates import Streams
 from grader.service.adapters.web.site import Site
+from grader.service.adapters.web.visitors import is_still_in
 from grader.service.core.views import told
 from grader.service.domain.records import Event, HandIn, Who
 
@@ -23,6 +24,7 @@ with needs("service"):
     from starlette.types import Receive, Scope, Send
 
 LOOK_SECONDS = 1.0
+LOOKS = 5  # after which it is seen whether whoever watches may still come in
 COMMENT_SECONDS = 15.0  # after which a silent stream says that it is alive
 MOST_SECONDS = 3600.0  # of one stream: the browser comes again by itself
 RETRY_MS = 3000
@@ -57,14 +59,18 @@ def stream(site: Site, request: Request, who: Who, item: HandIn) -> EventStream:
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else 0
     if not site.limits.streams.enter(key):
         raise too_often(RETRY_MS / 1000)
-    return EventStream(_events(site, item.number, after), site.limits.streams, key)
+    return EventStream(_events(site, request, item.number, after), site.limits.streams, key)
 
 
-async def _events(site: Site, number: int, after: int) -> AsyncIterator[str]:
-    """Give events as text until the grading ends; places in the queue have no id: no events."""
+async def _events(site: Site, request: Request, number: int, after: int) -> AsyncIterator[str]:
+    """Give events as text until the grading ends, or the session does that it was asked for by;
+    places in the queue have no id: no events.
+    """
     yield f"retry: {RETRY_MS}\n\n"
     quiet, place = 0.0, None
-    for _ in range(int(MOST_SECONDS / LOOK_SECONDS)):
+    for look in range(int(MOST_SECONDS / LOOK_SECONDS)):
+        if look % LOOKS == 0 and not await run_sync(is_still_in, request):
+            return
         # First whether it is over: what happens after that look is seen by the next one.
         item = await run_sync(site.store.hand_in, number)
         found = await run_sync(partial(site.store.events, number, after))

@@ -23,8 +23,7 @@ BEFORE = "before"  # the cookie by which a form of who has not signed in yet is 
 def visitor(request: Request) -> Visit:
     """Return whose session a browser has; raises NotSignedIn."""
     site = site_of(request)
-    secret = request.cookies.get(site.session_cookie, "")
-    visit = site.door.visit(secret) if secret else None
+    visit = _visit(site, request)
     if visit is None:
         raise NotSignedIn("you are not signed in", "sign in with your token")
     _slow_down(site, visit.who)
@@ -72,9 +71,8 @@ def bearer(request: Request) -> Who:
     wait = site.limits.failures.wait(address)
     if wait:
         raise too_often(wait)
-    kind, _, secret = request.headers.get("authorization", "").partition(" ")
     try:
-        who = site.door.known(secret.strip() if kind.lower() == "bearer" else "")
+        who = site.door.known(_token(request))
     except NotSignedIn:
         site.limits.failures.take(address)
         raise
@@ -83,6 +81,18 @@ def bearer(request: Request) -> Who:
 
 
 Bearer = Annotated[Who, Depends(bearer)]
+
+
+def is_still_in(request: Request) -> bool:
+    """Whether the session or the token of a request that goes on has not ended meanwhile."""
+    site = site_of(request)
+    if not request.url.path.startswith("/api/"):
+        return _visit(site, request) is not None
+    try:
+        site.door.known(_token(request))
+    except NotSignedIn:
+        return False
+    return True
 
 
 def is_from_here(request: Request) -> bool:
@@ -134,6 +144,16 @@ def is_marked(request: Request, csrf: str) -> bool:
     """Whether the form to sign in came from the browser that was shown it."""
     word = request.cookies.get(BEFORE, "")
     return bool(word) and same(word, csrf)
+
+
+def _visit(site: Site, request: Request) -> Visit | None:
+    secret = request.cookies.get(site.session_cookie, "")
+    return site.door.visit(secret) if secret else None
+
+
+def _token(request: Request) -> str:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else ""
 
 
 def _slow_down(site: Site, who: Who) -> None:

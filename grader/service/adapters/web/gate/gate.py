@@ -91,6 +91,8 @@ class Gate:
             response = self._refuse(scope["path"], status, told, hint, named)
             await response(scope, receive, answer)
 
+        if _is_ambiguous(scope):
+            return await refuse(400, "a body has one length", connection="close")
         if not self._is_ours(scope):
             return await refuse(421, "this is not the address of the course")
         wait = self._limits.addresses.take(address_key(client.host))
@@ -161,6 +163,12 @@ class _Answer:
 def after(seconds: float) -> str:
     """Return seconds as ``Retry-After`` has them."""
     return str(max(1, int(seconds) + 1))
+
+
+def _is_ambiguous(scope: Scope) -> bool:
+    """Whether another server could see the end of the body elsewhere: a length and chunks."""
+    named = {name for name, _ in scope["headers"]}
+    return {b"content-length", b"transfer-encoding"} <= named
 
 
 def _is_tls(policy: ServicePolicy) -> bool:
