@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts serve-demo rehearsal-service
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts serve-demo rehearsal-service
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -161,6 +161,9 @@ bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [
 
 pictures: $(READY) ## draw the pictures of the handouts anew: [ARGS="7 --check"]
 	@$(RUN) -m grader pictures $(ARGS)
+
+bench-course: $(READY) ## time the gradebook of a class of 300 and five labs: [ARGS="--students 60"]
+	@PYTHONPATH="$(CURDIR)" $(RUN) -m bench.course $(ARGS)
 
 rehearsal-service: $(READY) ## a deadline rush at the grading service: 300 students, ten kills: [ARGS="--students 30"]
 	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_service_rush.py $(ARGS)

@@ -71,11 +71,13 @@ def book(order: Order) -> int:
     return 0
 
 
-def _read(order: Order) -> Gradebook:
+def _read(order: Order, student: str | None = None) -> Gradebook:
     course = load_course(order.course)
     labs = [find_lab(text, find_root()).name for text in order.labs]
     with open_store(course) as store:
-        found = read_gradebook(course, store, labs, _titles(find_root()))
+        if student is not None:
+            _known(store.students(), student)
+        found = read_gradebook(course, store, labs, _titles(find_root()), student)
     if not found.students:
         raise UsageError("the gradebook is empty", NOT_YET)
     return found
@@ -146,12 +148,12 @@ def show_student(order: Order, name: str) -> int:
     """Show one student's marks and where each comes from."""
     if order.form or order.html is not None:
         raise UsageError("--student shows one student's marks on the screen", "leave out the rest")
-    found = _read(order)
-    student = _known(found.students, name)
+    found = _read(order, name)
+    student = found.students[0]
     print(visible_line(f"{student.id}  {student.name}"))
     for mark in found.told(student.id):
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
-    _print_reviews([item for item in reviews(found) if item.student == student.id])
+    _print_reviews(reviews(found))
     return 0
 
 

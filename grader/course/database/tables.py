@@ -7,9 +7,9 @@ A change here needs a migration: a test compares the migrated schema with these 
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import (
     DateTime,
@@ -28,10 +28,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from grader.course.database.records import AFTER_DEADLINE, SERVICE
-from grader.errors import StoreError
+from grader.course.database.stored_report import StoredReport
 from grader.text import encodable
 
-LARGEST_REPORT = 256 << 20  # bytes, unpacked; the database may come from a backup of anyone's
 MOST_DIGITS = 9  # that a column of numbers holds
 
 
@@ -66,33 +65,6 @@ class Words(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Return the text as every database can hold it."""
         return None if value is None else encodable(value).replace("\0", "\ufffd")
-
-
-class StoredReport(Mapping[str, object]):
-    """A report that stays compressed until it is read: a class of them would fill the memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __getitem__(self, key: str) -> object:
-        return self._decoded()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._decoded())
-
-    def __len__(self) -> int:
-        return len(self._decoded())
-
-    def _decoded(self) -> dict[str, object]:
-        unpacker = zlib.decompressobj()
-        try:
-            text = unpacker.decompress(self._data, LARGEST_REPORT)
-            if unpacker.unconsumed_tail or not unpacker.eof:
-                raise ValueError("cut off, or too large")
-            return cast(dict[str, object], dict(json.loads(text)))
-        except (zlib.error, ValueError, TypeError, RecursionError):
-            told = "a report in the course database is damaged"
-            raise StoreError(told, "restore the course from a backup") from None
 
 
 class Packed(TypeDecorator[Mapping[str, object]]):

@@ -14,7 +14,7 @@ from grader.course.gradebook.folders import plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Failing, Overview, Tried, overview
-from grader.course.gradebook.review import Review, reviews, reviews_of
+from grader.course.gradebook.review import Review, reviews, waiting
 from grader.report.markup.chart import tick_step
 from grader.report.markup.web import escaped, figures, page, table
 from grader.text import number
@@ -158,7 +158,8 @@ def _students(book: Gradebook) -> Iterable[str]:
     head = "".join(
         f'<th scope="col"><button type="button">{escaped(name)}</button></th>' for name in names
     )
-    rows = "\n".join(_student_row(book, student, flags) for student in book.students)
+    open = waiting(book)
+    rows = "\n".join(_student_row(book, student, flags, open) for student in book.students)
     yield '<div class="wide"><table class="sortable">'
     yield f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
     yield f"<p><small>{SIGNS}</small></p>"
@@ -168,23 +169,25 @@ def _named(item: Likeness) -> tuple[str, ...]:
     return (item.student, item.other) if item.is_student else (item.student,)
 
 
-def _student_row(book: Gradebook, student: Student, flags: set[str]) -> str:
+def _student_row(
+    book: Gradebook, student: Student, flags: set[str], open: frozenset[tuple[str, str]]
+) -> str:
     name = quote(plain_name(student.id))
     link = f'<a href="{STUDENTS}/{name}.html">{escaped(student.id)}</a>'
     total = book.total(student.id)
     alike = "alike" if student.id in flags else ""
     cells = [f"<td>{link}</td>", f'<td class="name">{escaped(student.name)}</td>']
-    cells += [_mark_cell(book, mark, name) for mark in book.of(student.id)]
+    cells += [_mark_cell(mark, name, open) for mark in book.of(student.id)]
     cells += [f'<td class="points" data-value="{total}">{number(total)}</td>']
     cells += [f'<td class="flag" data-value="{alike and 1}">{alike}</td>']
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _mark_cell(book: Gradebook, mark: Mark, name: str) -> str:
+def _mark_cell(mark: Mark, name: str, open: frozenset[tuple[str, str]]) -> str:
     if mark.points is None:
         return f'<td class="points" data-value="" title="{escaped(mark.why)}">-</td>'
     sign = "!" if mark.override else "*" if mark.late_days else ""
-    sign += "?" if reviews_of(book, mark.student, mark.lab) else ""
+    sign += "?" if (mark.student, mark.lab) in open else ""
     shown = f"{number(mark.points)}{sign}"
     if mark.attempt is not None:
         shown = f'<a href="{STUDENTS}/{name}/{quote(mark.lab)}.html">{shown}</a>'

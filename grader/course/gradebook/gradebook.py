@@ -56,8 +56,8 @@ class Records(Protocol):
         """The roster, in its order."""
         ...
 
-    def attempts(self) -> Sequence[Attempt]:
-        """All attempts, in the order in which they were recorded."""
+    def attempts(self, lab: str | None = None, student: str | None = None) -> Sequence[Attempt]:
+        """All attempts, or a lab's, or a student's, in the order in which they were recorded."""
         ...
 
     def overrides(self) -> Sequence[Override]:
@@ -86,9 +86,14 @@ def read_gradebook(
     store: Records,
     labs: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
+    student: str | None = None,
 ) -> Gradebook:
-    """Read the course's gradebook, of some labs ("01_llama") or of all."""
-    students, attempts = store.students(), store.attempts()
+    """Read the course's gradebook, of some labs ("01_llama") or of all, and of one student or all.
+
+    Of one who is not on the roster it is that of nobody.
+    """
+    students = [each for each in store.students() if student in (None, each.id)]
+    attempts = store.attempts(labs[0] if len(labs) == 1 else None, student)
     handed_in = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
     handed_in |= set(store.collected_labs())
     known = handed_in | {override.lab for override in store.overrides()}
