@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 HAND_IN = "handin-"  # what the "commit" of an attempt begins with; the number follows
@@ -88,6 +88,15 @@ class HandIn:
     def is_open(self) -> bool:
         """Whether something will still happen to it."""
         return self.state in (State.WAITING, State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How long a hand-in waited for its grading, and how long that took; None: it has not ended."""
+
+    device: str
+    waited: timedelta
+    took: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
