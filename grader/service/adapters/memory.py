@@ -175,8 +175,8 @@ class MemoryStore(MemoryDoors):
     def put_alias(self, alias: Alias) -> bool:
         """Choose a student's name on a board; False if somebody else has it there."""
         with self._lock:
-            taken = {a.name for a in self.aliases(alias.lab) if a.student != alias.student}
-            if alias.name in taken:
+            taken = {a.key for a in self.aliases(alias.lab) if a.student != alias.student}
+            if alias.name and alias.key in taken:
                 return False
             self._aliases[alias.lab, alias.student] = alias
             return True

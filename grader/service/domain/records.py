@@ -1,5 +1,6 @@
 """What the service keeps beside attempts and marks. Every moment is a datetime with its zone."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -186,6 +187,11 @@ class Alias:
     student: str
     lab: str
     name: str
+
+    @property
+    def key(self) -> str:
+        """What no two names on a board share: people take names of one key for the same."""
+        return unicodedata.normalize("NFKC", self.name).casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,7 @@ class Words(Protocol):
         ...
 
     def put_alias(self, alias: Alias) -> bool:
-        """Choose a student's name on a board; False if somebody else has it there."""
+        """Choose a student's name on a board; False if somebody else has one of its key there."""
         ...
 
     def aliases(self, lab: str) -> list[Alias]:

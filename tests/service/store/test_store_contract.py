@@ -632,6 +632,16 @@ def test_an_alias_is_one_students_alone_on_a_board(store: Store) -> None:
     assert store.aliases(OTHER_LAB) == [Alias("bob", OTHER_LAB, "zeta")]
 
 
+@pytest.mark.parametrize("like", ["STRASSE 7", "straße 7", "Strasse\u00a07", "Strasse \uff17"])
+def test_an_alias_that_looks_like_anothers_is_taken(store: Store, like: str) -> None:
+    assert store.put_alias(Alias("ada", LAB, "Strasse 7"))
+
+    assert not store.put_alias(Alias("bob", LAB, like))
+
+    assert store.put_alias(Alias("ada", LAB, like))
+    assert store.aliases(LAB) == [Alias("ada", LAB, like)]
+
+
 def test_an_alias_can_change_and_go(store: Store) -> None:
     store.put_alias(Alias("ada", LAB, "old"))
     store.put_alias(Alias("ada", LAB, "new"))

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from grader.report.facts.quantities import duration
 from grader.service.core.outlook import Pace
 
 DEVICES = {"cpu": "CPU", "cuda": "GPU"}
@@ -35,4 +34,9 @@ def pace_line(pace: Pace) -> PaceLine:
 
 def time_text(time: timedelta | None) -> str:
     """Return a time in words, "" of one that nobody knows."""
-    return "" if time is None else duration(time.total_seconds())
+    if time is None:
+        return ""
+    seconds = time.total_seconds()
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
