@@ -44,6 +44,7 @@ def _held(contents: Contents) -> str:
         "student": contents.rows.get("students", 0),
         "graded attempt": contents.rows.get("attempts", 0),
         "collected commit": len(collected),
+        "hand-in": contents.rows.get("hand_ins", 0),
     }
     return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
 

@@ -9,7 +9,7 @@ from grader.course.database.records import Attempt, Kind, Student
 from grader.errors import StoreError
 from grader.service.adapters.memory_doors import MemoryDoors
 from grader.service.adapters.memory_regradings import MemoryRegradings
-from grader.service.domain.records import Alias, Comment, Event, HandIn, State, Work
+from grader.service.domain.records import Alias, Begun, Comment, Event, HandIn, State, Work
 from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
 from grader.service.ports.store import Check
 
@@ -124,11 +124,16 @@ class MemoryStore(MemoryDoors):
             self._give_back(replace(item, state=State.WAITING, tries=0, ended=None))
             return True
 
-    def waits(self, since: datetime) -> list[timedelta]:
-        """Return how long each that began since then had waited."""
+    def begun(self, since: datetime) -> list[Begun]:
+        """Return what began since then, by its start."""
         with self._lock:
-            begun = sorted(self._begun(since), key=beginning)
-            return [i.started - i.received for i in begun if i.started is not None]
+            found: list[Begun] = []
+            for item in sorted(self._begun(since), key=beginning):
+                assert item.started is not None  # since it was begun
+                ended = item.ended if item.state is State.GRADED else None
+                took = ended - item.started if ended else None
+                found.append(Begun(item.device, item.started - item.received, took))
+            return found
 
     def tell(self, number: int, kind: str, data: Mapping[str, object], now: datetime) -> Event:
         """Add an event of a hand-in."""
@@ -170,8 +175,8 @@ class MemoryStore(MemoryDoors):
     def put_alias(self, alias: Alias) -> bool:
         """Choose a student's name on a board; False if somebody else has it there."""
         with self._lock:
-            taken = {a.name for a in self.aliases(alias.lab) if a.student != alias.student}
-            if alias.name in taken:
+            taken = {a.key for a in self.aliases(alias.lab) if a.student != alias.student}
+            if alias.name and alias.key in taken:
                 return False
             self._aliases[alias.lab, alias.student] = alias
             return True

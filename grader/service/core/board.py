@@ -17,6 +17,8 @@ from grader.service.domain.records import Alias
 from grader.text import visible_line
 
 MOST_NAME = 24  # characters
+# Letters that nobody sees: a Hangul filler, an empty pattern of Braille. Python knows the others.
+BLANKS = dict.fromkeys(map(ord, "\u115f\u1160\u2800\u3164\uffa0"), " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def board(aliases: Iterable[Alias], attempts: Iterable[Attempt]) -> list[Entry]:
 
 def chosen_name(text: str) -> str:
     """Return a name as it stands on a board; raises UsageError for one that cannot."""
-    name = " ".join(text.split())
+    name = " ".join(text.translate(BLANKS).split())
     if len(name) > MOST_NAME or visible_line(name) != name:
         told = f"a name on the board has at most {MOST_NAME} characters that can be drawn"
         raise UsageError(told, "choose another one")

@@ -3,10 +3,6 @@
 What one may not know of raises the same NotFound as what does not exist, after the same look-up.
 """
 
-from dataclasses import dataclass
-from datetime import timedelta
-from statistics import median
-
 from grader.course.config import Course
 from grader.course.database.records import Attempt
 from grader.course.gradebook.marks import lab_number
@@ -16,12 +12,12 @@ from grader.labs.lab import Lab
 from grader.labs.results import Report
 from grader.report.facts.stored import report_of
 from grader.service.core.feedback import shown_to_student
+from grader.service.core.outlook import Lookout, Outlook
 from grader.service.domain.records import Event, HandIn, State, Who
 from grader.service.domain.refusals import NotFound
 from grader.service.ports.clock import Clock
 from grader.service.ports.store import Store
 
-LATELY = timedelta(hours=1)  # the waits that are spoken of
 MOST_NUMBER = 2**31 - 1  # of a hand-in
 # What one may read of an event's data while a grading runs: no name of a test, no word of one.
 _TOLD = {
@@ -31,14 +27,6 @@ _TOLD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """How long gradings that began within the last hour had waited; None: none began."""
-
-    median: timedelta | None
-    worst: timedelta | None
-
-
 class Views:
     """Looks hand-ins up for whoever asks."""
 
@@ -46,6 +34,7 @@ class Views:
         self._course = course
         self._store = store
         self._clock = clock
+        self._lookout = Lookout(store, clock)
 
     def hand_in(self, who: Who, number: int) -> HandIn:
         """Return a hand-in that somebody may see; raises NotFound."""
@@ -86,18 +75,15 @@ class Views:
             raise NotFound("the files of this hand-in are gone")
         return found
 
-    def place(self, item: HandIn) -> int | None:
-        """Return the place of a hand-in in the queue, from 1; None if it does not wait."""
-        waiting = [each.number for each in self._store.queued() if each.state is State.WAITING]
-        return waiting.index(item.number) + 1 if item.number in waiting else None
+    def outlook(self, item: HandIn | None = None) -> Outlook:
+        """Return the queue as it is now, or was a second ago; it knows of ``item``, if it waits."""
+        return self._lookout.look(item)
 
-    def waits(self) -> Waits:
-        """Return how long one had to wait lately."""
-        found = self._store.waits(self._clock.now() - LATELY)
-        if not found:
-            return Waits(None, None)
-        middle = median(wait.total_seconds() for wait in found)
-        return Waits(timedelta(seconds=middle), max(found))
+    def place(self, item: HandIn) -> int | None:
+        """Return the place among what waits for the same device, from 1; None if it does not."""
+        if item.state is not State.WAITING:
+            return None
+        return self.outlook(item).places.get(item.number)
 
     def _feedback(self, student: str, lab: str) -> Feedback:
         policy = self._course.service

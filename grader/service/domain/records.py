@@ -1,8 +1,9 @@
 """What the service keeps beside attempts and marks. Every moment is a datetime with its zone."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 HAND_IN = "handin-"  # what the "commit" of an attempt begins with; the number follows
@@ -88,6 +89,15 @@ class HandIn:
     def is_open(self) -> bool:
         """Whether something will still happen to it."""
         return self.state in (State.WAITING, State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How long a hand-in waited for its grading, and how long that took; None: it has not ended."""
+
+    device: str
+    waited: timedelta
+    took: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,11 @@ class Alias:
     student: str
     lab: str
     name: str
+
+    @property
+    def key(self) -> str:
+        """What no two names on a board share: people take names of one key for the same."""
+        return unicodedata.normalize("NFKC", self.name).casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,13 @@ def in_turn(
     ``begun`` counts gradings of late by student. Who has something ``running`` comes last.
     """
     ahead: Counter[tuple[str, str]] = Counter()
-    places: dict[int, tuple[bool, int, int]] = {}
-    items = sorted(waiting, key=lambda item: item.number)
-    for item in items:
+    turns: list[tuple[bool, int, int, HandIn]] = []
+    for item in sorted(waiting, key=lambda item: item.number):
         had = begun.get(item.student, 0) + ahead[item.student, item.device]
         ahead[item.student, item.device] += 1
-        places[item.number] = (item.student in running, had, item.number)
-    return sorted(items, key=lambda item: places[item.number])
+        turns.append((item.student in running, had, item.number, item))
+    turns.sort(key=lambda turn: turn[:3])
+    return [item for *_, item in turns]
 
 
 def tried(item: Graded, why: str, now: datetime, most: int) -> Graded:

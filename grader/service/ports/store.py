@@ -11,6 +11,7 @@ from typing import Protocol
 from grader.course.database.records import Attempt, Decision, Run, Student
 from grader.service.domain.records import (
     Alias,
+    Begun,
     Comment,
     Event,
     HandIn,
@@ -93,8 +94,8 @@ class Queue(Protocol):
         """Let a held hand-in wait again, with no tries; False if it is not held."""
         ...
 
-    def waits(self, since: datetime) -> list[timedelta]:
-        """Return how long each that began since then had waited from its receipt."""
+    def begun(self, since: datetime) -> list[Begun]:
+        """Return what began since then, by its start."""
         ...
 
 
@@ -249,7 +250,7 @@ class Words(Protocol):
         ...
 
     def put_alias(self, alias: Alias) -> bool:
-        """Choose a student's name on a board; False if somebody else has it there."""
+        """Choose a student's name on a board; False if somebody else has one of its key there."""
         ...
 
     def aliases(self, lab: str) -> list[Alias]:

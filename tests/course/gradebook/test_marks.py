@@ -10,7 +10,7 @@ import pytest
 from stand_ins.classroom import LAB, NOON, after, attempt, course, override
 
 from grader.course.config import LateRule, MarkRule
-from grader.course.database.records import Attempt, Override
+from grader.course.database.records import INFRA_EXIT, Attempt, Override
 from grader.course.gradebook.marks import Mark, days, mark
 
 HERE = Path("/course")
@@ -239,3 +239,16 @@ def test_without_a_deadline_nothing_is_late() -> None:
 
 def test_days_are_counted_in_words() -> None:
     assert (days(1), days(2)) == ("1 day", "2 days")
+
+
+def test_what_public_tests_alone_judged_counts_until_hidden_ones_have() -> None:
+    public = [
+        attempt("ada", points, commit=commit, suite="public")
+        for commit, points in (("one", 100.0), ("two", 90.0))
+    ]
+    hidden = attempt("ada", 40.0, commit="two", graded=after(60))
+    broken = attempt("ada", 0.0, commit="two", graded=after(60), exit_code=INFRA_EXIT)
+
+    assert marked(public).points == 100.0
+    assert marked([*public, broken]).points == 100.0
+    assert marked([*public, hidden]).points == 40.0

@@ -24,6 +24,7 @@ from stand_ins.handed_in import (
 from grader.errors import StoreError
 from grader.service.domain.records import (
     Alias,
+    Begun,
     Comment,
     HandIn,
     Origin,
@@ -362,7 +363,7 @@ def test_what_is_released_waits_again_and_the_try_does_not_count(store: Store) -
     assert again is not None
     assert (again.state, again.tries, again.started) == (State.WAITING, 0, None)
     assert claim(store).number == waiting.number
-    assert store.waits(minutes(-60)) == [timedelta(0)]
+    assert [each.waited for each in store.begun(minutes(-60))] == [timedelta(0)]
 
 
 def test_what_was_not_heard_of_is_taken_back_and_its_worker_cannot_finish(store: Store) -> None:
@@ -446,14 +447,20 @@ def test_what_is_let_wait_again_supersedes_something_older_that_waits(store: Sto
     assert state(store, newer) is State.WAITING
 
 
-def test_waits_are_told_of_what_began_since_a_moment(store: Store) -> None:
+def test_what_began_since_a_moment_is_told_with_its_wait_and_time(store: Store) -> None:
+    devices = {"ada": "cpu", "bob": "cuda", "cyd": "cpu"}
     for name, came, began in (("ada", 0, 10), ("bob", 5, 20), ("cyd", 6, 40)):
-        hand_in(store, name, received=minutes(came))
-        claim(store, name, minutes(began))
+        hand_in(store, name, received=minutes(came), device=devices[name])
+        item = claim(store, name, minutes(began), devices[name])
+        if name == "bob":
+            assert finish(store, item, minutes(22))
 
-    assert store.waits(minutes(20)) == [timedelta(minutes=15), timedelta(minutes=34)]
-    assert len(store.waits(minutes(0))) == 3
-    assert store.waits(minutes(41)) == []
+    assert store.begun(minutes(20)) == [
+        Begun("cuda", timedelta(minutes=15), timedelta(minutes=2)),
+        Begun("cpu", timedelta(minutes=34), None),
+    ]
+    assert len(store.begun(minutes(0))) == 3
+    assert store.begun(minutes(41)) == []
 
 
 # Events
@@ -623,6 +630,16 @@ def test_an_alias_is_one_students_alone_on_a_board(store: Store) -> None:
 
     assert store.aliases(LAB) == [Alias("bob", LAB, "Beta"), Alias("ada", LAB, "zeta")]
     assert store.aliases(OTHER_LAB) == [Alias("bob", OTHER_LAB, "zeta")]
+
+
+@pytest.mark.parametrize("like", ["STRASSE 7", "straße 7", "Strasse\u00a07", "Strasse \uff17"])
+def test_an_alias_that_looks_like_anothers_is_taken(store: Store, like: str) -> None:
+    assert store.put_alias(Alias("ada", LAB, "Strasse 7"))
+
+    assert not store.put_alias(Alias("bob", LAB, like))
+
+    assert store.put_alias(Alias("ada", LAB, like))
+    assert store.aliases(LAB) == [Alias("ada", LAB, like)]
 
 
 def test_an_alias_can_change_and_go(store: Store) -> None:

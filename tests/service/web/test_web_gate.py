@@ -263,7 +263,7 @@ def test_numbers_are_for_those_near(lesson: WebClass) -> None:
     )
 
     assert (far.status_code, passed_on.status_code) == (404, 404)
-    assert 'inferlab_hand_ins{state="waiting"} 1.0' in near.text
+    assert 'inferlab_hand_ins{device="cpu",state="waiting"} 1.0' in near.text
     assert 'route="/metrics"' in near.text
     assert "s17" not in near.text
 

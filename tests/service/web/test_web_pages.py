@@ -1,15 +1,29 @@
 """What people see: each page, as a browser without JavaScript gets it."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from zoneinfo import ZoneInfo
 
 import pytest
-from stand_ins.sample_reports import HOSTILE, hostile_everywhere, measured, mixed, speed_entry
-from stand_ins.web_class import CODE, LAB, STUDENTS, WebClass
+from stand_ins.sample_reports import (
+    HOSTILE,
+    hostile_everywhere,
+    measured,
+    mixed,
+    report_of,
+    result,
+    speed_entry,
+)
+from stand_ins.web_class import CODE, LAB, NOW, STUDENTS, WebClass
 
-from grader.course.policy import Feedback
+from grader.course.database.records import Likeness
+from grader.course.gradebook.gradebook import Gradebook
+from grader.course.gradebook.overview import Overview, overview
+from grader.course.policy import Feedback, Hidden
+from grader.labs.results import Verdict
+from grader.service.core import overviews
+from grader.service.core.chores import Chores
 from grader.service.domain.records import Alias, Role
 
 Open = Callable[..., WebClass]
@@ -158,6 +172,49 @@ def test_the_queue_names_nobody_to_students(lesson: WebClass) -> None:
     assert "a/b?c#d" in theirs
 
 
+def test_the_queue_tells_how_long_one_waits_by_device(lesson: WebClass) -> None:
+    item = lesson.hand_in("s17")
+    lesson.clock.go(minutes=3)
+    now = lesson.clock.now()
+    lesson.store.claim("worker", "cpu", now, timedelta(hours=1))
+    waits = lesson.hand_in("s18")
+
+    queue = lesson.browser("s17").get("/queue").text
+
+    assert "<strong>CPU</strong>: 1 waiting, 1 being graded." in queue
+    assert "one waited 3 min, 3 min at most" in queue
+    assert "GPU" not in queue
+    state = lesson.bearer("s18").get(f"/api/hand-ins/{waits.number}").json()
+    assert (state["place"], state["wait_median_seconds"]) == (1, 180.0)
+    assert state["wait_expected_seconds"] is None
+    assert lesson.bearer("s17").get(f"/api/hand-ins/{item.number}").json()["place"] is None
+
+
+def test_after_the_deadline_the_hidden_verdict_stands_there_as_far_as_the_course_shows_it(
+    open_class: Open,
+) -> None:
+    lesson = open_class(
+        hidden=Hidden.AFTER_DEADLINE,
+        feedback_after=Feedback.POINTS,
+        deadline=NOW + timedelta(hours=1),
+    )
+    words = "what the hidden test says"
+    lesson.grade(lesson.hand_in("s17"), mixed("what a public test says"), suite="public")
+    page = lesson.browser("s17").get("/attempts/1").text
+    assert "The public tests alone have judged it" in page
+
+    lesson.clock.go(hours=2)
+    Chores(lesson.site.desk, lesson.store, lesson.clock, lambda lab: None).turn()
+    assert lesson.store.regradings.count_open() == 1
+    lesson.regrade_next(mixed(words))
+
+    page = lesson.browser("s17").get("/attempts/1").text
+    assert "The public tests alone" not in page
+    assert "10 of 30 points" in page
+    assert words not in page
+    assert words in lesson.browser("staff", Role.ASSISTANT).get("/attempts/1").text
+
+
 def test_the_board_has_who_chose_a_name_and_is_proven(lesson: WebClass) -> None:
     browser = lesson.browser("s17")
     for student, ratio in (("s17", 2.0), ("s18", 8.0)):
@@ -181,11 +238,42 @@ def test_a_name_on_the_board_is_somebodys_alone_and_can_be_drawn(lesson: WebClas
     browser = lesson.browser("s17")
 
     taken = browser.post("/board/90", "/board/90", {"alias": "quick"})
+    alike = browser.post("/board/90", "/board/90", {"alias": "\u3164Quick\u2800 "})
     hidden = browser.post("/board/90", "/board/90", {"alias": "a\u202eb"})
     long = browser.post("/board/90", "/board/90", {"alias": "x" * 25})
 
-    assert [each.status_code for each in (taken, hidden, long)] == [422] * 3
+    assert [each.status_code for each in (taken, alike, hidden, long)] == [422] * 4
     assert lesson.store.aliases(LAB) == [Alias("s18", LAB, "quick")]
+
+
+def test_the_class_page_has_what_most_failed_and_what_is_alike(
+    lesson: WebClass, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("s17", "s18"):
+        lesson.grade(lesson.hand_in(student), mixed("keeps the <dtype>"))
+    lesson.books.put_likenesses(LAB, [Likeness(LAB, "s17", "s18", True, 0.97, 0.85, 900)])
+    browser = lesson.browser("staff", Role.ASSISTANT)
+    counted: list[str] = []
+
+    def count(book: Gradebook, lab: str) -> Overview:
+        counted.append(lab)
+        return overview(book, lab)
+
+    monkeypatch.setattr(overviews, "overview", count)
+
+    page = browser.get("/class").text
+
+    assert "test_rope[3-7]" in page
+    assert "keeps the &lt;dtype&gt; <small>(2)</small>" in page
+    assert '<td class="to-right">97 %</td><td class="to-right">85 %</td>' in page
+    assert browser.get("/class").status_code == 200
+    assert browser.get("/class/90").status_code == 200
+    assert counted == [LAB]
+    tests = (result("norm", Verdict.PASSED), result("rope", Verdict.FAILED, "keeps it"))
+    better = report_of(*tests, score={"norm": 10.0, "rope": 5.0})
+    lesson.grade(lesson.hand_in("s17", code=CODE + b"# better"), better)
+    assert "keeps it" in browser.get("/class").text
+    assert counted == [LAB, LAB]
 
 
 def test_the_staff_sees_the_class_and_each_student(lesson: WebClass) -> None:

@@ -132,11 +132,12 @@ class DatabaseDoors:
             if not alias.name:
                 session.execute(delete(t.AliasRow).where(*own))
                 return True
-            same = t.AliasRow.lab == alias.lab, t.AliasRow.name == alias.name
-            owner = session.scalar(select(t.AliasRow.student).where(*same))
-            if owner is None:
-                session.merge(t.AliasRow(**_values(Alias, alias)))
-            return owner in (None, alias.student)
+            others = t.AliasRow.lab == alias.lab, t.AliasRow.student != alias.student
+            rows = session.scalars(select(t.AliasRow).where(*others))
+            if alias.key in {Alias(**_values(Alias, row)).key for row in rows}:
+                return False
+            session.merge(t.AliasRow(**_values(Alias, alias)))
+            return True
 
     def aliases(self, lab: str) -> list[Alias]:
         """List who is on the board of a lab, by name."""

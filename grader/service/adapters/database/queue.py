@@ -13,7 +13,7 @@ from grader.course.database.records import SERVICE, Attempt
 from grader.course.database.store import Store, insert_attempt, insert_if_new
 from grader.errors import StoreError
 from grader.extras import needs
-from grader.service.domain.records import HAND_IN, HandIn, Origin, State, Work
+from grader.service.domain.records import HAND_IN, Begun, HandIn, Origin, State, Work
 from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
 from grader.service.ports.store import Check
 
@@ -27,6 +27,7 @@ with needs("course"):
 
 LOCK: dict[str, Any] = {"key_share": True}  # rows that refer to a locked one may be added
 NAMES = [field.name for field in fields(HandIn)]
+COLUMNS = [getattr(Row, name) for name in NAMES]
 
 
 class DatabaseQueue:
@@ -66,7 +67,9 @@ class DatabaseQueue:
         is_open = _is(Row, State.WAITING) | _is(Row, State.RUNNING)
         counts = select(Row.student, func.count()).where(Row.started >= since)
         with self._course.reading() as session:
-            items = _found(session, select(Row).where(is_open))
+            # Columns, not rows that a session tracks: thousands may wait.
+            found = session.execute(select(*COLUMNS).where(is_open))
+            items = [_item(dict(zip(NAMES, values, strict=True))) for values in found]
             rows = session.execute(counts.group_by(Row.student))
             begun = {student: count for student, count in rows}
         waiting = [item for item in items if item.state is State.WAITING]
@@ -146,12 +149,12 @@ class DatabaseQueue:
             _give_back(session, row, item)
             return True
 
-    def waits(self, since: datetime) -> list[timedelta]:
-        """Return how long each that began since then had waited."""
-        begun = select(Row.started, Row.received).where(Row.started >= since)
+    def begun(self, since: datetime) -> list[Begun]:
+        """Return what began since then, by its start."""
+        columns = (Row.device, Row.received, Row.started, Row.ended, Row.state)
+        rows = select(*columns).where(Row.started >= since).order_by(Row.started, Row.number)
         with self._course.reading() as session:
-            rows = session.execute(begun.order_by(Row.started, Row.number))
-            return [started - received for started, received in rows if started is not None]
+            return [_begun(*row) for row in session.execute(rows)]
 
 
 def _row(work: Work, path: str) -> Row:
@@ -173,9 +176,20 @@ def _collected(work: Work, number: int, path: str) -> t.FrozenRow:
 
 
 def _record(row: Row) -> HandIn:
-    values: dict[str, Any] = {name: getattr(row, name) for name in NAMES}
-    values["state"], values["origin"] = State(row.state), Origin(row.origin)
+    return _item({name: getattr(row, name) for name in NAMES})
+
+
+def _item(values: dict[str, Any]) -> HandIn:
+    values["state"], values["origin"] = State(values["state"]), Origin(values["origin"])
     return HandIn(**values)
+
+
+def _begun(
+    device: str, received: datetime, started: datetime | None, ended: datetime | None, state: str
+) -> Begun:
+    assert started is not None  # since that is what was asked for
+    took = ended - started if ended is not None and state == State.GRADED else None
+    return Begun(device, started - received, took)
 
 
 def _found(session: Session, rows: Select[Any]) -> list[HandIn]:

@@ -1,5 +1,6 @@
 """The API of the clients: JSON, by bearer tokens alone."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from grader.course.database.records import Attempt
@@ -69,11 +70,13 @@ def attempt(request: Request, who: Bearer, number: int) -> dict[str, Any]:
     """Tell where a hand-in is, and what came of it."""
     site = site_of(request)
     item = site.views.hand_in(who, number)
-    waits = site.views.waits()
+    outlook, place = site.views.outlook(item), site.views.place(item)
+    pace = outlook.paces.get(item.device)
     found = _state(site, item) | {
-        "place": site.views.place(item),
-        "wait_median_seconds": waits.median.total_seconds() if waits.median else None,
-        "wait_worst_seconds": waits.worst.total_seconds() if waits.worst else None,
+        "place": place,
+        "wait_expected_seconds": _seconds(pace.expected(place) if pace and place else None),
+        "wait_median_seconds": _seconds(pace.median if pace else None),
+        "wait_worst_seconds": _seconds(pace.worst if pace else None),
         "comments": [
             {"author": word.author, "text": word.text, "made": word.made.isoformat()}
             for word in site.store.comments(item.number)
@@ -139,6 +142,10 @@ def _lab(site: Site, who: Who, lab: Lab) -> dict[str, Any]:
         "refused": may.refusal.message if may.refusal else None,
         "again": again.isoformat() if again else None,
     }
+
+
+def _seconds(time: timedelta | None) -> float | None:
+    return None if time is None else time.total_seconds()
 
 
 def _points(graded: Attempt | None) -> dict[str, Any]:

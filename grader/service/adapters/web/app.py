@@ -26,6 +26,7 @@ from grader.service.adapters.web.texts.handouts import handout_of
 from grader.service.adapters.web.texts.reports import SHEET
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
+from grader.service.core.overviews import Overviews
 from grader.service.core.regrades import Regrades
 from grader.service.core.views import Views
 from grader.service.ports.clock import Clock
@@ -73,6 +74,7 @@ def make_app(
         Door(store, clock),
         Views(course, store, clock),
         Regrades(course, store, clock),
+        Overviews(),
         limits,
         {lab.name: handout_of(lab) for lab in labs},
         environment(),

@@ -30,11 +30,13 @@ class Metrics:
         self._seconds = Histogram(
             "inferlab_request_seconds", "Time to answer", ["route"], buckets=SECONDS, registry=own
         )
-        self._queue = Gauge("inferlab_hand_ins", "Hand-ins that are open", ["state"], registry=own)
+        self._queue = Gauge(
+            "inferlab_hand_ins", "Hand-ins that are open", ["device", "state"], registry=own
+        )
         self._wait = Gauge(
             "inferlab_wait_seconds",
             "Waits of gradings begun of late",
-            ["of"],
+            ["device", "of"],
             registry=own,
         )
         self._free = Gauge(
@@ -50,11 +52,12 @@ class Metrics:
 
     def text(self, site: Site) -> bytes:
         """Return all numbers, the queue's as it is now."""
-        queued, waits = site.store.queued(), site.views.waits()
-        for state in (State.WAITING, State.RUNNING):
-            self._queue.labels(state).set(sum(item.state is state for item in queued))
-        for name, wait in (("median", waits.median), ("worst", waits.worst)):
-            self._wait.labels(name).set(wait.total_seconds() if wait else 0)
+        outlook = site.views.outlook()
+        for pace in outlook.paces.values():
+            for state, count in ((State.WAITING, pace.waiting), (State.RUNNING, pace.running)):
+                self._queue.labels(pace.device, state).set(count)
+            for name, wait in (("median", pace.median), ("worst", pace.worst)):
+                self._wait.labels(pace.device, name).set(wait.total_seconds() if wait else 0)
         self._free.set(shutil.disk_usage(site.course.folder).free)
         return generate_latest(self._registry)
 
@@ -63,7 +66,7 @@ class Metrics:
 def health(request: Request) -> Response:
     """Say whether the service can answer: the database can be read."""
     try:
-        site_of(request).store.queued()
+        site_of(request).store.hand_in(1)
     except CannotGrade:
         return PlainTextResponse("the database cannot be read\n", 503)
     return PlainTextResponse("ok\n")

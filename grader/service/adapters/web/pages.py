@@ -9,18 +9,19 @@ from grader.course.gradebook.marks import Mark, mark
 from grader.course.gradebook.pages import points_of
 from grader.extras import needs
 from grader.labs.lab import Lab
-from grader.report.facts.quantities import duration
 from grader.service.adapters.web.answers import page
 from grader.service.adapters.web.api import file_of, refuse_what_cannot_be_taken
 from grader.service.adapters.web.live import EventStream, stream
 from grader.service.adapters.web.site import Site, site_of
 from grader.service.adapters.web.texts.changes import changes
 from grader.service.adapters.web.texts.handouts import KINDS, picture_of
+from grader.service.adapters.web.texts.paces import pace_line, time_text
 from grader.service.adapters.web.texts.reports import drawn
 from grader.service.adapters.web.texts.uploads import from_form, handed_in, parts_of
 from grader.service.adapters.web.visitors import FromForm, Signed
 from grader.service.core.desk import Allowance
 from grader.service.core.door import Visit
+from grader.service.core.outlook import Pace
 from grader.service.core.views import told
 from grader.service.domain.records import SHOWN_HASH, Event, HandIn, Origin, State
 from grader.service.domain.refusals import NotFound
@@ -34,6 +35,7 @@ with needs("service"):
 
 router = APIRouter()
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+MOST_SHOWN = 500  # of what waits, on a page
 _SAID = {
     "begun": "The grading has begun",
     "again": "Something of ours broke; it is graded again",
@@ -139,7 +141,8 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
     item = site.views.hand_in(visit.who, count)
     chosen = site.desk.lab(item.lab)
     graded = site.views.attempt(item)
-    waits = site.views.waits()
+    outlook, place = site.views.outlook(item), site.views.place(item)
+    pace = outlook.paces.get(item.device)
     shown = site.views.report(visit.who, graded) if graded else None
     report = drawn(shown, f"/attempts/{item.number}/pictures").html if shown else ""
     zone = site.course.service.zone
@@ -151,9 +154,9 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
         lab=chosen,
         graded=graded,
         report=Markup(report),
-        place=site.views.place(item),
-        median=duration(waits.median.total_seconds()) if waits.median else "",
-        worst=duration(waits.worst.total_seconds()) if waits.worst else "",
+        place=place,
+        pace=pace_line(pace) if pace else None,
+        expected=time_text(pace.expected(place)) if pace and place else "",
         steps=[] if graded else [_step(event) for event in site.store.events(item.number)],
         receipt=item.sha256[:SHOWN_HASH],
         received=moment_text(item.received, zone),
@@ -209,16 +212,24 @@ def difference(request: Request, visit: Signed, count: int) -> Response:
 def queue(request: Request, visit: Signed) -> Response:
     """Show what waits: places and labs, and names to the staff alone."""
     site = site_of(request)
-    waits, queued = site.views.waits(), site.store.queued()
+    outlook = site.views.outlook()
+    paces = [each for each in outlook.paces.values() if _is_used(site, each)]
     return page(
         site,
         "queue.html",
         visit=visit,
-        waiting=[item for item in queued if item.state is State.WAITING],
-        running=[item for item in queued if item.state is State.RUNNING],
-        median=duration(waits.median.total_seconds()) if waits.median else "",
-        worst=duration(waits.worst.total_seconds()) if waits.worst else "",
+        waiting=[(outlook.places[item.number], item) for item in outlook.waiting[:MOST_SHOWN]],
+        running=outlook.running[:MOST_SHOWN],
+        more=max(len(outlook.waiting) - MOST_SHOWN, 0),
+        counts=(len(outlook.waiting), len(outlook.running)),
+        paces=[pace_line(each) for each in paces],
+        again=site.store.regradings.count_open() if visit.who.is_staff else 0,
     )
+
+
+def _is_used(site: Site, pace: Pace) -> bool:
+    used = {site.device(lab) for lab in site.labs}
+    return pace.device in used or bool(pace.waiting or pace.running or pace.median)
 
 
 def drawing(content: bytes, kind: str) -> Response:

@@ -14,6 +14,7 @@ from grader.service.adapters.web.gate.rates import Limits
 from grader.service.adapters.web.texts.handouts import Handout
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
+from grader.service.core.overviews import Overviews
 from grader.service.core.regrades import Regrades
 from grader.service.core.views import Views
 from grader.service.ports.clock import Clock
@@ -58,6 +59,7 @@ class Site:
     door: Door
     views: Views
     regrades: Regrades
+    overviews: Overviews
     limits: Limits
     handouts: Mapping[str, Handout]  # by the lab's name
     templates: Environment

@@ -8,10 +8,11 @@ from grader.course.database.records import Override
 from grader.course.gradebook.charts import histogram, task_bars
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
-from grader.course.gradebook.overview import overview
+from grader.course.gradebook.overview import Overview
 from grader.course.gradebook.pages import points_of
 from grader.course.gradebook.review import reviews, reviews_of
 from grader.extras import needs
+from grader.labs.lab import Lab
 from grader.report.markup.chart import tick_step
 from grader.service.adapters.web.answers import Told, page
 from grader.service.adapters.web.pages import drawing, hand_in_lines
@@ -31,6 +32,8 @@ with needs("service"):
 
 router = APIRouter()
 MOST_POINTS = 200.0
+MOST_FAILED = 3  # tests of a lab on the page of all labs
+MOST_ALIKE = 20  # pairs there
 PICTURES = ("points", "tasks", "seconds")
 
 
@@ -48,8 +51,19 @@ def class_matrix(request: Request, visit: Staff) -> Response:
         for student in book.students
     ]
     numbers = {lab.name: lab.number for lab in site.labs}
+    found = [site.overviews.of(book, lab) for lab in book.labs if lab in numbers]
+    alike = sorted((pair for each in found for pair in each.likenesses), key=lambda p: -p.highest)
     return page(
-        site, "class.html", visit=visit, book=book, rows=rows, numbers=numbers, open=reviews(book)
+        site,
+        "class.html",
+        visit=visit,
+        book=book,
+        rows=rows,
+        numbers=numbers,
+        open=reviews(book),
+        failing=[(each.lab, item) for each in found for item in each.failing[:MOST_FAILED]],
+        alike=alike[:MOST_ALIKE],
+        pairs=len(alike),
     )
 
 
@@ -58,7 +72,7 @@ def class_lab(request: Request, visit: Staff, name: str) -> Response:
     """Show what the class did in a lab."""
     site = site_of(request)
     lab = site.desk.lab(name)
-    found = overview(site.gradebook([lab.name]), lab.name) if _has(site, lab.name) else None
+    found = _overview(site, lab)
     runs = [run_line(site, each) for each in reversed(site.regrades.of_lab(lab.name))]
     return page(site, "class_lab.html", visit=visit, lab=lab, found=found, runs=runs)
 
@@ -68,9 +82,9 @@ def class_picture(request: Request, visit: Staff, name: str, which: str) -> Resp
     """Draw how many reached how much, how far tasks were solved, or how long gradings took."""
     site = site_of(request)
     lab = site.desk.lab(name)
-    if which not in PICTURES or not _has(site, lab.name):
+    found = _overview(site, lab)
+    if which not in PICTURES or found is None:
         raise NotFound("there is no such picture")
-    found = overview(site.gradebook([lab.name]), lab.name)
     if which == "tasks":
         svg = task_bars(found.tasks)
     elif which == "points":
@@ -166,8 +180,10 @@ def _is_of(regrade: Regrade, student: str) -> bool:
     return any(item.student == student for item in regrade.items)
 
 
-def _has(site: Site, lab: str) -> bool:
-    return lab in site.gradebook().handed_in
+def _overview(site: Site, lab: Lab) -> Overview | None:
+    """Return what the class did in a lab; None if nothing was handed in."""
+    book = site.gradebook([lab.name])
+    return site.overviews.of(book, lab.name) if lab.name in book.handed_in else None
 
 
 def _short(book: Gradebook, mark: Mark) -> str:
