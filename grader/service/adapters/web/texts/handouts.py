@@ -1,8 +1,8 @@
 """A lab's handout as HTML: tables, code in colours by classes, pictures from the lab's folder.
 
 The handouts are the course's own, and yet no HTML in them is taken: the pages allow no style or
-script inside, and what a handout needs Markdown has. Formulas (TeX between dollars) are set here, as
-MathML, which browsers draw themselves.
+script inside, and what a handout needs Markdown has. Formulas, TeX between dollars, are set here
+as MathML, which browsers draw themselves.
 """
 
 import re
