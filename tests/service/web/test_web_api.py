@@ -170,7 +170,7 @@ def test_a_stream_follows_a_grading_and_says_that_it_is_alive(
     seen: list[str] = []
 
     async def follow() -> None:
-        async for text in live._events(lesson.site, item.number, 0):
+        async for text in live._events(lesson.site, item.number, 0, lambda: True):
             seen.append(text)
             if text.startswith(":") and item.state is State.WAITING:
                 await asyncio.to_thread(lesson.grade, item, mixed())
@@ -181,6 +181,23 @@ def test_a_stream_follows_a_grading_and_says_that_it_is_alive(
     assert ": still here\n\n" in seen
     assert "event: graded" in "".join(seen)
     assert seen[-1].startswith("event: end")
+
+
+def test_a_stream_ends_with_the_right_to_see_it(
+    lesson: WebClass, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LOOK_SECONDS", 0.01)
+    item = lesson.hand_in("s17")
+    answers = iter((True, True, False))
+
+    async def follow() -> list[str]:
+        found = live._events(lesson.site, item.number, 0, lambda: next(answers))
+        return [text async for text in found]
+
+    seen = asyncio.run(asyncio.wait_for(follow(), 20))
+
+    assert "event: place" in seen[1]
+    assert "event: end" not in "".join(seen)
 
 
 def test_a_student_has_few_streams_at_once(open_class: Open) -> None:

@@ -3,18 +3,20 @@
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from axe_playwright_python.sync_playwright import Axe
 from stand_ins.lab_browser import browser_program
 from stand_ins.sample_reports import measured, mixed, speed_entry
 from stand_ins.web_class import CODE, NOW, WebClass
 
 from grader.service.adapters.web import live
 from grader.service.adapters.web.app import server_of
-from grader.service.domain.records import Alias, Role
+from grader.service.domain.records import Alias, Comment, Role
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.skipif(browser_program() is None, reason="there is no Chromium here")
@@ -32,6 +34,8 @@ class Watched:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("requestfailed", lambda asked: self._failed(asked))
         self.address = address
+        if not token:
+            return
         self.page.goto(f"{address}/login")
         self.page.wait_for_selector("#token:focus")
         self.page.keyboard.type(token)
@@ -137,3 +141,135 @@ def test_every_page_fits_and_nothing_is_complained_of(
 
         assert watched.complaints == []
         context.close()
+
+
+# Who cannot see well, or has no mouse
+
+
+def fill(lesson: WebClass) -> None:
+    """Hand in, grade, comment, hold and let wait, so that each kind of page has something on it.
+
+    Of s18 hand-in 1 is graded and measured, 2 failed; of s17 3 is held; 4 of s18 waits.
+    """
+    lesson.grade(lesson.hand_in("s18"), measured(*(speed_entry(c, size=1) for c in "ab")))
+    lesson.grade(lesson.hand_in("s18", code=CODE + b"# " + b"long" * 200), mixed("a\n  b"))
+    lesson.hand_in("s17")
+    lesson.store.claim("worker", "cpu", NOW, timedelta(hours=1))
+    lesson.store.fail(3, "worker", "the machine lost power", NOW, most=1)
+    lesson.hand_in("s18", code=CODE + b"# again\n")
+    lesson.store.put_alias(Alias("s18", "90_echo", "quick"))
+    lesson.store.add_comment(Comment(1, "tutor", "See the contract.\n\nIt says so.", NOW))
+
+
+OPEN_PAGES = ("/login", "/nothing/of/the/kind")
+OWN_PAGES = ("/", "/labs/90", "/labs/91", "/attempts/1", "/attempts/2", "/attempts/4", "/queue")
+PAGES = (*OWN_PAGES, "/attempts/2/diff", "/board/90")
+STAFF_PAGES = ("/class", "/class/90", "/students/s18", "/attempts/3")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_page_keeps_anybody_out(
+    lesson: WebClass, address: str, chromium: Any, scheme: str, width: int
+) -> None:
+    fill(lesson)
+    grave: list[str] = []
+    for owner, role, paths in (
+        ("s18", Role.STUDENT, PAGES),
+        ("tutor", Role.ASSISTANT, ("/attempts/1", *STAFF_PAGES)),
+        ("boss", Role.INSTRUCTOR, ("/", "/labs/90", "/queue", *STAFF_PAGES)),
+        ("", None, OPEN_PAGES),
+    ):
+        context = chromium.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme
+        )
+        token = lesson.token(owner, role) if role else ""
+        watched = Watched(context, address, token)
+
+        for path in paths:
+            page = watched.go(path)
+            page.eval_on_selector_all("details", "all => all.forEach(each => each.open = true)")
+            found = Axe().run(page).response["violations"]
+            grave += [
+                f"{path} as {role}: {each['id']}: {node['html'][:160]}"
+                for each in found
+                if each["impact"] in ("serious", "critical")
+                for node in each["nodes"]
+            ]
+        asked_wrongly = "Failed to load resource" if not role else "nothing"
+        assert [said for said in watched.complaints if asked_wrongly not in said] == []
+        context.close()
+
+    assert grave == []
+
+
+def focused(page: Any) -> str:
+    """Say what has the focus, and that it is drawn around."""
+    return page.evaluate(
+        """() => { const it = document.activeElement, drawn = getComputedStyle(it)
+        const seen = drawn.outlineStyle !== "none" && parseFloat(drawn.outlineWidth) >= 2
+        const name = it.id || it.name || it.innerText || it.tagName
+        return name.trim().split("\\n")[0] + (seen ? "" : " (not seen)") }"""
+    )
+
+
+def test_work_is_handed_in_and_read_without_a_mouse(
+    lesson: WebClass, address: str, chromium: Any
+) -> None:
+    context = chromium.new_context(viewport=PHONE)
+    watched = Watched(context, address, lesson.token("s17"))
+    page, keys = watched.page, watched.page.keyboard
+
+    def go_to(name: str, most: int = 30) -> list[str]:
+        passed: list[str] = []
+        for _ in range(most):
+            keys.press("Tab")
+            passed.append(focused(page))
+            if passed[-1] == name:
+                return passed
+        raise AssertionError(f"{name} is not reached: {passed}")
+
+    assert go_to("Skip to the content", 1) == ["Skip to the content"]
+    keys.press("Enter")
+    order = go_to("90 Echo")
+    assert order == ["90 Echo"]  # the skip has led past what stands on every page
+    keys.press("Enter")
+    page.wait_for_url(f"{address}/labs/90")
+    order = go_to("or paste them as text")
+    assert [name for name in order if name in ("code", "pseudocode")] == ["code", "pseudocode"]
+    assert [name for name in order if "not seen" in name] == []
+    keys.press("Enter")
+    go_to("code-text", 1)
+    keys.insert_text("def scale(x, factor):\n    return x\n")
+    assert go_to("Hand in") == ["pseudocode-text", "Hand in"]
+    keys.press("Enter")
+    page.wait_for_url(f"{address}/attempts/1")
+    item = lesson.store.hand_in(1)
+    assert item is not None
+    lesson.grade(item, mixed())
+    page.wait_for_selector("text=10 of 30 points")
+    assert watched.complaints == []
+    context.close()
+
+
+def test_a_class_is_read_without_scripts(lesson: WebClass, address: str, chromium: Any) -> None:
+    fill(lesson)
+    context = chromium.new_context(viewport=PHONE, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/login")
+    page.fill("#token", lesson.token("boss", Role.INSTRUCTOR))
+    page.press("#token", "Enter")
+    page.wait_for_url(f"{address}/")
+
+    page.goto(f"{address}/attempts/1")
+    page.fill("#text", "Well done.")
+    page.click("button:text('Comment')")
+    page.wait_for_selector("text=Well done.")
+    page.goto(f"{address}/students/s18")
+    page.fill("#points", "80")
+    page.fill("#reason", "shown at the desk")
+    page.click("button:text('Set the mark')")
+    page.wait_for_selector("text=shown at the desk")
+
+    assert lesson.books.overrides()[0].points == 80
+    context.close()

@@ -54,6 +54,13 @@ def test_a_length_that_is_too_much_or_none_is_refused_at_once(
     assert send(lesson.app, [], content_length=length)[0]["status"] == 413
 
 
+def test_a_body_with_a_length_and_chunks_is_refused(lesson: WebClass) -> None:
+    sent = send(lesson.app, [b"x"], content_length="1", transfer_encoding="chunked")
+
+    assert sent[0]["status"] == 400
+    assert (b"connection", b"close") in sent[0]["headers"]
+
+
 def test_a_slow_body_is_cut_off(open_class: Open) -> None:
     lesson = open_class(limits=Limits(body_seconds=0.2))
 

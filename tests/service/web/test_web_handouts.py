@@ -11,6 +11,9 @@ from grader.labs.lab import Lab, all_labs
 from grader.service.adapters.web.texts.handouts import handout_of, picture_of
 
 LABS = all_labs(ROOT)
+SETS = {"math", "mrow", "mi", "mo", "mn", "mtext", "mspace", "mfrac", "msqrt"} | {
+    *("msub", "msup", "msubsup", "munder", "mover", "munderover")
+}
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -55,3 +58,33 @@ def test_columns_to_the_right_and_html_of_a_handout(tmp_path: Path) -> None:
     assert 'href="javascript' not in handout.html
     assert '<a href="/labs/2">two</a>' in handout.html
     assert '<a title="in your tree: docs/triton.md">tree</a>' in handout.html
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_formulas_of_a_handout_are_set_and_none_is_left_as_tex(lab: Lab) -> None:
+    text = lab.handout.read_text(encoding="utf-8")
+
+    html = handout_of(lab).html
+
+    alone = re.findall(r"^\$\$(.+)\$\$$", text, re.MULTILINE)
+    assert html.count('<div class="wide formula"') == len(alone) > 0
+    assert "$" not in html
+    set_ = re.findall(r"<math.*?</math>", html, re.DOTALL)
+    assert [each for each in set_ if "\\" in each] == []
+    elements = {name for each in set_ for name in re.findall(r"<(\w+)", each)}
+    assert elements <= SETS
+
+
+def test_money_code_and_markup_are_no_formulas(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(
+        "# T\n\nIt costs $5 to $9.\n\n    echo $HOME $PATH\n\n`$x$` and $x < y$ "
+        "and $\\text{<b>}$\n\n$$a \\qquad b$$\n"
+    )
+
+    html = handout_of(replace(LABS[0], folder=tmp_path)).html
+
+    assert "It costs $5 to $9." in html
+    assert "echo $HOME $PATH" in html
+    assert "<code>$x$</code>" in html
+    assert "<b>" not in html
+    assert html.count("<math ") == 4

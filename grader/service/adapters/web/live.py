@@ -6,7 +6,7 @@ of the database. A stream ends with the grading.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from grader.extras import needs
@@ -59,17 +59,21 @@ def stream(site: Site, request: Request, who: Who, item: HandIn) -> EventStream:
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else 0
     if not site.limits.streams.enter(key):
         raise too_often(RETRY_MS / 1000)
-    return EventStream(_events(site, request, item.number, after), site.limits.streams, key)
+    return EventStream(
+        _events(site, item.number, after, partial(is_still_in, request)), site.limits.streams, key
+    )
 
 
-async def _events(site: Site, request: Request, number: int, after: int) -> AsyncIterator[str]:
+async def _events(
+    site: Site, number: int, after: int, may_go_on: Callable[[], bool]
+) -> AsyncIterator[str]:
     """Give events as text until the grading ends, or the session does that it was asked for by;
     places in the queue have no id: no events.
     """
     yield f"retry: {RETRY_MS}\n\n"
     quiet, place = 0.0, None
     for look in range(int(MOST_SECONDS / LOOK_SECONDS)):
-        if look % LOOKS == 0 and not await run_sync(is_still_in, request):
+        if look % LOOKS == 0 and not await run_sync(may_go_on):
             return
         # First whether it is over: what happens after that look is seen by the next one.
         item = await run_sync(site.store.hand_in, number)

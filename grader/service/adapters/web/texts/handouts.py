@@ -1,7 +1,8 @@
 """A lab's handout as HTML: tables, code in colours by classes, pictures from the lab's folder.
 
 The handouts are the course's own, and yet no HTML in them is taken: the pages allow no style or
-script inside, and what a handout needs Markdown has. Their formulas are text.
+script inside, and what a handout needs Markdown has. Formulas, TeX between dollars, are set here
+as MathML, which browsers draw themselves.
 """
 
 import re
@@ -15,15 +16,18 @@ from grader.labs.lab import Lab
 from grader.text import visible_line
 
 with needs("service"):
+    from latex2mathml.converter import convert
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
 
 PICTURES = "pictures"  # the folder in a lab's
+SCROLLS = 'tabindex="0" role="group"'  # what is wider than a phone scrolls by keys too
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 _ALIGN = re.compile(r"text-align:\s*(left|right|center)")
 _HANDOUT = re.compile(r"(?:\.\./)+(?:labs/)?(\d\d)_[a-z0-9_]+/(?:README\.md)?(#.*)?")
@@ -52,7 +56,8 @@ def handout_of(lab: Lab) -> Handout:
         for child in token.children or ():
             _relate(lab, child)
     markdown = _markdown()
-    return Handout(markdown.renderer.render(kept, markdown.options, {}), sections)
+    html = markdown.renderer.render(kept, markdown.options, {})
+    return Handout(html.replace("<pre>", f'<pre {SCROLLS} aria-label="Code">'), sections)
 
 
 def picture_of(lab: Lab, name: str) -> Path | None:
@@ -64,6 +69,11 @@ def picture_of(lab: Lab, name: str) -> Path | None:
 
 def _markdown() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
+    # A dollar before a digit or a blank is money, or a shell's.
+    dollarmath_plugin(made, allow_space=False, allow_digits=False, double_inline=True)
+    made.add_render_rule("math_inline", _formula)
+    made.add_render_rule("math_inline_double", _formula_alone)
+    made.add_render_rule("math_block", _formula_alone)
     made.add_render_rule("table_open", _table_open)
     made.add_render_rule("table_close", _table_close)
     return made
@@ -72,13 +82,30 @@ def _markdown() -> MarkdownIt:
 def _table_open(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    return '<div class="wide">' + renderer.renderToken(tokens, index, options, env)
+    return f'<div class="wide" {SCROLLS} aria-label="Table">' + renderer.renderToken(
+        tokens, index, options, env
+    )
 
 
 def _table_close(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     return renderer.renderToken(tokens, index, options, env) + "</div>"
+
+
+def _formula(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    return convert(tokens[index].content)
+
+
+def _formula_alone(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    # What TeX sets side by side may stand one below the other on a phone.
+    parts = tokens[index].content.split(r"\qquad")
+    set_ = "".join(convert(part.strip(), display="block") for part in parts)
+    return f'<div class="wide formula" {SCROLLS} aria-label="Formula">{set_}</div>\n'
 
 
 def _coloured(code: str, language: str, _attributes: str) -> str:

@@ -7,6 +7,9 @@ from grader.report.formats.html import report_body
 from grader.report.markup.heatmap import STYLE as DIFFERENCES
 from grader.report.markup.web import STYLE
 
+# What is wider than a phone is reached by keys too: nothing that was escaped looks like it.
+WIDE = '<div class="wide">'
+SCROLLED = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 SHEET = STYLE + DIFFERENCES  # what a report's HTML is drawn with
 
 
@@ -26,5 +29,5 @@ def drawn(report: Report, folder: str) -> Drawn:
         pictures.append(svg)
         return f"{folder}/{len(pictures) - 1}.svg"
 
-    html = "\n".join(report_body(report, source))
+    html = "\n".join(report_body(report, source)).replace(WIDE, SCROLLED)
     return Drawn(html, tuple(pictures))
