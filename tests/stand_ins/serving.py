@@ -91,22 +91,23 @@ class Server:
                 self.process.wait(END_SECONDS)
         self.kill()
 
-    def until_up(self) -> None:
-        """Wait until it answers; raises RuntimeError with its log if it does not."""
+    def until_up(self, host: str = "") -> None:
+        """Wait until it answers, to its course's host; raises RuntimeError with its log if not."""
+        named = {"Host": host} if host else {}
         end = time.monotonic() + UP_SECONDS
         while self.runs and time.monotonic() < end:
             with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/healthz").status_code == 200:
+                if httpx.get(f"{self.url}/healthz", headers=named).status_code == 200:
                     return
             time.sleep(0.1)
         raise RuntimeError(f"the service does not answer:\n{self.log.read_text()[-2000:]}")
 
     @contextlib.contextmanager
-    def running(self) -> Generator["Server"]:
-        """Have it answer while the block runs."""
+    def running(self, host: str = "") -> Generator["Server"]:
+        """Have it answer while the block runs, to its course's host where it has one."""
         self.start()
         try:
-            self.until_up()
+            self.until_up(host)
             yield self
         finally:
             self.stop()

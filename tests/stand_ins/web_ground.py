@@ -9,11 +9,8 @@ import functools
 import importlib.util
 import itertools
 import os
-import re
 import secrets
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,8 +21,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
+from stand_ins import nginx
 from stand_ins.attacks import Attack
+from stand_ins.nginx import HOST
 from stand_ins.sample_reports import measured, speed_entry
+from stand_ins.serving import free_port
 from stand_ins.trial import Outcome
 from stand_ins.web_lines import Answer, Line, Person, Place
 
@@ -42,8 +42,6 @@ from grader.service.domain.records import Alias, Comment, Origin, Role, Who
 from grader.service.ports.clock import WallClock
 
 ROOT = Path(__file__).resolve().parents[2]
-NGINX = ROOT / "deploy" / "nginx.conf"
-HOST = "labs.example.org"
 START_SECONDS = 90.0
 STUDENTS = 600  # each attack has its own
 LAB, SPEED = "3", "7"
@@ -86,7 +84,7 @@ class Ground:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        self.port, self.proxied, self.nginx = (_free_port() for _ in range(3))
+        self.port, self.proxied, self.nginx = (free_port() for _ in range(3))
         names = ("suite", "test", "code", "comment", "output", "reason")
         self.canaries = {name: f"canary{secrets.token_hex(8)}" for name in names}
         self.canaries["seed"] = str((1 << 30) + secrets.randbits(30))
@@ -114,10 +112,8 @@ class Ground:
         for name, port in (("course", self.port), ("proxied", self.proxied)):
             line = [sys.executable, "-m", "grader", "serve", "--role", "web", "--port", str(port)]
             self._start([*line, "--course", str(self.folder / f"{name}.toml")], name)
-        if shutil.which("nginx"):
-            _configure(self.folder, self.nginx, self.proxied)
-            line = ["nginx", "-p", str(self.folder), "-c", "nginx.conf", "-g", "daemon off;"]
-            self._start([*line, "-e", str(self.folder / "nginx.log")], "nginx")
+        if nginx.is_here():
+            self._start(nginx.line_of(self.folder, self.nginx, self.proxied), "nginx")
         for port in (self.port, self.proxied):
             _wait(port)
 
@@ -264,7 +260,7 @@ class Web:
 
     def proxy(self) -> Place:
         """Return where nginx answers."""
-        if not shutil.which("nginx"):
+        if not nginx.is_here():
             raise NotHereError("there is no nginx here")
         return self.by_nginx
 
@@ -341,32 +337,6 @@ def _load(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _configure(folder: Path, port: int, behind: int) -> None:
-    """Write the configuration that is told to be used, for this machine's ports and files."""
-    certificate = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
-    names = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    subprocess.run([*certificate, *names, "-subj", f"/CN={HOST}"], check=True, capture_output=True)
-    text = NGINX.read_text()
-    text = re.sub(r"^ *listen \[::\].*\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"listen 443", f"listen 127.0.0.1:{port}", text)
-    text = re.sub(r"listen 80", f"listen 127.0.0.1:{_free_port()}", text)
-    text = re.sub(r"(ssl_certificate +)\S+;", rf"\1{folder}/cert.pem;", text)
-    text = re.sub(r"(ssl_certificate_key +)\S+;", rf"\1{folder}/key.pem;", text)
-    text = text.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{behind}")
-    kept = "".join(
-        f"{kind}_temp_path {folder}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    head = f"user root;\npid {folder}/nginx.pid;\nevents {{}}\nhttp {{\naccess_log off;\n{kept}"
-    (folder / "nginx.conf").write_text(f"{head}{text}}}\n")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(port: int) -> None:

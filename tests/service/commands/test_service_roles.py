@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="needs the extra course")
 
-from stand_ins import postgres
+from stand_ins import nginx, postgres
 from stand_ins.ray_nodes import RAY_IS_MISSING, cluster
-from stand_ins.serving import DEMO, LAB, NUMBER, Server, light_tree
+from stand_ins.serving import DEMO, LAB, NUMBER, Server, free_port, light_tree
 
 from grader.client.logins import Login
-from grader.client.service import Service
+from grader.client.service import Service, Unreachable
 from grader.course.config import load_course
 from grader.course.database.store import Store
 from grader.errors import CannotGrade
@@ -64,10 +65,13 @@ def tokens(file: Path) -> dict[str, str]:
 
 
 def hand_in(url: str, token: str, more: bytes = b"") -> int:
-    files = {name: (ANSWER / name).read_bytes() for name in ("echo.py", "PSEUDOCODE.md")}
-    files["echo.py"] += more
     with Service(Login(url, token)) as service:
-        return int(service.hand_in(NUMBER, files, "terminal")["number"])
+        return int(service.hand_in(NUMBER, answer(more), "terminal")["number"])
+
+
+def answer(more: bytes = b"") -> dict[str, bytes]:
+    files = {name: (ANSWER / name).read_bytes() for name in ("echo.py", "PSEUDOCODE.md")}
+    return files | {"echo.py": files["echo.py"] + more}
 
 
 def items_of(file: Path) -> dict[int, HandIn]:
@@ -131,6 +135,44 @@ def test_gradings_go_to_a_ray_nodes(tree: Path, tmp_path: Path) -> None:
 
     assert sorted(items) == sorted(numbers)
     assert gradings_of(file) == Counter({item.key: 1 for item in items.values()})
+
+
+@pytest.mark.skipif(not nginx.is_here(), reason="needs nginx")
+def test_behind_nginx_a_hand_in_is_followed_step_by_step(tree: Path, tmp_path: Path) -> None:
+    file = course_in(tmp_path)
+    policy = f'[service]\naddress = "https://{nginx.HOST}"\nproxies = ["127.0.0.1"]\n'
+    file.write_text(file.read_text() + policy)
+    token, port = tokens(file)["ada"], free_port()
+    server = Server(file, tree, ("--jobs", "1"))
+    with server.running(nginx.HOST):
+        line = nginx.line_of(tmp_path, port, server.port)
+        with subprocess.Popen(line, stderr=subprocess.DEVNULL) as proxy, ExitStack() as stack:
+            stack.callback(proxy.terminate)
+            there = (nginx.ToNginx(tmp_path, port) for _ in range(2))
+            service = Service(Login(f"https://{nginx.HOST}", token), next(there))
+            stack.enter_context(service)
+            until_answers(service)
+            number = int(service.hand_in(NUMBER, answer(), "terminal")["number"])
+            seen = [(event.kind, time.monotonic()) for event in service.events(number)]
+            client = stack.enter_context(httpx.Client(transport=next(there)))
+            metrics = client.get(f"https://{nginx.HOST}/metrics").status_code
+
+    kinds = [kind for kind, _ in seen]
+    assert {"task", "graded"} <= {*kinds}
+    assert seen[-1][1] - seen[0][1] > 0.5  # as they happen, not all at the end
+    assert metrics == 404
+
+
+def until_answers(service: Service) -> None:
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        try:
+            service.whoami()
+        except Unreachable:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("nginx does not answer")
 
 
 @pytest.fixture
