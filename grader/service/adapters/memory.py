@@ -10,8 +10,16 @@ from grader.errors import StoreError
 from grader.service.adapters.memory_doors import MemoryDoors
 from grader.service.adapters.memory_regradings import MemoryRegradings
 from grader.service.domain.records import Alias, Begun, Comment, Event, HandIn, State, Work
-from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
-from grader.service.ports.store import Check
+from grader.service.domain.turns import (
+    LATELY,
+    abandoned,
+    beginning,
+    in_turn,
+    superseded,
+    taken,
+    tried,
+)
+from grader.service.ports.store import Check, Gone, nobody
 
 RUN = "service-"  # what a run is called here; the name of the lab follows
 
@@ -105,13 +113,15 @@ class MemoryStore(MemoryDoors):
                 self._give_back(fresh)
             return item is not None
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[HandIn]:
-        """Take back what runs but was not heard of for ``silence``."""
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> list[HandIn]:
+        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
         with self._lock:
             found: list[HandIn] = []
             for item in self._in(State.RUNNING):
-                if item.beat is not None and item.beat <= now - silence:
-                    why = f"{item.worker} was not heard of for {int(silence.total_seconds())} s"
+                why = abandoned(item, now, silence, gone=gone(item.worker))
+                if why:
                     found.append(self._give_back(tried(item, why, now, most)))
             return found
 

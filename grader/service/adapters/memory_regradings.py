@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from grader.course.database.records import AFTER_DEADLINE, REGRADE, Attempt, Decision, Kind, Run
 from grader.service.domain.records import HandIn, Regrading, State
-from grader.service.domain.turns import tried
+from grader.service.domain.turns import abandoned, tried
+from grader.service.ports.store import Gone, nobody
 
 
 class MemoryRegradings:
@@ -141,15 +142,17 @@ class MemoryRegradings:
                 self._put(fresh)
             return item is not None
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[Regrading]:
-        """Take back what runs but was not heard of for ``silence``."""
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> list[Regrading]:
+        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
         with self._lock:
-            told = f"was not heard of for {int(silence.total_seconds())} s"
-            return [
-                self._failed(item, f"{item.worker} {told}", now, most)
-                for item in self._in(State.RUNNING)
-                if item.beat is not None and item.beat <= now - silence
-            ]
+            found: list[Regrading] = []
+            for item in self._in(State.RUNNING):
+                why = abandoned(item, now, silence, gone=gone(item.worker))
+                if why:
+                    found.append(self._failed(item, why, now, most))
+            return found
 
     def requeue(self, run: str) -> int:
         """Let what is held of an undecided run wait again; return how many."""

@@ -5,9 +5,6 @@ what has not ended by then waits again. A second signal ends the grace.
 """
 
 import logging
-import os
-import platform
-import secrets
 import signal
 import socket
 import subprocess
@@ -30,6 +27,7 @@ from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, all_labs, find_root
 from grader.sandbox.level import choose_level
 from grader.service.adapters.database.database import DatabaseStore
+from grader.service.adapters.processes import has_ended, worker_name
 from grader.service.adapters.pushes import Pushes
 from grader.service.adapters.web.app import make_app, server_of
 from grader.service.adapters.web.site import Push
@@ -230,14 +228,14 @@ def compare(course: Path, ending: threading.Event, lab: Lab) -> None:
 
 
 def _way(course: Course, order: Order, device: str) -> Way:
-    name = f"{platform.node()}-{os.getpid()}-{device}-{secrets.token_hex(4)}"
     gpus = len(visible_gpus()) if device == "cuda" else 1
     return Way(
-        worker=name,
+        worker=worker_name(device),
         device=device,
         sandbox=order.sandbox,
         engine=order.engine or course.engine,
         beside=beside(gpus) if device == "cuda" else 1,
+        gone=has_ended,
     )
 
 

@@ -25,7 +25,7 @@ from grader.service.core.desk import Desk
 from grader.service.domain.records import HandIn, Regrading, State
 from grader.service.domain.turns import LATELY
 from grader.service.ports.clock import Clock
-from grader.service.ports.store import Store
+from grader.service.ports.store import Gone, Store, nobody
 
 POLL_SECONDS = 0.5
 BEAT_SECONDS = 10.0
@@ -47,6 +47,7 @@ class Way:
     sandbox: str = "required"
     engine: str = "local"
     beside: int = 1  # gradings on a GPU at a time
+    gone: Gone = nobody  # which others have ended
 
 
 class Line(Protocol):
@@ -76,7 +77,9 @@ class Line(Protocol):
         """Give back what a shutdown interrupts."""
         ...
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> Sequence[HandIn | Regrading]:
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> Sequence[HandIn | Regrading]:
         """Take back what was not heard of."""
         ...
 
@@ -236,7 +239,7 @@ class Pump:
 
     def _sweep(self) -> None:
         for line in (self._store, self._store.regradings):
-            for item in line.sweep(self._clock.now(), SILENCE, MOST_ABANDONED):
+            for item in line.sweep(self._clock.now(), SILENCE, MOST_ABANDONED, self._way.gone):
                 _log.warning("%s was abandoned by %s", item.key, item.worker)
                 self._tell_state(item)
 

@@ -63,3 +63,13 @@ def tried(item: Graded, why: str, now: datetime, most: int) -> Graded:
 def superseded(item: HandIn, by: datetime) -> HandIn:
     """Return a hand-in in whose place another one runs, which came at that moment."""
     return replace(item, state=State.SUPERSEDED, ended=by)
+
+
+def abandoned(item: HandIn | Regrading, now: datetime, silence: timedelta, *, gone: bool) -> str:
+    """Return why a grading is taken from its worker, "" if it keeps it."""
+    assert item.beat is not None  # since it runs
+    if gone:
+        return f"{item.worker} has ended"
+    if item.beat > now - silence:
+        return ""
+    return f"{item.worker} was not heard of for {int(silence.total_seconds())} s"

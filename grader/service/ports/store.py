@@ -23,6 +23,12 @@ from grader.service.domain.records import (
 from grader.service.domain.turns import LATELY
 
 Check = Callable[[Sequence[HandIn]], None]
+Gone = Callable[[str], bool]  # whether a worker, by its name, has certainly ended
+
+
+def nobody(worker: str) -> bool:
+    """Know of no worker that it has ended."""
+    return False
 
 
 class Queue(Protocol):
@@ -86,8 +92,13 @@ class Queue(Protocol):
         """Give back what a shutdown interrupts: it waits again, and the try does not count."""
         ...
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[HandIn]:
-        """Take back what runs but was not heard of for ``silence``; return it as it is now."""
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> list[HandIn]:
+        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``.
+
+        Returns it as it is now.
+        """
         ...
 
     def requeue(self, number: int) -> bool:
@@ -174,8 +185,10 @@ class Regradings(Protocol):
         """Give back what a shutdown interrupts: it waits again, and the try does not count."""
         ...
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[Regrading]:
-        """Take back what runs but was not heard of for ``silence``; return it as it is now."""
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> list[Regrading]:
+        """Take back what runs, as ``Queue.sweep`` does."""
         ...
 
     def requeue(self, run: str) -> int:

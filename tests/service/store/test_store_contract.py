@@ -592,6 +592,24 @@ def test_a_delivery_is_first_once(store: Store) -> None:
     assert found == [True, True, False, False]
 
 
+def test_what_a_worker_leaves_that_has_certainly_ended_is_taken_back_at_once(
+    store: Store,
+) -> None:
+    for name in ("ada", "bob"):
+        hand_in(store, name)
+    dead, alive = claim(store, "dead"), claim(store, "alive")
+
+    [found] = store.sweep(NOON, HOUR, MOST, lambda worker: worker == "dead")
+
+    assert (found.number, found.state, found.failure) == (
+        dead.number,
+        State.WAITING,
+        "dead has ended",
+    )
+    assert state(store, alive) is State.RUNNING
+    assert store.regradings.sweep(NOON, HOUR, MOST, lambda worker: True) == []
+
+
 def test_old_deliveries_are_forgotten_with_old_events(store: Store) -> None:
     for at, id in enumerate("abc"):
         store.first_delivery(id, minutes(at))

@@ -176,6 +176,18 @@ def test_who_is_silent_loses_it_and_records_nothing(store: Store) -> None:
     assert [each.points for each in store.attempts(run=run)] == [90.0]
 
 
+def test_what_a_worker_leaves_that_has_certainly_ended_is_taken_back_at_once(
+    store: Store,
+) -> None:
+    ask(store, judged(store))
+    taken(store, "dead")
+
+    assert store.regradings.sweep(minutes(20), HOUR, MOST) == []
+    [found] = store.regradings.sweep(minutes(20), HOUR, MOST, lambda worker: worker == "dead")
+
+    assert (found.state, found.failure) == (State.WAITING, "dead has ended")
+
+
 def test_what_a_shutdown_gives_back_waits_with_no_try(store: Store) -> None:
     run = ask(store, judged(store))
     item = taken(store)

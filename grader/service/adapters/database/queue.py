@@ -14,8 +14,16 @@ from grader.course.database.store import Store, insert_attempt, insert_if_new
 from grader.errors import StoreError
 from grader.extras import needs
 from grader.service.domain.records import HAND_IN, Begun, HandIn, Origin, State, Work
-from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken, tried
-from grader.service.ports.store import Check
+from grader.service.domain.turns import (
+    LATELY,
+    abandoned,
+    beginning,
+    in_turn,
+    superseded,
+    taken,
+    tried,
+)
+from grader.service.ports.store import Check, Gone, nobody
 
 with needs("course"):
     from sqlalchemy import ColumnElement, Select, exists, func, literal, select, update
@@ -126,17 +134,27 @@ class DatabaseQueue:
                 _give_back(session, row, fresh)
             return row is not None
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[HandIn]:
-        """Take back what runs but was not heard of for ``silence``."""
-        silent = _is(Row, State.RUNNING), Row.beat <= now - silence
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> list[HandIn]:
+        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
+        rows = select(Row.number, Row.worker).where(_is(Row, State.RUNNING)).order_by(Row.student)
         found: list[HandIn] = []
+        with self._course.reading() as session:
+            running = [*session.execute(rows)]
+            beats = select(Row.number).where(_is(Row, State.RUNNING), Row.beat <= now - silence)
+            silent = {*session.scalars(beats)}
+        ended = {worker for worker in {worker for _, worker in running} if gone(worker)}
+        stalled = [(n, worker) for n, worker in running if n in silent or worker in ended]
+        if not stalled:
+            return []
         with self._course.writing() as session:
-            stalled = select(Row.number, Row.worker).where(*silent).order_by(Row.student)
-            for number, worker in session.execute(stalled).all():
+            for number, worker in stalled:
                 row = _own(session, number, worker)
-                if row is not None and row.beat is not None and row.beat <= now - silence:
-                    why = f"{worker} was not heard of for {int(silence.total_seconds())} s"
-                    found.append(_give_back(session, row, tried(_record(row), why, now, most)))
+                item = None if row is None else _record(row)
+                why = abandoned(item, now, silence, gone=worker in ended) if item else ""
+                if row is not None and item is not None and why:
+                    found.append(_give_back(session, row, tried(item, why, now, most)))
         return sorted(found, key=lambda item: item.number)
 
     def requeue(self, number: int) -> bool:

@@ -13,7 +13,8 @@ from grader.course.database.records import AFTER_DEADLINE, REGRADE, Attempt, Dec
 from grader.course.database.store import Store, insert_attempt, insert_if_new
 from grader.extras import needs
 from grader.service.domain.records import Regrading, State
-from grader.service.domain.turns import tried
+from grader.service.domain.turns import abandoned, tried
+from grader.service.ports.store import Gone, nobody
 
 with needs("course"):
     from sqlalchemy import ColumnElement, Select, exists, func, literal, select, update
@@ -162,14 +163,22 @@ class DatabaseRegradings:
                 _keep(session, row, fresh)
             return row is not None
 
-    def sweep(self, now: datetime, silence: timedelta, most: int) -> list[Regrading]:
-        """Take back what runs but was not heard of for ``silence``."""
-        silent = _is(State.RUNNING), Row.beat <= now - silence
-        rows = select(Row).where(*silent).order_by(Row.number)
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> list[Regrading]:
+        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
+        rows = select(Row).where(_is(State.RUNNING)).order_by(Row.number)
+        found: list[Regrading] = []
+        with self._course.reading() as session:
+            if session.scalars(rows).first() is None:
+                return []
         with self._course.writing() as session:
-            stalled = session.scalars(rows.with_for_update(skip_locked=True)).all()
-            told = f"was not heard of for {int(silence.total_seconds())} s"
-            return [_failed(session, row, f"{row.worker} {told}", now, most) for row in stalled]
+            for row in session.scalars(rows.with_for_update(skip_locked=True)).all():
+                item = _one(session, row.number)
+                why = abandoned(item, now, silence, gone=gone(row.worker))
+                if why:
+                    found.append(_failed(session, row, why, now, most))
+        return found
 
     def requeue(self, run: str) -> int:
         """Let what is held of an undecided run wait again; return how many."""
