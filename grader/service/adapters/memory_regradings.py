@@ -1,6 +1,7 @@
 """What is graded once more, in the store without a disk."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -69,10 +70,10 @@ class MemoryRegradings:
         with self._lock:
             return [item for item in self._items.values() if item.run == run]
 
-    def count_open(self) -> int:
-        """Return how many wait or run."""
+    def counts(self, run: str | None = None) -> dict[State, int]:
+        """Return how many there are in each state, of a run or of all."""
         with self._lock:
-            return sum(item.is_open for item in self._items.values())
+            return Counter(item.state for item in self._items.values() if run in (None, item.run))
 
     def runs(self, lab: str | None = None) -> list[Run]:
         """List the regrades of a lab, or of all, oldest first."""

@@ -4,7 +4,8 @@ What a regrade covers is all work of the lab that has a grading, so that the cou
 among gradings of one kind. Nothing of it is seen by students until it is published.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.course.config import Course
@@ -36,26 +37,26 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Regrade:
-    """A run that somebody asked for: what was said of it, and what it grades."""
+    """A run that somebody asked for: what was said of it, and how far it is."""
 
     run: Run
     asked: Decision
     ended: Decision | None  # published or discarded
-    items: Sequence[Regrading]
+    counts: Mapping[State, int]
 
     def count(self, *states: State) -> int:
         """Return how much of the work is in one of these states."""
-        return sum(item.state in states for item in self.items)
+        return sum(self.counts.get(state, 0) for state in states)
+
+    @property
+    def total(self) -> int:
+        """How much work there is."""
+        return sum(self.counts.values())
 
     @property
     def is_running(self) -> bool:
         """Whether something of it will still be graded."""
-        return any(item.is_open for item in self.items)
-
-    @property
-    def held(self) -> Sequence[Regrading]:
-        """What could not be graded, by our fault."""
-        return [item for item in self.items if item.state is State.HELD]
+        return self.count(State.WAITING, State.RUNNING) > 0
 
 
 class Regrades:
@@ -65,6 +66,9 @@ class Regrades:
         self._course = course
         self._store = store
         self._clock = clock
+        self._lock = threading.Lock()
+        # A class's reports take seconds to read, and what a run changes is looked at again.
+        self._known: dict[str, tuple[Hashable, list[Shift]]] = {}
 
     def ask(self, who: Who, lab: Lab, device: str, reason: str, student: str = "") -> str:
         """Queue a regrade of a lab, of one student or of all; return its run.
@@ -99,6 +103,13 @@ class Regrades:
                 return found
         raise NotFound("there is no such regrade")
 
+    def held(self, regrade: Regrade) -> list[Regrading]:
+        """List what could not be graded, by our fault."""
+        if not regrade.count(State.HELD):
+            return []
+        items = self._store.regradings.of_run(regrade.run.id)
+        return [item for item in items if item.state is State.HELD]
+
     def shifts(self, regrade: Regrade, overrides: Sequence[Override]) -> list[Shift]:
         """Tell what counting it changes, student by student: of whom a mark or verdicts differ.
 
@@ -110,13 +121,14 @@ class Regrades:
             for attempt in self._store.attempts(lab)
             if attempt.run != run and (until is None or attempt.graded <= until)
         ]
-        new = _by_student(self._store.attempts(lab, run=run), lambda each: not each.infra)
-        old = _by_student(counting, lambda each: each.student in new)
-        found = (
-            self._shift(student, lab, old.get(student, []), again, overrides)
-            for student, again in new.items()
-        )
-        return [shift for shift in found if shift.gain or shift.changes]
+        own = self._store.attempts(lab, run=run)
+        content = tuple(map(_name, [*counting, *own])), tuple(overrides)
+        with self._lock:
+            known = self._known.get(run)
+            if known is None or known[0] != content:
+                found = self._shifts(lab, counting, own, overrides)
+                known = self._known[run] = (content, found)
+            return known[1]
 
     def decide(self, who: Who, regrade: Regrade, kind: Kind, reason: str) -> None:
         """Publish or discard a regrade; raises UsageError if it cannot be now."""
@@ -137,7 +149,22 @@ class Regrades:
         if Kind.ASKED not in said:
             return None
         ended = said.get(Kind.PUBLISHED) or said.get(Kind.DISCARDED)
-        return Regrade(run, said[Kind.ASKED], ended, self._store.regradings.of_run(run.id))
+        return Regrade(run, said[Kind.ASKED], ended, self._store.regradings.counts(run.id))
+
+    def _shifts(
+        self,
+        lab: str,
+        counting: Sequence[Attempt],
+        own: Sequence[Attempt],
+        overrides: Sequence[Override],
+    ) -> list[Shift]:
+        new = _by_student(own, lambda each: not each.infra)
+        old = _by_student(counting, lambda each: each.student in new)
+        found = (
+            self._shift(student, lab, old.get(student, []), again, overrides)
+            for student, again in new.items()
+        )
+        return [shift for shift in found if shift.gain or shift.changes]
 
     def _shift(
         self,
@@ -151,6 +178,11 @@ class Regrades:
         after = mark([*old, *new], overrides, self._course, student, lab)
         gradings = graded(new)
         return Shift(student, before, after, compare(graded(old), gradings, gradings))
+
+
+def _name(attempt: Attempt) -> Hashable:
+    """What no two attempts share: they are never changed."""
+    return attempt.run, attempt.student, attempt.commit, attempt.graded
 
 
 def _by_student(

@@ -17,6 +17,7 @@ from grader.service.domain.records import (
     HandIn,
     Regrading,
     Session,
+    State,
     Token,
     Work,
 )
@@ -143,8 +144,8 @@ class Regradings(Protocol):
         """List what a run grades, by number."""
         ...
 
-    def count_open(self) -> int:
-        """Return how many wait or run."""
+    def counts(self, run: str | None = None) -> Mapping[State, int]:
+        """Return how many there are in each state, of a run or of all."""
         ...
 
     def runs(self, lab: str | None = None) -> list[Run]:

@@ -63,7 +63,7 @@ def test_all_work_that_was_graded_is_graded_once_more(room: Classroom, regrades:
 def test_one_student_is_regraded_alone(room: Classroom, regrades: Regrades) -> None:
     run = ask(room, regrades, "bob")
 
-    assert [item.student for item in regrades.of_run(run).items] == ["bob"]
+    assert [item.student for item in room.store.regradings.of_run(run)] == ["bob"]
     assert regrades.of_run(run).run.students == ("bob",)
 
 
@@ -111,7 +111,7 @@ def test_what_failed_by_our_fault_changes_nothing_and_may_be_tried_anew(
 ) -> None:
     run = ask(room, regrades)
     grade_all(room, FakeEngine(lambda job: broken(job) if job.student == "bob" else graded(job)))
-    [held] = regrades.of_run(run).held
+    [held] = regrades.held(regrades.of_run(run))
     assert (held.student, held.tries) == ("bob", module.MOST_TRIES)
     assert "SIGKILL" in held.failure
     assert regrades.shifts(regrades.of_run(run), []) == []
@@ -199,5 +199,5 @@ def test_a_shutdown_gives_a_regrading_back(room: Classroom, regrades: Regrades) 
 
     pump.run(Endless(), grace=lambda: False)
 
-    [item] = regrades.of_run(run).items
+    [item] = room.store.regradings.of_run(run)
     assert (item.state, item.tries) == (State.WAITING, 0)

@@ -5,17 +5,28 @@ import signal
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from stand_ins.classroom import ADA, BOB, CYD
-from stand_ins.hand_in_loop import LABS, start, start_and_die
+from stand_ins.hand_in_loop import (
+    LABS,
+    STUDENTS,
+    end_regrading,
+    start,
+    start_and_die,
+    start_regrading,
+)
 from stand_ins.handed_in import HOUR, finish, hand_in, opened
 
+from grader.course.database.records import Decision, Kind
 from grader.course.database.store import Store as CourseStore
 from grader.service.domain.records import State
 from grader.service.ports.store import Store
 
+Start = Callable[[str, str, Path], BaseProcess]
 KILLS = 16
 BESIDE = 3
 STEPS = 4  # that are noted between two kills
@@ -59,7 +70,30 @@ def test_processes_that_are_killed_again_and_again_lose_and_double_nothing(
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def stop_many(url: str, journal: Path) -> None:
+def test_a_regrade_whose_processes_are_killed_grades_all_of_it_once(
+    url: str, tmp_path: Path
+) -> None:
+    journal = tmp_path / "journal"
+    work = [(student, f"c{number}") for number in range(60) for student in STUDENTS]
+    asked = Decision("", Kind.ASKED, "A. Teacher", "a test was wrong", datetime.now(UTC))
+    with opened(url, [ADA, BOB, CYD]) as store:
+        run = store.regradings.ask(LABS[0], work, "cpu", asked)
+
+    stop_many(url, journal, start_regrading)
+
+    with opened(url) as store:
+        now = datetime.now(UTC) + timedelta(hours=1)
+        store.regradings.sweep(now, timedelta(minutes=1), 1000)
+        while (item := store.regradings.claim("last", "cpu", now, HOUR)) is not None:
+            end_regrading(store, item, 1.0, now)
+        assert store.regradings.counts(run) == {State.GRADED: len(work)}
+        found = Counter((each.student, each.commit) for each in store.attempts(run=run))
+        assert found == Counter(work)
+        assert store.attempts() == []
+        assert any(item.tries > 1 for item in store.regradings.of_run(run))
+
+
+def stop_many(url: str, journal: Path, start: Start = start) -> None:
     """Keep some processes at it, and kill one after the other."""
     draw = random.Random(5)
     running = [start(url, f"w{number}", journal) for number in range(BESIDE)]

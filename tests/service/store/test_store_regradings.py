@@ -67,7 +67,7 @@ def test_a_regrade_is_a_run_with_the_work_that_it_was_asked_for(store: Store) ->
         (item.student, item.key, item.path, item.received, LAB, State.WAITING)
         for item in (ada, bob)
     ]
-    assert store.regradings.count_open() == 2
+    assert store.regradings.counts() == {State.WAITING: 2}
 
 
 def test_its_attempts_count_for_nothing_until_it_is_published(store: Store) -> None:

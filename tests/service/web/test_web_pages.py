@@ -24,7 +24,7 @@ from grader.course.policy import Feedback, Hidden
 from grader.labs.results import Verdict
 from grader.service.core import overviews
 from grader.service.core.chores import Chores
-from grader.service.domain.records import Alias, Role
+from grader.service.domain.records import Alias, Role, State
 
 Open = Callable[..., WebClass]
 
@@ -205,7 +205,7 @@ def test_after_the_deadline_the_hidden_verdict_stands_there_as_far_as_the_course
 
     lesson.clock.go(hours=2)
     Chores(lesson.site.desk, lesson.store, lesson.clock, lambda lab: None).turn()
-    assert lesson.store.regradings.count_open() == 1
+    assert lesson.store.regradings.counts() == {State.WAITING: 1}
     lesson.regrade_next(mixed(words))
 
     page = lesson.browser("s17").get("/attempts/1").text

@@ -6,7 +6,7 @@ from stand_ins.web_class import LAB, Browser, WebClass
 
 from grader.course.database.records import Kind
 from grader.labs.results import Report, Verdict
-from grader.service.domain.records import Role
+from grader.service.domain.records import Role, State
 from grader.service.domain.turns import LATELY
 
 WORD = "words of the new test"
@@ -112,7 +112,7 @@ def test_what_is_held_by_our_fault_is_shown_and_graded_again(
     assert "the &lt;disk&gt; is full" in page
     assert tutor.post("/runs/2", "/runs/2", {"what": "again"}).status_code == 303
 
-    assert lesson.store.regradings.count_open() == 1
+    assert lesson.store.regradings.counts() == {State.WAITING: 1}
 
 
 @pytest.mark.parametrize(

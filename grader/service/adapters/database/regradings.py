@@ -26,6 +26,7 @@ with needs("course"):
     from grader.course.database.service_tables import RegradingRow as Row
 
 CHANGING = ("state", "tries", "worker", "beat", "started", "ended", "failure")
+LOCK: dict[str, Any] = {"key_share": True}  # rows that refer to a locked one may be added
 OPEN = (State.WAITING, State.RUNNING)
 
 
@@ -76,11 +77,12 @@ class DatabaseRegradings:
         with self._course.reading() as session:
             return [_record(*row) for row in session.execute(_rows(Row.run == run))]
 
-    def count_open(self) -> int:
-        """Return how many wait or run."""
-        rows = select(func.count()).select_from(Row).where(Row.state.in_(OPEN))
+    def counts(self, run: str | None = None) -> dict[State, int]:
+        """Return how many there are in each state, of a run or of all."""
+        rows = select(Row.state, func.count()).group_by(Row.state)
+        rows = rows if run is None else rows.where(Row.run == run)
         with self._course.reading() as session:
-            return session.scalar(rows) or 0
+            return {State(state): count for state, count in session.execute(rows)}
 
     def runs(self, lab: str | None = None) -> list[Run]:
         """List the regrades of a lab, or of all, oldest first."""
@@ -100,7 +102,7 @@ class DatabaseRegradings:
         """End a regrade; what still waits of one that is discarded is not graded."""
         own = Row.run == decision.run
         with self._course.writing() as session:
-            if session.get(t.RunRow, decision.run, with_for_update={"key_share": True}) is None:
+            if session.get(t.RunRow, decision.run, with_for_update=LOCK) is None:
                 return False
             rows = select(t.DecisionRow.kind).where(t.DecisionRow.run == decision.run)
             if [*session.scalars(rows)] != [Kind.ASKED]:
@@ -186,6 +188,7 @@ class DatabaseRegradings:
         rows = update(Row).where(Row.run == run, Row.state == State.HELD, ~ended)
         values = {"state": State.WAITING, "tries": 0, "ended": None}
         with self._course.writing() as session:
+            session.get(t.RunRow, run, with_for_update=LOCK)  # nobody decides it meanwhile
             return len(session.scalars(rows.values(values).returning(Row.number)).all())
 
 

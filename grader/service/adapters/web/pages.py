@@ -223,8 +223,13 @@ def queue(request: Request, visit: Signed) -> Response:
         more=max(len(outlook.waiting) - MOST_SHOWN, 0),
         counts=(len(outlook.waiting), len(outlook.running)),
         paces=[pace_line(each) for each in paces],
-        again=site.store.regradings.count_open() if visit.who.is_staff else 0,
+        again=_again(site) if visit.who.is_staff else 0,
     )
+
+
+def _again(site: Site) -> int:
+    counts = site.store.regradings.counts()
+    return sum(counts.get(state, 0) for state in (State.WAITING, State.RUNNING))
 
 
 def _is_used(site: Site, pace: Pace) -> bool:

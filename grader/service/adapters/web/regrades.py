@@ -76,7 +76,7 @@ def regrade(request: Request, visit: Staff, run: str) -> Response:
         lines=lines,
         counts={kind: sum(line.kind == kind for line in lines) for kind in KINDS},
         graded=found.count(State.GRADED),
-        held=[(item, *_name(item.commit)) for item in found.held],
+        held=[(item, *_name(item.commit)) for item in site.regrades.held(found)],
     )
 
 
@@ -119,8 +119,8 @@ def decide(
 
 def run_line(site: Site, regrade: Regrade) -> RunLine:
     """Return a regrade as lists show it."""
-    ended = len(regrade.items) - regrade.count(State.WAITING, State.RUNNING)
-    state = f"{ended} of {len(regrade.items)} graded" if regrade.is_running else "to be decided"
+    ended = regrade.total - regrade.count(State.WAITING, State.RUNNING)
+    state = f"{ended} of {regrade.total} graded" if regrade.is_running else "to be decided"
     if regrade.ended is not None:
         state = str(regrade.ended.kind)
     whose = ", ".join(regrade.run.students) or "the whole class"

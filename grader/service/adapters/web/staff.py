@@ -177,7 +177,7 @@ def again(request: Request, visit: StaffForm, count: int) -> Response:
 
 
 def _is_of(regrade: Regrade, student: str) -> bool:
-    return any(item.student == student for item in regrade.items)
+    return not regrade.run.students or student in regrade.run.students
 
 
 def _overview(site: Site, lab: Lab) -> Overview | None:
