@@ -31,6 +31,7 @@ from grader.service.adapters.database.database import DatabaseStore
 from grader.service.adapters.pushes import Pushes
 from grader.service.adapters.web.app import make_app, server_of
 from grader.service.adapters.web.site import Push
+from grader.service.commands.accounts import identity_of
 from grader.service.commands.roster import take_roster
 from grader.service.core.desk import Desk
 from grader.service.core.pump import Pump, Way
@@ -116,6 +117,7 @@ def _serve_pages(
             WallClock(),
             device=device,
             collect=collect,
+            identity=identity_of(course),
         )
         port = int(door.getsockname()[1])
         print(f"{course.title}: {_address(course, order.host, port)}", file=sys.stderr, flush=True)

@@ -53,7 +53,7 @@ def sign_in(
     except NotSignedIn as error:
         site.limits.failures.take(address)
         return _login(site, request, then, error.line, 401)
-    answer = RedirectResponse(_path(then), 303)
+    answer = RedirectResponse(path_of_ours(then), 303)
     keep_session(site, answer, secret)
     return answer
 
@@ -70,12 +70,14 @@ def sign_out(request: Request, visit: FromForm) -> Response:
 
 def _login(site: Site, request: Request, then: str, problem: str, status: int) -> Response:
     word = word_before(request)
-    onward = _path(then)
-    answer = page(site, "login.html", status, visit=None, then=onward, problem=problem, csrf=word)
+    onward = path_of_ours(then)
+    has_oidc = site.identity is not None
+    shown = {"then": onward, "problem": problem, "csrf": word, "has_oidc": has_oidc}
+    answer = page(site, "login.html", status, visit=None, **shown)
     keep_word(site, answer, word)
     return answer
 
 
-def _path(then: str) -> str:
+def path_of_ours(then: str) -> str:
     """Return a path of ours to go on to: nothing that a browser would read as another host."""
     return then if _PATH.fullmatch(then) and "//" not in then else "/"
