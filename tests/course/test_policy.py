@@ -141,5 +141,5 @@ def test_a_mistake_about_accounts_names_its_key(tmp_path: Path, text: str, told:
 def test_accounts_need_an_address_to_come_back_to(tmp_path: Path) -> None:
     text = SIGN_IN.replace('address = "https://x.example"\n', "")
 
-    with pytest.raises(CourseError, match="service.address: is needed by sign_in"):
+    with pytest.raises(CourseError, match="is needed by sign_in"):
         policy(tmp_path, text + 'issuer = "https://x.example"\nclient_id = "a"\n')

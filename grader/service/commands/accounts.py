@@ -6,7 +6,7 @@ from grader.course.config import Course
 from grader.course.grading.collecting.roster import read_emails
 from grader.errors import UsageError
 from grader.service.adapters.web.oidc.issuer import Identity, Issuer
-from grader.service.adapters.web.oidc.routes import BACK
+from grader.service.adapters.web.sign_in import BACK
 
 SECRET = "INFERLAB_OIDC_SECRET"  # of the environment
 

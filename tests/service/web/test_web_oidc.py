@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from grader.course.policy import SignIn
 from grader.service.adapters.web.app import make_app
 from grader.service.adapters.web.oidc.issuer import Identity, Issuer
-from grader.service.adapters.web.oidc.routes import BACK
+from grader.service.adapters.web.sign_in import BACK
 
 Open = Callable[..., WebClass]
 HERE = "https://labs.example.org"

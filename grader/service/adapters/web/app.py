@@ -12,7 +12,6 @@ from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.patience import PatientProtocol
 from grader.service.adapters.web.gate.rates import Limits
-from grader.service.adapters.web.oidc import routes as oidc
 from grader.service.adapters.web.oidc.issuer import Identity
 from grader.service.adapters.web.operation import Metrics
 from grader.service.adapters.web.site import Books, Collect, Site
@@ -76,7 +75,7 @@ def make_app(
     app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
     app.router.redirect_slashes = False
     app.state.site, app.state.metrics = site, Metrics()
-    for module in (sign_in, oidc, pages, boards, staff, api, hooks, operation):
+    for module in (sign_in, pages, boards, staff, api, hooks, operation):
         app.include_router(module.router)
     app.add_api_route("/static/{name}", static, methods=["GET"])
     for kind in (InferlabError, HTTPException, RequestValidationError):
