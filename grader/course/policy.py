@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
+from urllib.parse import urlsplit
 
+from grader.errors import CourseError
 from grader.labs.toml import Table
 
 MOST_PER_DAY = 1000
@@ -31,6 +33,15 @@ class Hidden(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SignIn:
+    """Whose accounts let students in beside tokens (OpenID Connect): one issuer, pinned."""
+
+    issuer: str  # as it calls itself, to the letter
+    client_id: str
+    secret_file: str = ""  # from the course's folder; else the environment has the secret
+
+
+@dataclass(frozen=True, slots=True)
 class ServicePolicy:
     """What a course lets its students do by the service, and see of it."""
 
@@ -44,6 +55,7 @@ class ServicePolicy:
     opens: Mapping[int, datetime] = field(default_factory=dict[int, datetime])  # by lab
     proxies: tuple[Network, ...] = ()  # whose word on a client's address is taken
     hook_secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    sign_in: SignIn | None = None
 
     def day_of(self, moment: datetime) -> datetime:
         """Return when the day of a moment began, in the course's zone."""
@@ -74,8 +86,12 @@ def service_policy(
         opens=moments(table.table("opens")),
         proxies=_proxies(table),
         hook_secrets=_secrets(table.table("hooks")),
+        sign_in=_sign_in(table.table("sign_in")),
     )
     table.finish()
+    if policy.sign_in and not policy.address:
+        told = "is needed by sign_in: the issuer sends browsers back to it"
+        raise table.error("address", told)
     return policy
 
 
@@ -120,4 +136,21 @@ def _secrets(table: Table) -> Mapping[str, str]:
         found[kind] = table.text(kind)
         if len(found[kind]) < 16:
             raise table.error(kind, "is too short: a secret has at least 16 characters")
+    return found
+
+
+def _sign_in(table: Table) -> SignIn | None:
+    """Return the issuer, None without one; its secret never stands in course.toml."""
+    if not table.data:
+        return None
+    found = SignIn(table.text("issuer"), table.text("client_id"), table.text("secret_file", ""))
+    host = urlsplit(found.issuer)
+    is_here = host.scheme == "http" and host.hostname in ("127.0.0.1", "localhost")
+    if not (host.scheme == "https" or is_here) or not host.hostname or host.query or host.fragment:
+        told = f"must be as https://login.example.org/realms/course, not {found.issuer!r}"
+        raise table.error("issuer", told)
+    if "secret" in table.data:
+        error = table.error("secret", "must not stand here: others read this file")
+        raise CourseError(error.message, "name a file by secret_file, or set INFERLAB_OIDC_SECRET")
+    table.finish()
     return found

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from grader.course.config import load_course
-from grader.course.policy import Feedback, Hidden, ServicePolicy
+from grader.course.policy import Feedback, Hidden, ServicePolicy, SignIn
 from grader.errors import CourseError
 
 TOML = """
@@ -29,6 +29,11 @@ proxies = ["127.0.0.1", "10.0.0.0/8"]
 
 [service.hooks]
 github = "0123456789abcdef"
+
+[service.sign_in]
+issuer = "https://login.example.org/realms/course"
+client_id = "inferlab"
+secret_file = "oidc-secret"
 """
 
 
@@ -49,6 +54,7 @@ def test_every_key_arrives(tmp_path: Path) -> None:
         opens={3: datetime(2026, 11, 1, 7, tzinfo=UTC)},
         proxies=(ip_network("127.0.0.1"), ip_network("10.0.0.0/8")),
         hook_secrets={"github": "0123456789abcdef"},
+        sign_in=SignIn("https://login.example.org/realms/course", "inferlab", "oidc-secret"),
     )
 
 
@@ -107,3 +113,31 @@ def test_days_are_those_of_the_courses_zone(moment: str, begins: str, next_begin
 
     assert found.day_of(at) == datetime.fromisoformat(begins)
     assert found.next_day(at) == datetime.fromisoformat(next_begins)
+
+
+SIGN_IN = 'title = "I"\n[service]\naddress = "https://x.example"\n[service.sign_in]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('client_id = "a"\n', "service.sign_in.issuer: is missing"),
+        ('issuer = "https://x.example"\n', "service.sign_in.client_id: is missing"),
+        ('issuer = "http://x.example"\nclient_id = "a"\n', "must be as https://login.example.org"),
+        ('issuer = "x"\nclient_id = "a"\n', "must be as https://login.example.org"),
+        ('issuer = "https://x.example"\nclient_id = "a"\nsecret = "b"\n', "must not stand here"),
+        ('issuer = "https://x.example"\nclient_id = "a"\nkey = 1\n', "is no key of this table"),
+    ],
+)
+def test_a_mistake_about_accounts_names_its_key(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(CourseError, match="sign_in") as caught:
+        policy(tmp_path, SIGN_IN + text)
+
+    assert told in caught.value.message
+
+
+def test_accounts_need_an_address_to_come_back_to(tmp_path: Path) -> None:
+    text = SIGN_IN.replace('address = "https://x.example"\n', "")
+
+    with pytest.raises(CourseError, match="is needed by sign_in"):
+        policy(tmp_path, text + 'issuer = "https://x.example"\nclient_id = "a"\n')

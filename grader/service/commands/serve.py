@@ -31,6 +31,7 @@ from grader.service.adapters.processes import has_ended, worker_name
 from grader.service.adapters.pushes import Pushes
 from grader.service.adapters.web.app import make_app, server_of
 from grader.service.adapters.web.site import Push
+from grader.service.commands.accounts import identity_of
 from grader.service.commands.roster import take_roster
 from grader.service.core.chores import TURN_SECONDS, Chores
 from grader.service.core.desk import Desk
@@ -109,7 +110,12 @@ def _serve_pages(
         def collect(push: Push) -> None:
             pushes.pushed(push.branch)
 
-        app = make_app(desk, store, database, WallClock(), device=device, collect=collect)
+        app = make_app(
+            *(desk, store, database, WallClock()),
+            device=device,
+            collect=collect,
+            identity=identity_of(course),
+        )
         port = int(door.getsockname()[1])
         print(f"{course.title}: {_address(course, order.host, port)}", file=sys.stderr, flush=True)
         uvicorn.Server(server_of(app, order.host, port)).run(sockets=[door])

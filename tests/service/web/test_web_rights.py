@@ -20,6 +20,8 @@ OPEN, PEOPLE, STAFF, INSTRUCTORS = "open", "people", "staff", "instructors"
 MAY = {
     "GET /login": OPEN,
     "POST /login": OPEN,
+    "GET /login/oidc": OPEN,
+    "GET /login/oidc/back": OPEN,  # by what the issuer signs
     "GET /static/{name}": OPEN,
     "GET /healthz": OPEN,
     "GET /metrics": OPEN,  # by address, not by role

@@ -23,6 +23,7 @@ MAX_BYTES = 16 << 20
 MAX_FIELD = 400  # characters of a name, a repository or a branch
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_@+-]*(?:\.[A-Za-z0-9_@+-]+)*")
 _ID_LENGTH = 64
+_EMAIL = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,190}")
 # Canvas's columns that may be ids here: students know their login best.
 CANVAS_NAME = "student"
 CANVAS_IDS = ("sis login id", "sis user id", "id")
@@ -163,6 +164,31 @@ def _student(fields: Sequence[str], columns: dict[str, int], branch: str) -> Stu
     own = _field(fields, columns, "branch") or branch.replace("{id}", student)
     name = " ".join(_field(fields, columns, "name").split())  # a quoted field may hold a line break
     return Student(student, name, _field(fields, columns, "repository"), own)
+
+
+def read_emails(file: Path) -> dict[str, str]:
+    """Return the ids of students by their e-mail addresses, in lower case: the column ``email``.
+
+    Raises UsageError without such a column, and where an address is no plain one or stands twice.
+    """
+    text, _ = _decode(file)
+    (_, header, _), *rows = [*_rows(file, text)] or [(1, [], range(1))]
+    names = [name.strip().casefold() for name in header]
+    if "email" not in names:
+        told = f"{file.name} has no column email"
+        raise UsageError(told, "by it students are known who sign in with their accounts")
+    columns = {name: names.index(name) for name in ("id", "email") if name in names}
+    found: dict[str, str] = {}
+    for row, fields, _ in rows:
+        email, id = _field(fields, columns, "email").lower(), _field(fields, columns, "id")
+        if not email:
+            continue
+        if not _EMAIL.fullmatch(email):
+            shown = visible_line(email, 60)
+            raise UsageError(f"{file.name}, row {row}: {shown!r} is no plain e-mail address")
+        if found.setdefault(email, id) != id:
+            raise UsageError(f"{file.name}, row {row}: {email} is that of {found[email]} too")
+    return found
 
 
 def is_id(text: str) -> bool:

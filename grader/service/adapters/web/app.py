@@ -20,6 +20,7 @@ from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.patience import PatientProtocol
 from grader.service.adapters.web.gate.rates import Limits
+from grader.service.adapters.web.oidc.issuer import Identity
 from grader.service.adapters.web.operation import Metrics
 from grader.service.adapters.web.site import Books, Collect, Site
 from grader.service.adapters.web.texts.handouts import handout_of
@@ -55,12 +56,13 @@ def make_app(
     limits: Limits | None = None,
     device: Callable[[Lab], str] = lambda lab: "cpu",
     collect: Collect | None = None,
+    identity: Identity | None = None,
 ) -> FastAPI:
     """Make the application of a course, whose desk takes what is handed in.
 
     ``books`` is the course database behind ``store``, and may be the same object. ``device`` says
     where a lab's hand-ins are graded. ``collect`` is told of pushes and must return at once;
-    without it no hook is there.
+    without it no hook is there. ``identity`` lets students in by their accounts.
     """
     limits = limits or Limits()
     course, labs = desk.course, [*desk.labs.values()]
@@ -80,6 +82,7 @@ def make_app(
         environment(),
         device,
         collect,
+        identity,
     )
     app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
     app.router.redirect_slashes = False

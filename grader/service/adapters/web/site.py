@@ -11,6 +11,7 @@ from grader.course.gradebook.gradebook import Gradebook, Records, read_gradebook
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.service.adapters.web.gate.rates import Limits
+from grader.service.adapters.web.oidc.issuer import Identity
 from grader.service.adapters.web.texts.handouts import Handout
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
@@ -65,6 +66,7 @@ class Site:
     templates: Environment
     device: Callable[[Lab], str]  # where a lab's hand-ins are graded: "cpu" or "cuda"
     collect: Collect | None
+    identity: Identity | None = None  # an institution's accounts, beside tokens
 
     @property
     def is_tls(self) -> bool:

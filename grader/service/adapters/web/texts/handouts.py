@@ -96,7 +96,7 @@ def _table_close(
 def _formula(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    return convert(tokens[index].content)
+    return _set(tokens[index].content)
 
 
 def _formula_alone(
@@ -104,8 +104,14 @@ def _formula_alone(
 ) -> str:
     # What TeX sets side by side may stand one below the other on a phone.
     parts = tokens[index].content.split(r"\qquad")
-    set_ = "".join(convert(part.strip(), display="block") for part in parts)
+    set_ = "".join(_set(part.strip(), "block") for part in parts)
     return f'<div class="wide formula" {SCROLLS} aria-label="Formula">{set_}</div>\n'
+
+
+def _set(tex: str, display: str = "inline") -> str:
+    # The converter passes on what stands in a \\text as it is.
+    plain = tex.replace("<", r"\lt ").replace(">", r"\gt ")
+    return convert(plain, display=display)
 
 
 def _coloured(code: str, language: str, _attributes: str) -> str:
