@@ -68,8 +68,9 @@ def superseded(item: HandIn, by: datetime) -> HandIn:
 def abandoned(item: HandIn | Regrading, now: datetime, silence: timedelta, *, gone: bool) -> str:
     """Return why a grading is taken from its worker, "" if it keeps it."""
     assert item.beat is not None  # since it runs
+    name = item.worker.partition("@")[0]  # what follows is for machines
     if gone:
-        return f"{item.worker} has ended"
+        return f"{name} has ended"
     if item.beat > now - silence:
         return ""
-    return f"{item.worker} was not heard of for {int(silence.total_seconds())} s"
+    return f"{name} was not heard of for {int(silence.total_seconds())} s"
