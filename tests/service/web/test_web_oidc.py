@@ -15,6 +15,7 @@ from grader.course.policy import SignIn
 from grader.service.adapters.web.app import make_app
 from grader.service.adapters.web.oidc.issuer import Identity, Issuer
 from grader.service.adapters.web.sign_in import BACK
+from grader.service.core.desk import Desk
 
 Open = Callable[..., WebClass]
 HERE = "https://labs.example.org"
@@ -32,7 +33,7 @@ def lesson(open_class: Open, issuer: SmallIssuer) -> WebClass:
     made = open_class(address=HERE)
     known = Issuer(SignIn(issuer.address, CLIENT), SECRET, HERE + BACK)
     made.app = make_app(
-        *(made.course, made.labs, made.store, made.books, made.clock),
+        *(Desk(made.course, made.labs, made.store, made.clock), made.store, made.books, made.clock),
         identity=Identity(known, EMAILS),
     )
     return made
