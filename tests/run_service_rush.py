@@ -307,7 +307,7 @@ class Rush:
     def print(self) -> None:
         """Print the figures."""
         with self._store() as (_, store):
-            waits = sorted(store.waits(datetime(2000, 1, 1, tzinfo=UTC)))
+            waits = sorted(each.waited for each in store.begun(datetime(2000, 1, 1, tzinfo=UTC)))
             states = Counter(item.state for item in store.hand_ins())
         whole = self.ended - self.began
         print(f"hand-ins: {self.hand_ins.told()}")

@@ -81,7 +81,8 @@ MAY_IMPORT = {
     " prove.remembered proxy.values",
     "prove.mutants": "words labs reading judge.setup prove",
     "bench": "words wire labs course.database sandbox sandbox.confinement worker worker.calls"
-    " worker.kernels judge judge.setup proxy proxy.conversation proxy.instruments proxy.loans proxy.ranks proxy.values"
+    " worker.kernels judge judge.setup proxy proxy.conversation proxy.instruments proxy.loans"
+    " proxy.ranks proxy.values"
     " report.facts report.formats report.markup",
     "notebook": "words labs labs.documents judge report.facts report.formats report.markup",
     "client": "words",
