@@ -20,6 +20,7 @@ from stand_ins.handed_in import (
     work,
 )
 
+from grader.course.commands.backup import back_up_course
 from grader.course.config import Course, load_course
 from grader.course.database.connection import connect, located, upgrade
 from grader.course.database.records import Decision, Kind
@@ -145,6 +146,15 @@ def test_a_course_moves_to_postgresql_and_back_with_its_service(
     assert files(back) == files(there) == files(course)
     go_on(there)
     go_on(back)
+
+
+def test_what_was_handed_in_is_counted(
+    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert back_up_course(tmp_path / "week1.tar.gz", course.folder / "course.toml") == 0
+
+    told = capsys.readouterr().out
+    assert "3 students, 1 graded attempt, 0 collected commits, 5 hand-ins, " in told
 
 
 def test_a_restore_never_writes_over_what_was_handed_in(course: Course, tmp_path: Path) -> None:
