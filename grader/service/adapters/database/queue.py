@@ -237,7 +237,8 @@ def _next(device: str, since: datetime) -> Select[Any]:
         .where(_is(Row, State.WAITING), Row.device == device, ~runs)
         .order_by(begun, Row.number)
         .limit(1)
-        .with_for_update(of=[Row, t.StudentRow], skip_locked=True, **LOCK)
+        # The student first: whoever finds them taken has locked no work that others then pass by.
+        .with_for_update(of=[t.StudentRow, Row], skip_locked=True, **LOCK)
     )
 
 
