@@ -67,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with what takes longest; ``make test`` lets this order stand."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     assert all(file.is_file() for file in places)
+    named_anew = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    assert not named_anew, f"each process would name these otherwise: {named_anew}"
     left = others(items, config.option.sample_date, config.option.share)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]

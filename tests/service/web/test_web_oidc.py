@@ -120,7 +120,7 @@ def test_an_address_counts_in_any_case(lesson: WebClass, issuer: SmallIssuer) ->
         {"header": {"alg": "HS256"}},
         {"header": {"alg": "RS512"}},
         {"header": {"kid": "two"}},
-        {"signed_by": RSAKey.generate_key(2048, {"kid": "one"})},
+        pytest.param({"signed_by": RSAKey.generate_key(2048, {"kid": "one"})}, id="another key"),
     ],
     ids=str,
 )
