@@ -128,7 +128,8 @@ def served(
         hand_in_at_service(other, answers, options.jobs)
     different = different_marks(school, other, answers)
     table.add("marks that differ by the service", str(len(different)))
-    return different + check_marks(other, answers)
+    handed_in = [answer for answer in answers if answer.kind is not Kind.STUB]
+    return different + check_marks(other, handed_in)
 
 
 def plain_gradings(school: School, answers: Sequence[Answer], table: Table) -> float:
