@@ -14,7 +14,7 @@ from grader.course.gradebook.folders import plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Failing, Overview, Tried, overview
-from grader.course.gradebook.review import Review, reviews, waiting
+from grader.course.gradebook.review import Review, reviews
 from grader.report.markup.chart import tick_step
 from grader.report.markup.web import escaped, figures, page, table
 from grader.text import number
@@ -62,15 +62,16 @@ def class_page(book: Gradebook) -> str:
     """The instructor's page as HTML."""
     many = "1 student" if len(book.students) == 1 else f"{len(book.students)} students"
     handed_in = [lab for lab in book.labs if lab in book.handed_in]
+    open = reviews(book)
     labs = "one lab" if len(book.labs) == 1 else f"{len(book.labs)} labs"
     body = [
         f"<h1>{escaped(book.course.title)}</h1>",
         f'<p class="score">{many}, {labs}</p>',
         f"<nav>{' · '.join(_link(name) for name in (*handed_in, 'Students'))}</nav>",
-        *_reviews(reviews(book)),
+        *_reviews(open),
         *(line for lab in handed_in for line in _lab(overview(book, lab), book.title(lab))),
         '<h2 id="Students">Students</h2>',
-        *_students(book),
+        *_students(book, {review.mark for review in open}),
     ]
     return page(book.course.title, body, style=STYLE, script=SCRIPT)
 
@@ -152,13 +153,12 @@ def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:
     yield "<p><small>A reason to look, never a verdict.</small></p></details>"
 
 
-def _students(book: Gradebook) -> Iterable[str]:
+def _students(book: Gradebook, open: set[tuple[str, str]]) -> Iterable[str]:
     flags = {name for item in book.likenesses for name in _named(item)}
     names = ("Id", "Name", *book.labs, "Total", "Alike")
     head = "".join(
         f'<th scope="col"><button type="button">{escaped(name)}</button></th>' for name in names
     )
-    open = waiting(book)
     rows = "\n".join(_student_row(book, student, flags, open) for student in book.students)
     yield '<div class="wide"><table class="sortable">'
     yield f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
@@ -170,7 +170,7 @@ def _named(item: Likeness) -> tuple[str, ...]:
 
 
 def _student_row(
-    book: Gradebook, student: Student, flags: set[str], open: frozenset[tuple[str, str]]
+    book: Gradebook, student: Student, flags: set[str], open: set[tuple[str, str]]
 ) -> str:
     name = quote(plain_name(student.id))
     link = f'<a href="{STUDENTS}/{name}.html">{escaped(student.id)}</a>'
@@ -183,7 +183,7 @@ def _student_row(
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _mark_cell(mark: Mark, name: str, open: frozenset[tuple[str, str]]) -> str:
+def _mark_cell(mark: Mark, name: str, open: set[tuple[str, str]]) -> str:
     if mark.points is None:
         return f'<td class="points" data-value="" title="{escaped(mark.why)}">-</td>'
     sign = "!" if mark.override else "*" if mark.late_days else ""

@@ -31,6 +31,11 @@ class Review:
     seen: str
 
     @property
+    def mark(self) -> tuple[str, str]:
+        """Student and lab, by which a gradebook has the mark."""
+        return self.student, self.lab
+
+    @property
     def line(self) -> str:
         """What was seen, in one line; the text comes from a report, and is made visible."""
         told = visible_line(f"{self.case}: {self.seen}", 300)
@@ -51,11 +56,6 @@ def reviews(book: Gradebook) -> list[Review]:
         for lab in book.labs
         for review in reviews_of(book, student.id, lab)
     ]
-
-
-def waiting(book: Gradebook) -> frozenset[tuple[str, str]]:
-    """Students and labs of which anything waits for a person."""
-    return frozenset((review.student, review.lab) for review in reviews(book))
 
 
 def reviews_of(book: Gradebook, student: str, lab: str) -> list[Review]:

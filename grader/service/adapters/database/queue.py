@@ -138,14 +138,17 @@ class DatabaseQueue:
         self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
     ) -> list[HandIn]:
         """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
-        rows = select(Row.number, Row.worker).where(_is(Row, State.RUNNING)).order_by(Row.student)
+        columns = select(Row.number, Row.worker, Row.beat)
         found: list[HandIn] = []
         with self._course.reading() as session:
-            running = [*session.execute(rows)]
-            beats = select(Row.number).where(_is(Row, State.RUNNING), Row.beat <= now - silence)
-            silent = {*session.scalars(beats)}
-        ended = {worker for worker in {worker for _, worker in running} if gone(worker)}
-        stalled = [(n, worker) for n, worker in running if n in silent or worker in ended]
+            rows = columns.where(_is(Row, State.RUNNING)).order_by(Row.student)
+            running = session.execute(rows).all()
+        ended = {worker for worker in {worker for _, worker, _ in running} if gone(worker)}
+        stalled = [
+            (number, worker)
+            for number, worker, beat in running
+            if worker in ended or (beat is not None and beat <= now - silence)
+        ]
         if not stalled:
             return []
         with self._course.writing() as session:

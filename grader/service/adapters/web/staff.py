@@ -6,11 +6,10 @@ from urllib.parse import quote
 
 from grader.course.database.records import Override
 from grader.course.gradebook.charts import histogram, task_bars
-from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Overview
 from grader.course.gradebook.pages import points_of
-from grader.course.gradebook.review import reviews, reviews_of
+from grader.course.gradebook.review import reviews
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.report.markup.chart import tick_step
@@ -42,10 +41,12 @@ def class_matrix(request: Request, visit: Staff) -> Response:
     """Show the marks of all students, and what a person has to decide."""
     site = site_of(request)
     book = site.gradebook()
+    open = reviews(book)
+    due = {review.mark for review in open}
     rows = [
         (
             student,
-            [(mark.lab, _short(book, mark), mark.why) for mark in book.of(student.id)],
+            [(mark.lab, _short(mark, due), mark.why) for mark in book.of(student.id)],
             number(book.total(student.id)),
         )
         for student in book.students
@@ -60,7 +61,7 @@ def class_matrix(request: Request, visit: Staff) -> Response:
         book=book,
         rows=rows,
         numbers=numbers,
-        open=reviews(book),
+        open=open,
         failing=[(each.lab, item) for each in found for item in each.failing[:MOST_FAILED]],
         alike=alike[:MOST_ALIKE],
         pairs=len(alike),
@@ -186,11 +187,11 @@ def _overview(site: Site, lab: Lab) -> Overview | None:
     return site.overviews.of(book, lab.name) if lab.name in book.handed_in else None
 
 
-def _short(book: Gradebook, mark: Mark) -> str:
+def _short(mark: Mark, due: set[tuple[str, str]]) -> str:
     if mark.points is None:
         return "-"
     sign = "!" if mark.override else "*" if mark.late_days else ""
-    sign += "?" if reviews_of(book, mark.student, mark.lab) else ""
+    sign += "?" if (mark.student, mark.lab) in due else ""
     return f"{number(mark.points)}{sign}"
 
 
