@@ -8,30 +8,23 @@ from datetime import UTC, datetime, timedelta
 from grader.course.database.records import Attempt, Kind, Student
 from grader.errors import StoreError
 from grader.service.adapters.memory_doors import MemoryDoors
+from grader.service.adapters.memory_line import MemoryLine
 from grader.service.adapters.memory_regradings import MemoryRegradings
 from grader.service.domain.records import Alias, Begun, Comment, Event, HandIn, State, Work
-from grader.service.domain.turns import (
-    LATELY,
-    abandoned,
-    beginning,
-    in_turn,
-    superseded,
-    taken,
-    tried,
-)
-from grader.service.ports.store import Check, Gone, nobody
+from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken
+from grader.service.ports.store import Check
 
 RUN = "service-"  # what a run is called here; the name of the lab follows
 
 
-class MemoryStore(MemoryDoors):
+class MemoryStore(MemoryLine[HandIn], MemoryDoors):
     """Implements ``ports.store.Store`` for one process; gone when it ends."""
 
     def __init__(self, students: Sequence[Student], attempts: Sequence[Attempt] = ()) -> None:
-        super().__init__()
+        MemoryDoors.__init__(self)
+        MemoryLine.__init__(self, self._lock)
         self._students = list(students)
         self._attempts = list(attempts)
-        self._hand_ins: dict[int, HandIn] = {}
         self._events: list[Event] = []
         self._last_event = 0
         self._comments: list[Comment] = []
@@ -49,17 +42,17 @@ class MemoryStore(MemoryDoors):
             before = self._waiting_like(work.student, work.lab)
             if before is not None:
                 self._put(superseded(before, work.received))
-            return self._put(taken(work, path, len(self._hand_ins) + 1))
+            return self._put(taken(work, path, len(self._items) + 1))
 
     def hand_in(self, number: int) -> HandIn | None:
         """Return a hand-in by its number."""
         with self._lock:
-            return self._hand_ins.get(number)
+            return self._items.get(number)
 
     def hand_ins(self, student: str | None = None, lab: str | None = None) -> list[HandIn]:
         """List hand-ins, by number."""
         with self._lock:
-            items = self._hand_ins.values()
+            items = self._items.values()
             return [i for i in items if student in (None, i.student) and lab in (None, i.lab)]
 
     def queued(self, now: datetime | None = None, lately: timedelta = LATELY) -> list[HandIn]:
@@ -77,58 +70,13 @@ class MemoryStore(MemoryDoors):
             busy = self._busy()
             for item in self.queued(now, lately):
                 if item.device == device and item.student not in busy:
-                    begun = replace(item, state=State.RUNNING, worker=worker, beat=now, started=now)
-                    return self._put(replace(begun, tries=item.tries + 1))
+                    return self._begin(item, worker, now)
             return None
-
-    def beat(self, number: int, worker: str, now: datetime) -> bool:
-        """Say that a worker still grades."""
-        with self._lock:
-            item = self._own(number, worker)
-            if item is not None:
-                self._put(replace(item, beat=now))
-            return item is not None
-
-    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
-        """Record a grading and its end in one."""
-        with self._lock:
-            item = self._own(number, worker)
-            if item is not None:
-                self._attempts.append(replace(attempt, run=f"{RUN}{item.lab}"))
-                self._put(replace(item, state=State.GRADED, ended=now))
-            return item is not None
-
-    def fail(self, number: int, worker: str, why: str, now: datetime, most: int) -> HandIn | None:
-        """End a grading that failed by our fault."""
-        with self._lock:
-            item = self._own(number, worker)
-            return None if item is None else self._give_back(tried(item, why, now, most))
-
-    def release(self, number: int, worker: str) -> bool:
-        """Give back what a shutdown interrupts."""
-        with self._lock:
-            item = self._own(number, worker)
-            if item is not None:
-                fresh = replace(item, state=State.WAITING, tries=item.tries - 1, started=None)
-                self._give_back(fresh)
-            return item is not None
-
-    def sweep(
-        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
-    ) -> list[HandIn]:
-        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
-        with self._lock:
-            found: list[HandIn] = []
-            for item in self._in(State.RUNNING):
-                why = abandoned(item, now, silence, gone=gone(item.worker))
-                if why:
-                    found.append(self._give_back(tried(item, why, now, most)))
-            return found
 
     def requeue(self, number: int) -> bool:
         """Let a held hand-in wait again."""
         with self._lock:
-            item = self._hand_ins.get(number)
+            item = self._items.get(number)
             if item is None or item.state is not State.HELD:
                 return False
             self._give_back(replace(item, state=State.WAITING, tries=0, ended=None))
@@ -163,7 +111,7 @@ class MemoryStore(MemoryDoors):
     def forget(self, before: datetime) -> int:
         """Remove events of hand-ins that ended before a moment, and marks of older deliveries."""
         with self._lock:
-            ends = {i.number: i.ended for i in self._hand_ins.values() if i.ended is not None}
+            ends = {i.number: i.ended for i in self._items.values() if i.ended is not None}
             kept = [e for e in self._events if e.hand_in not in ends or ends[e.hand_in] >= before]
             count = len(self._events) - len(kept)
             self._events = kept
@@ -214,31 +162,22 @@ class MemoryStore(MemoryDoors):
             return [attempt for attempt in fits if student in (None, attempt.student)]
 
     def _work(self, student: str, commit: str) -> HandIn | None:
-        found = (item for item in self._hand_ins.values() if item.key == commit)
+        found = (item for item in self._items.values() if item.key == commit)
         return next((item for item in found if item.student == student), None)
+
+    def _record(self, item: HandIn, attempt: Attempt) -> None:
+        self._attempts.append(replace(attempt, run=f"{RUN}{item.lab}"))
 
     def _busy(self) -> set[str]:
         return {item.student for item in self._in(State.RUNNING)}
 
-    def _put(self, item: HandIn) -> HandIn:
-        self._hand_ins[item.number] = item
-        return item
-
-    def _in(self, state: State) -> list[HandIn]:
-        return [item for item in self._hand_ins.values() if item.state is state]
-
     def _begun(self, since: datetime) -> list[HandIn]:
-        items = self._hand_ins.values()
+        items = self._items.values()
         return [item for item in items if item.started is not None and item.started >= since]
 
     def _waiting_like(self, student: str, lab: str) -> HandIn | None:
         items = self._in(State.WAITING)
         return next((i for i in items if (i.student, i.lab) == (student, lab)), None)
-
-    def _own(self, number: int, worker: str) -> HandIn | None:
-        item = self._hand_ins.get(number)
-        is_own = item is not None and item.state is State.RUNNING and item.worker == worker
-        return item if is_own else None
 
     def _give_back(self, item: HandIn) -> HandIn:
         """Keep what became of a grading, unless something newer waits in its place."""
@@ -250,5 +189,5 @@ class MemoryStore(MemoryDoors):
         return self._put(item)
 
     def _check(self, number: int) -> None:
-        if number not in self._hand_ins:
+        if number not in self._items:
             raise StoreError(f"no hand-in {number} is known")

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from grader.course.database.records import AFTER_DEADLINE, REGRADE, Attempt, Decision, Kind, Run
+from grader.service.adapters.memory_line import MemoryLine
 from grader.service.domain.records import HandIn, Regrading, State
-from grader.service.domain.turns import abandoned, tried
-from grader.service.ports.store import Gone, nobody
+from grader.service.domain.turns import tried
 
 
-class MemoryRegradings:
+class MemoryRegradings(MemoryLine[Regrading]):
     """Implements ``ports.store.Regradings``, under the lock of the store that it is part of.
 
     ``look`` finds what was handed in by student and commit, ``busy`` tells of whom a hand-in runs.
@@ -23,13 +23,12 @@ class MemoryRegradings:
         lock: threading.RLock,
         look: Callable[[str, str], HandIn | None],
         busy: Callable[[], set[str]],
-        record: Callable[[Attempt], None],
+        keep: Callable[[Attempt], None],
     ) -> None:
-        self._lock = lock
+        super().__init__(lock)
         self._look = look
         self._busy = busy
-        self._record = record
-        self._items: dict[int, Regrading] = {}
+        self._keep = keep
         self._runs: list[Run] = []
         self._decisions: list[Decision] = []
 
@@ -105,55 +104,8 @@ class MemoryRegradings:
             busy = self._busy() | {item.student for item in self._in(State.RUNNING)}
             for item in self._in(State.WAITING):
                 if item.device == device and item.student not in busy:
-                    begun = replace(item, state=State.RUNNING, worker=worker, beat=now, started=now)
-                    return self._put(replace(begun, tries=item.tries + 1))
+                    return self._begin(item, worker, now)
             return None
-
-    def beat(self, number: int, worker: str, now: datetime) -> bool:
-        """Say that a worker still grades."""
-        with self._lock:
-            item = self._own(number, worker)
-            if item is not None:
-                self._put(replace(item, beat=now))
-            return item is not None
-
-    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
-        """Record a grading and its end in one."""
-        with self._lock:
-            item = self._own(number, worker)
-            if item is not None:
-                self._record(replace(attempt, run=item.run))
-                self._put(replace(item, state=State.GRADED, ended=now))
-            return item is not None
-
-    def fail(
-        self, number: int, worker: str, why: str, now: datetime, most: int
-    ) -> Regrading | None:
-        """End a grading that failed by our fault."""
-        with self._lock:
-            item = self._own(number, worker)
-            return None if item is None else self._failed(item, why, now, most)
-
-    def release(self, number: int, worker: str) -> bool:
-        """Give back what a shutdown interrupts."""
-        with self._lock:
-            item = self._own(number, worker)
-            if item is not None:
-                fresh = replace(item, state=State.WAITING, tries=item.tries - 1, started=None)
-                self._put(fresh)
-            return item is not None
-
-    def sweep(
-        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
-    ) -> list[Regrading]:
-        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
-        with self._lock:
-            found: list[Regrading] = []
-            for item in self._in(State.RUNNING):
-                why = abandoned(item, now, silence, gone=gone(item.worker))
-                if why:
-                    found.append(self._failed(item, why, now, most))
-            return found
 
     def requeue(self, run: str) -> int:
         """Let what is held of an undecided run wait again; return how many."""
@@ -177,21 +129,12 @@ class MemoryRegradings:
         own = (number, run, student, lab, commit)
         self._put(Regrading(*own, path, received, device, State.WAITING))
 
+    def _record(self, item: Regrading, attempt: Attempt) -> None:
+        self._keep(replace(attempt, run=item.run))
+
     def _failed(self, item: Regrading, why: str, now: datetime, most: int) -> Regrading:
         found = tried(item, why, now, most)
         kinds = {each.kind for each in self.decisions(item.run)}
         if found.state is State.WAITING and Kind.DISCARDED in kinds:
             found = replace(found, state=State.SUPERSEDED, ended=now)
         return self._put(found)
-
-    def _in(self, state: State) -> list[Regrading]:
-        return [item for item in self._items.values() if item.state is state]
-
-    def _own(self, number: int, worker: str) -> Regrading | None:
-        item = self._items.get(number)
-        is_own = item is not None and item.state is State.RUNNING and item.worker == worker
-        return item if is_own else None
-
-    def _put(self, item: Regrading) -> Regrading:
-        self._items[item.number] = item
-        return item

@@ -9,14 +9,12 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from queue import Empty, SimpleQueue
-from typing import Protocol
 
-from grader.course.database.records import Attempt
 from grader.course.grading.batch import files_of
 from grader.course.grading.engines import Engine
 from grader.course.grading.jobs import Done, Job, Step, attempt_of, lab_version
@@ -25,7 +23,7 @@ from grader.service.core.desk import Desk
 from grader.service.domain.records import HandIn, Regrading, State
 from grader.service.domain.turns import LATELY
 from grader.service.ports.clock import Clock
-from grader.service.ports.store import Gone, Store, nobody
+from grader.service.ports.store import Gone, Line, Store, nobody
 
 POLL_SECONDS = 0.5
 BEAT_SECONDS = 10.0
@@ -48,40 +46,6 @@ class Way:
     engine: str = "local"
     beside: int = 1  # gradings on a GPU at a time
     gone: Gone = nobody  # which others have ended
-
-
-class Line(Protocol):
-    """What a pump takes from: hand-ins, and what is graded once more."""
-
-    def claim(
-        self, worker: str, device: str, now: datetime, lately: timedelta
-    ) -> HandIn | Regrading | None:
-        """Give a worker what comes next."""
-        ...
-
-    def beat(self, number: int, worker: str, now: datetime) -> bool:
-        """Say that a worker still grades."""
-        ...
-
-    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
-        """Record a grading and its end in one."""
-        ...
-
-    def fail(
-        self, number: int, worker: str, why: str, now: datetime, most: int
-    ) -> HandIn | Regrading | None:
-        """End a grading that failed by our fault."""
-        ...
-
-    def release(self, number: int, worker: str) -> bool:
-        """Give back what a shutdown interrupts."""
-        ...
-
-    def sweep(
-        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
-    ) -> Sequence[HandIn | Regrading]:
-        """Take back what was not heard of."""
-        ...
 
 
 class Pump:
@@ -156,7 +120,7 @@ class Pump:
         asked = (self._way.worker, self._way.device, self._clock.now(), LATELY)
         return self._store.claim(*asked) or self._store.regradings.claim(*asked)
 
-    def _line(self, item: HandIn | Regrading) -> Line:
+    def _line(self, item: HandIn | Regrading) -> Line[HandIn] | Line[Regrading]:
         return self._store if isinstance(item, HandIn) else self._store.regradings
 
     def _begin(self, item: HandIn | Regrading, engine: Engine) -> None:

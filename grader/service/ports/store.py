@@ -6,7 +6,7 @@ Each method is one transaction: done and on disk when it returns, or not at all,
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from grader.course.database.records import Attempt, Decision, Run, Student
 from grader.service.domain.records import (
@@ -23,6 +23,7 @@ from grader.service.domain.records import (
 )
 from grader.service.domain.turns import LATELY
 
+Graded_co = TypeVar("Graded_co", HandIn, Regrading, covariant=True)
 Check = Callable[[Sequence[HandIn]], None]
 Gone = Callable[[str], bool]  # whether a worker, by its name, has certainly ended
 
@@ -32,8 +33,58 @@ def nobody(worker: str) -> bool:
     return False
 
 
-class Queue(Protocol):
-    """Hand-ins and who grades them. One of a student runs at a time, one of each lab waits."""
+class Line(Protocol[Graded_co]):
+    """What is graded, one after the other, and who grades it.
+
+    Two workers never get the same. A worker's name is its own alone, and new each time it starts.
+    """
+
+    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> Graded_co | None:
+        """Give a worker what runs next on a device; None if nothing can."""
+        ...
+
+    def beat(self, number: int, worker: str, now: datetime) -> bool:
+        """Say that a worker still grades; False if it is its own no more."""
+        ...
+
+    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
+        """Record a grading and its end in one; False, with nothing recorded, if it is not its own.
+
+        The attempt's ``run`` is replaced by the one that it belongs to.
+        """
+        ...
+
+    def fail(
+        self, number: int, worker: str, why: str, now: datetime, most: int
+    ) -> Graded_co | None:
+        """End a grading that failed by our fault: it waits again, or is held after ``most`` tries.
+
+        None if it is the worker's no more.
+        """
+        ...
+
+    def release(self, number: int, worker: str) -> bool:
+        """Give back what a shutdown interrupts: it waits again, and the try does not count."""
+        ...
+
+    def sweep(
+        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
+    ) -> Sequence[Graded_co]:
+        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``.
+
+        Returns it as it is now.
+        """
+        ...
+
+
+class Queue(Line[HandIn], Protocol):
+    """Hand-ins and who grades them. One of a student runs at a time, one of each lab waits.
+
+    Next is who has had the fewest gradings begun within ``lately``, of these what came first;
+    nobody of whom something runs. A hand-in that is tried again counts once, by its last try. Where
+    it would wait again and something newer of the student and lab waits, it is superseded. Its run
+    is the service's of the lab, made when first needed.
+    """
 
     def receive(self, work: Work, path: str, check: Check) -> HandIn:
         """Take work in and queue it; what waits of the student in this lab is superseded.
@@ -61,47 +112,6 @@ class Queue(Protocol):
         """
         ...
 
-    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> HandIn | None:
-        """Give a worker what runs next on a device; None if nothing can.
-
-        Next is who has had the fewest gradings begun within ``lately``, of these what came first;
-        nobody of whom something runs. Two workers never get the same. A hand-in that is tried again
-        counts once, by its last try. A worker's name is its own alone, and new each time it starts.
-        """
-        ...
-
-    def beat(self, number: int, worker: str, now: datetime) -> bool:
-        """Say that a worker still grades; False if the hand-in is its own no more."""
-        ...
-
-    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
-        """Record a grading and its end in one; False, with nothing recorded, if it is not its own.
-
-        The attempt's ``run`` is replaced by the service's run of the lab, made when first needed.
-        """
-        ...
-
-    def fail(self, number: int, worker: str, why: str, now: datetime, most: int) -> HandIn | None:
-        """End a grading that failed by our fault: it waits again, or is held after ``most`` tries.
-
-        None if it is the worker's no more. If something newer of the student and lab waits
-        meanwhile, this one is superseded; so it is wherever a hand-in would wait again.
-        """
-        ...
-
-    def release(self, number: int, worker: str) -> bool:
-        """Give back what a shutdown interrupts: it waits again, and the try does not count."""
-        ...
-
-    def sweep(
-        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
-    ) -> list[HandIn]:
-        """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``.
-
-        Returns it as it is now.
-        """
-        ...
-
     def requeue(self, number: int) -> bool:
         """Let a held hand-in wait again, with no tries; False if it is not held."""
         ...
@@ -111,11 +121,12 @@ class Queue(Protocol):
         ...
 
 
-class Regradings(Protocol):
+class Regradings(Line[Regrading], Protocol):
     """Work that is graded once more, each time in a run of its own; no student sees it waiting.
 
     A regrade is a run that staff ask for: what it found counts once it is published, or never. The
-    run of what hidden tests judge after a deadline counts at once.
+    run of what hidden tests judge after a deadline counts at once. Nothing is claimed of a student
+    of whom something runs.
     """
 
     def ask(
@@ -162,34 +173,6 @@ class Regradings(Protocol):
         False, and nothing is done, if it was decided, is none, or, to publish it, not all of it has
         ended.
         """
-        ...
-
-    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> Regrading | None:
-        """Give a worker what comes next; nothing of a student of whom something runs."""
-        ...
-
-    def beat(self, number: int, worker: str, now: datetime) -> bool:
-        """Say that a worker still grades; False if the regrading is its own no more."""
-        ...
-
-    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
-        """Record a grading, in the regrading's run, and its end in one; False if not its own."""
-        ...
-
-    def fail(
-        self, number: int, worker: str, why: str, now: datetime, most: int
-    ) -> Regrading | None:
-        """End a grading that failed by our fault: it waits again, or is held; None: not its own."""
-        ...
-
-    def release(self, number: int, worker: str) -> bool:
-        """Give back what a shutdown interrupts: it waits again, and the try does not count."""
-        ...
-
-    def sweep(
-        self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
-    ) -> list[Regrading]:
-        """Take back what runs, as ``Queue.sweep`` does."""
         ...
 
     def requeue(self, run: str) -> int:

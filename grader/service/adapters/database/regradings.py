@@ -9,16 +9,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from grader.course.database.records import AFTER_DEADLINE, REGRADE, Attempt, Decision, Kind, Run
-from grader.course.database.store import Store, insert_attempt, insert_if_new
+from grader.course.database.records import AFTER_DEADLINE, REGRADE, Decision, Kind, Run
+from grader.course.database.store import Store, insert_if_new
 from grader.extras import needs
+from grader.service.adapters.database.line import LOCK, DatabaseLine, is_in
 from grader.service.domain.records import Regrading, State
 from grader.service.domain.turns import abandoned, tried
 from grader.service.ports.store import Gone, nobody
 
 with needs("course"):
-    from sqlalchemy import ColumnElement, Select, exists, func, literal, select, update
-    from sqlalchemy.exc import IntegrityError
+    from sqlalchemy import ColumnElement, Select, exists, func, select, update
     from sqlalchemy.orm import Session, aliased
 
     from grader.course.database import tables as t
@@ -26,11 +26,10 @@ with needs("course"):
     from grader.course.database.service_tables import RegradingRow as Row
 
 CHANGING = ("state", "tries", "worker", "beat", "started", "ended", "failure")
-LOCK: dict[str, Any] = {"key_share": True}  # rows that refer to a locked one may be added
 OPEN = (State.WAITING, State.RUNNING)
 
 
-class DatabaseRegradings:
+class DatabaseRegradings(DatabaseLine[Row, Regrading]):
     """Implements ``ports.store.Regradings``."""
 
     def __init__(self, course: Store) -> None:
@@ -115,71 +114,21 @@ class DatabaseRegradings:
             session.execute(rest.values(state=State.SUPERSEDED, ended=decision.made))
             return True
 
-    def claim(self, worker: str, device: str, now: datetime, lately: timedelta) -> Regrading | None:
-        """Give a worker what comes next; nothing of a student of whom something runs."""
-        with self._course.writing() as session:
-            row: Row | None
-            while (row := session.scalar(_next(device))) is not None:
-                try:
-                    with session.begin_nested():
-                        row.state, row.worker = State.RUNNING, worker
-                        row.tries, row.beat, row.started = row.tries + 1, now, now
-                    return _one(session, row.number)
-                except IntegrityError:
-                    continue  # one of the same student was begun after this looked
-        return None
-
-    def beat(self, number: int, worker: str, now: datetime) -> bool:
-        """Say that a worker still grades."""
-        with self._course.writing() as session:
-            row = _own(session, number, worker)
-            if row is not None:
-                row.beat = now
-            return row is not None
-
-    def finish(self, number: int, worker: str, attempt: Attempt, now: datetime) -> bool:
-        """Record a grading and its end in one."""
-        with self._course.writing() as session:
-            row = _own(session, number, worker)
-            if row is None:
-                return False
-            insert_attempt(session, replace(attempt, run=row.run))
-            row.state, row.ended = State.GRADED, now
-            return True
-
-    def fail(
-        self, number: int, worker: str, why: str, now: datetime, most: int
-    ) -> Regrading | None:
-        """End a grading that failed by our fault."""
-        with self._course.writing() as session:
-            row = _own(session, number, worker)
-            return None if row is None else _failed(session, row, why, now, most)
-
-    def release(self, number: int, worker: str) -> bool:
-        """Give back what a shutdown interrupts."""
-        with self._course.writing() as session:
-            row = _own(session, number, worker)
-            if row is not None:
-                item = _one(session, number)
-                fresh = replace(item, state=State.WAITING, tries=item.tries - 1, started=None)
-                _keep(session, row, fresh)
-            return row is not None
-
     def sweep(
         self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
     ) -> list[Regrading]:
         """Take back what runs but was not heard of for ``silence``, or whose worker is ``gone``."""
-        rows = select(Row).where(_is(State.RUNNING)).order_by(Row.number)
+        rows = select(Row).where(is_in(Row, State.RUNNING)).order_by(Row.number)
         found: list[Regrading] = []
         with self._course.reading() as session:
             if session.scalars(rows).first() is None:
                 return []
         with self._course.writing() as session:
             for row in session.scalars(rows.with_for_update(skip_locked=True)).all():
-                item = _one(session, row.number)
+                item = self._item(session, row)
                 why = abandoned(item, now, silence, gone=gone(row.worker))
                 if why:
-                    found.append(_failed(session, row, why, now, most))
+                    found.append(self._failed(session, row, why, now, most))
         return found
 
     def requeue(self, run: str) -> int:
@@ -190,6 +139,41 @@ class DatabaseRegradings:
         with self._course.writing() as session:
             session.get(t.RunRow, run, with_for_update=LOCK)  # nobody decides it meanwhile
             return len(session.scalars(rows.values(values).returning(Row.number)).all())
+
+    def _next(self, device: str, since: datetime) -> Select[Any]:
+        other = aliased(Row)
+        again = exists().where(other.student == Row.student, other.state == State.RUNNING)
+        fresh = exists().where(HandInRow.student == Row.student, HandInRow.state == State.RUNNING)
+        return (
+            select(Row)
+            .where(is_in(Row, State.WAITING), Row.device == device, ~again, ~fresh)
+            .order_by(Row.number)
+            .limit(1)
+            .with_for_update(of=Row, skip_locked=True)
+        )
+
+    def _locked(self, session: Session, number: int) -> Row | None:
+        return session.get(Row, number, with_for_update=True)
+
+    def _item(self, session: Session, row: Row) -> Regrading:
+        return _record(*session.execute(_rows(Row.number == row.number)).one())
+
+    def _run(self, session: Session, row: Row, now: datetime) -> str:
+        return row.run
+
+    def _failed(self, session: Session, row: Row, why: str, now: datetime, most: int) -> Regrading:
+        """Keep a failure; of a run that was discarded meanwhile nothing waits again."""
+        item = tried(self._item(session, row), why, now, most)
+        gone = exists().where(t.DecisionRow.run == row.run, t.DecisionRow.kind == Kind.DISCARDED)
+        if item.state is State.WAITING and session.scalar(select(gone)):
+            item = replace(item, state=State.SUPERSEDED, ended=now)
+        return self._give_back(session, row, item)
+
+    def _give_back(self, session: Session, row: Row, item: Regrading) -> Regrading:
+        for name in CHANGING:
+            setattr(row, name, getattr(item, name))
+        session.flush()
+        return item
 
 
 def _decision(decision: Decision) -> t.DecisionRow:
@@ -239,46 +223,3 @@ def _record(row: Row, lab: str, path: str | None, committed: datetime | None) ->
         device=row.device,
         **changing,
     )
-
-
-def _one(session: Session, number: int) -> Regrading:
-    return _record(*session.execute(_rows(Row.number == number)).one())
-
-
-def _is(state: State) -> ColumnElement[bool]:
-    return Row.state == literal(state.value, literal_execute=True)
-
-
-def _next(device: str) -> Select[Any]:
-    other = aliased(Row)
-    again = exists().where(other.student == Row.student, other.state == State.RUNNING)
-    fresh = exists().where(HandInRow.student == Row.student, HandInRow.state == State.RUNNING)
-    return (
-        select(Row)
-        .where(_is(State.WAITING), Row.device == device, ~again, ~fresh)
-        .order_by(Row.number)
-        .limit(1)
-        .with_for_update(of=Row, skip_locked=True)
-    )
-
-
-def _own(session: Session, number: int, worker: str) -> Row | None:
-    """Lock a regrading if that worker grades it."""
-    row = session.get(Row, number, with_for_update=True)
-    return row if row and (row.state, row.worker) == (State.RUNNING, worker) else None
-
-
-def _failed(session: Session, row: Row, why: str, now: datetime, most: int) -> Regrading:
-    """Keep a failure; of a run that was discarded meanwhile nothing waits again."""
-    item = tried(_one(session, row.number), why, now, most)
-    gone = exists().where(t.DecisionRow.run == row.run, t.DecisionRow.kind == Kind.DISCARDED)
-    if item.state is State.WAITING and session.scalar(select(gone)):
-        item = replace(item, state=State.SUPERSEDED, ended=now)
-    return _keep(session, row, item)
-
-
-def _keep(session: Session, row: Row, item: Regrading) -> Regrading:
-    for name in CHANGING:
-        setattr(row, name, getattr(item, name))
-    session.flush()
-    return item
