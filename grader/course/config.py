@@ -89,12 +89,11 @@ def _course(path: Path) -> Course:
     folder = path.absolute().parent
     collect, publish = top.table("collect"), top.table("publish")
     deadlines = _moments(top.table("deadlines"))
-    zone = _zone(top)
     course = Course(
         folder=folder,
         title=top.text("title"),
         roster=folder / Path(top.text("roster", "roster.csv")).expanduser(),
-        zone=zone,
+        zone=_zone(top),
         remote=_remote(collect.text("remote", ""), folder),
         branch=_branch(collect, "branch", "student/{id}", ("id",)),
         publish_remote=_remote(publish.text("remote", ""), folder),
@@ -105,7 +104,7 @@ def _course(path: Path) -> Course:
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
-        service=service_policy(top.table("service"), zone, _moments),
+        service=service_policy(top.table("service"), _moments),
     )
     for table in (collect, publish, top):
         table.finish()

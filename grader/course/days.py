@@ -5,6 +5,16 @@ from datetime import UTC, datetime, timedelta, tzinfo
 DAY = timedelta(days=1)
 
 
+def day_of(moment: datetime, zone: tzinfo) -> datetime:
+    """Return when the day of a moment began."""
+    return moment.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def next_day(moment: datetime, zone: tzinfo) -> datetime:
+    """Return when the day after a moment's begins."""
+    return days_after(day_of(moment, zone), 1, zone)
+
+
 def days_after(moment: datetime, count: int, zone: tzinfo) -> datetime:
     """Return the moment, in UTC, at which clocks of the zone show the same time, days later.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
@@ -46,8 +46,7 @@ class ServicePolicy:
     """What a course lets its students do by the service, and see of it."""
 
     address: str = ""  # by which browsers reach it, without a slash at its end
-    zone: tzinfo = UTC  # the course's, of days and of what is shown
-    per_day: int = 0  # hand-ins of a student and lab in a day of that zone; 0: any number
+    per_day: int = 0  # hand-ins of a student and lab in a day of the course's; 0: any number
     cooldown: timedelta = timedelta(0)  # between two hand-ins of a student and lab
     feedback: Feedback = Feedback.MESSAGES  # before the deadline
     feedback_after: Feedback = Feedback.MESSAGES
@@ -57,27 +56,14 @@ class ServicePolicy:
     hook_secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     sign_in: SignIn | None = None
 
-    def day_of(self, moment: datetime) -> datetime:
-        """Return when the day of a moment began, in the course's zone."""
-        return moment.astimezone(self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
-
-    def next_day(self, moment: datetime) -> datetime:
-        """Return when the day after a moment's begins, where the clock may be put meanwhile."""
-        local = moment.astimezone(self.zone)
-        midnight = (local.replace(tzinfo=None) + timedelta(days=1)).replace(
-            hour=0, minute=0, second=0, microsecond=0
-        )
-        return midnight.replace(tzinfo=self.zone)
-
 
 def service_policy(
-    table: Table, zone: tzinfo, moments: Callable[[Table], Mapping[int, datetime]]
+    table: Table, moments: Callable[[Table], Mapping[int, datetime]]
 ) -> ServicePolicy:
     """Read and check ``[service]``; ``moments`` reads a table of moments by lab."""
     feedback = _choice(table, "feedback", Feedback, Feedback.MESSAGES)
     policy = ServicePolicy(
         address=_address(table),
-        zone=zone,
         per_day=_count(table, "per_day", MOST_PER_DAY),
         cooldown=timedelta(minutes=_count(table, "cooldown_minutes", MOST_MINUTES)),
         feedback=feedback,

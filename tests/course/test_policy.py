@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from grader.course.config import load_course
+from grader.course.config import Course, load_course
+from grader.course.days import day_of, next_day
 from grader.course.policy import Feedback, Hidden, ServicePolicy, SignIn
 from grader.errors import CourseError
 
@@ -37,15 +38,19 @@ secret_file = "oidc-secret"
 """
 
 
-def policy(folder: Path, text: str) -> ServicePolicy:
+def course(folder: Path, text: str) -> Course:
     (folder / "course.toml").write_text(text)
-    return load_course(folder / "course.toml").service
+    return load_course(folder / "course.toml")
+
+
+def policy(folder: Path, text: str) -> ServicePolicy:
+    return course(folder, text).service
 
 
 def test_every_key_arrives(tmp_path: Path) -> None:
+    assert course(tmp_path, TOML).zone == ZoneInfo("Europe/Berlin")
     assert policy(tmp_path, TOML) == ServicePolicy(
         address="https://labs.example.org",
-        zone=ZoneInfo("Europe/Berlin"),
         per_day=5,
         cooldown=timedelta(minutes=20),
         feedback=Feedback.TASKS,
@@ -108,11 +113,11 @@ def test_a_mistake_names_its_key(tmp_path: Path, text: str, told: str) -> None:
     ],
 )
 def test_days_are_those_of_the_courses_zone(moment: str, begins: str, next_begins: str) -> None:
-    found = ServicePolicy(zone=ZoneInfo("Europe/Berlin"))
+    berlin = ZoneInfo("Europe/Berlin")
     at = datetime.fromisoformat(moment)
 
-    assert found.day_of(at) == datetime.fromisoformat(begins)
-    assert found.next_day(at) == datetime.fromisoformat(next_begins)
+    assert day_of(at, berlin) == datetime.fromisoformat(begins)
+    assert next_day(at, berlin) == datetime.fromisoformat(next_begins)
 
 
 SIGN_IN = 'title = "I"\n[service]\naddress = "https://x.example"\n[service.sign_in]\n'

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -185,12 +185,13 @@ def web_class(
     database: Path,
     limits: Limits | None = None,
     deadline: datetime | None = None,
+    zone: tzinfo = UTC,
     **policy: Any,
 ) -> Iterator[WebClass]:
     """Open a class in a folder of its own; ``deadline`` is that of its first lab."""
     deadlines = {90: deadline} if deadline else {}
     roster, service = folder / "roster.csv", ServicePolicy(**policy)
-    course = Course(folder, "Demo course", roster, deadlines=deadlines, service=service)
+    course = Course(folder, "Demo course", roster, zone, deadlines=deadlines, service=service)
     shutil.copy(database, folder / "course.db")
     with Store.open(f"sqlite:///{folder}/course.db") as books:
         yield WebClass(course, books, limits)

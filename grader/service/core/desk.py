@@ -13,6 +13,7 @@ from pathlib import Path
 
 from grader.course.config import Course
 from grader.course.database.records import HAND_INS
+from grader.course.days import day_of, next_day
 from grader.course.policy import Hidden
 from grader.errors import CannotGrade
 from grader.labs.documents.submission import fingerprint
@@ -62,7 +63,7 @@ class Desk:
         deadline = self.course.deadline(student, lab.number)
         late = deadline is not None and now > deadline
         own = [item for item in before if _counts(item)]
-        today = [item for item in own if item.received >= policy.day_of(now)]
+        today = [item for item in own if item.received >= day_of(now, self.course.zone)]
         left = max(policy.per_day - len(today), 0) if policy.per_day else None
         return Allowance(self._refusal(lab, own, left, now, deadline), left, deadline, late)
 
@@ -130,7 +131,7 @@ class Desk:
         if ends is not None and now > ends:
             return NotNow(f"lab {lab.number} closed {self._shown(ends)}", "ask your instructor")
         if left == 0:
-            again = policy.next_day(now)
+            again = next_day(now, self.course.zone)
             told = f"you have handed in lab {lab.number} {policy.per_day} times today"
             return NotNow(told, f"again from {self._shown(again)}", again)
         last = max((item.received for item in own), default=None)
@@ -144,7 +145,7 @@ class Desk:
         return None
 
     def _shown(self, moment: datetime) -> str:
-        return moment_text(moment, self.course.service.zone)
+        return moment_text(moment, self.course.zone)
 
     def _keep(self, student: str, lab: Lab, files: dict[str, bytes], now: datetime) -> str:
         """Write the files to a folder of their own, the course's alone to read."""

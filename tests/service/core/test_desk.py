@@ -76,7 +76,7 @@ def test_work_without_the_code_is_refused_and_nothing_is_kept(room: Classroom) -
 
 
 def test_quota_is_of_a_day_in_the_courses_zone(room: Classroom) -> None:
-    room.set(ServicePolicy(per_day=2, zone=ZoneInfo("Asia/Shanghai")))
+    room.set(ServicePolicy(per_day=2), zone=ZoneInfo("Asia/Shanghai"))
     room.clock.moment = datetime(2026, 10, 1, 15, 30, tzinfo=UTC)  # 23:30 in Shanghai
     room.hand_in()
     room.hand_in()

@@ -34,7 +34,7 @@ def leaderboard(request: Request, visit: Signed, name: str) -> Response:
             f"{entry.ratio:.2f}",
             f"{100 * entry.share:.0f} %" if entry.share is not None else "-",
             entry.gpu or "-",
-            moment_text(entry.moment, site.course.service.zone),
+            moment_text(entry.moment, site.course.zone),
         )
         for place, entry in enumerate(entries, 1)
     ]

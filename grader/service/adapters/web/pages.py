@@ -145,7 +145,7 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
     pace = outlook.paces.get(item.device)
     shown = site.views.report(visit.who, graded) if graded else None
     report = drawn(shown, f"/attempts/{item.number}/pictures").html if shown else ""
-    zone = site.course.service.zone
+    zone = site.course.zone
     return page(
         site,
         "attempt.html",
@@ -245,7 +245,7 @@ def drawing(content: bytes, kind: str) -> Response:
 
 def hand_in_lines(site: Site, items: Sequence[HandIn]) -> list[HandInLine]:
     """Return hand-ins with their points, as lists show them."""
-    zone = site.course.service.zone
+    zone = site.course.zone
     found: dict[str, Attempt] = {}
     for student, name in {(item.student, item.lab) for item in items}:
         found |= site.views.gradings(student, name)
@@ -268,7 +268,7 @@ def _lab_line(site: Site, visit: Visit, lab: Lab, found: Mark) -> LabLine:
 
 def _deadline(site: Site, may: Allowance | None, lab: Lab) -> str:
     moment = may.deadline if may else site.course.deadline("", lab.number)
-    return moment_text(moment, site.course.service.zone) if moment else ""
+    return moment_text(moment, site.course.zone) if moment else ""
 
 
 def _left(may: Allowance | None) -> str:

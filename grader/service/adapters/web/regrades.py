@@ -136,7 +136,7 @@ def text_of_form(text: str, missing: str) -> str:
 
 
 def _said(site: Site, word: Decision) -> str:
-    moment = moment_text(word.made, site.course.service.zone)
+    moment = moment_text(word.made, site.course.zone)
     return f"{word.author}, {moment}: {word.reason}"
 
 
