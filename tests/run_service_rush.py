@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
-from stand_ins.serving import LAB, NUMBER, Server, light_tree
+from stand_ins.serving import LAB, NUMBER, Server, issue_tokens, light_tree
 
 from grader.course.config import Course, load_course
 from grader.course.database.records import Attempt
@@ -34,10 +34,7 @@ from grader.course.database.store import Store
 from grader.course.gradebook.marks import mark
 from grader.labs.documents.submission import fingerprint
 from grader.service.adapters.database.database import DatabaseStore
-from grader.service.commands.roster import take_roster
-from grader.service.core.door import Door
-from grader.service.domain.records import HandIn, Role, State
-from grader.service.ports.clock import WallClock
+from grader.service.domain.records import HandIn, State
 
 SEED = 1
 RIGHT, WRONG = 100.0, 95.0  # points: of the model answer, and of one without pseudocode's task
@@ -125,10 +122,7 @@ class Rush:
         (self.folder / "course.toml").write_text(COURSE)
         names = [f"s{number:03d}" for number in range(self.options.students)]
         (self.folder / "roster.csv").write_text("id,name\n" + "".join(f"{n},{n}\n" for n in names))
-        with self._store() as (database, store):
-            take_roster(self.course, database)
-            door = Door(store, WallClock())
-            self.tokens = {name: door.issue(name, Role.STUDENT) for name in names}
+        self.tokens = issue_tokens(self.folder / "course.toml")
 
     @contextlib.contextmanager
     def _store(self) -> Iterator[tuple[Store, DatabaseStore]]:

@@ -35,6 +35,17 @@ from grader.errors import InferlabError, UsageError
 from grader.prove.findings import Proof
 from grader.report.formats.forms import Form, planned
 
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="stub, solution, 'variants/*', 'wrong/*', wrong/NAME, 'field/*', 'controls/*'",
+    ),
+]
+SampleDate = Annotated[
+    datetime | None,
+    typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
+]
 CORES = len(os.sched_getaffinity(0))
 USAGE, CANNOT_GRADE = 2, 3
 # What every wrong command line raises. typer exports the class under no name of its own.
@@ -98,23 +109,14 @@ def check(
     wrong_seeds: Annotated[int, typer.Option(min=1, max=100, help="seeds per wrong one")] = 1,
     device: DeviceChoice = Device.AUTO,
     sandbox: SandboxChoice = Sandbox.AUTO,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="stub, solution, 'variants/*', 'wrong/*', wrong/NAME, 'field/*', 'controls/*'",
-        ),
-    ] = None,
+    only: Patterns = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="of wrong answers, only what they should lose")
     ] = False,
     whole: Annotated[
         bool, typer.Option("--whole", help="of wrong answers, also what a right one has proven")
     ] = False,
-    sample_date: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="what is graded both ways is that day's sample"),
-    ] = None,
+    sample_date: SampleDate = None,
     share: Annotated[
         int, typer.Option(min=1, max=31, help="of variants and wrong ones, one in so many a day")
     ] = 1,

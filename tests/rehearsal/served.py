@@ -7,7 +7,7 @@ from pathlib import Path
 
 from answers import Answer, Kind
 from school import Failed, School
-from stand_ins.serving import Server
+from stand_ins.serving import Server, issue_tokens
 
 from grader.client.logins import Login
 from grader.client.service import Service
@@ -16,18 +16,16 @@ from grader.course.database.store import Store
 from grader.course.gradebook.marks import Mark, mark
 from grader.errors import UsageError
 from grader.service.adapters.database.database import DatabaseStore
-from grader.service.commands.roster import take_roster
-from grader.service.core.door import Door
-from grader.service.domain.records import Role, State
-from grader.service.ports.clock import WallClock
+from grader.service.domain.records import State
 
 LATE = (Kind.LATE, Kind.LATE_SOLUTION)  # notes are no file that the service takes
 
 
 def hand_in_at_service(school: School, answers: Sequence[Answer], jobs: int) -> None:
     """Serve the course, hand everything in by HTTP, some of it late, and wait for the verdicts."""
-    tokens = _tokens(school)
-    server = Server(school.folder / "course.toml", options=("--jobs", str(jobs)))
+    course = school.folder / "course.toml"
+    tokens = issue_tokens(course)
+    server = Server(course, options=("--jobs", str(jobs)))
     school.due(datetime.now(UTC) + timedelta(days=1))
     with server.running():
         for answer in answers:
@@ -68,14 +66,6 @@ def _marks(school: School, answers: Sequence[Answer]) -> dict[tuple[str, str], M
         attempts = store.attempts()
     names = [(answer.student, answer.lab.name) for answer in answers]
     return {(who, lab): mark(attempts, [], course, who, lab) for who, lab in names}
-
-
-def _tokens(school: School) -> dict[str, str]:
-    course = load_course(school.folder / "course.toml")
-    with Store.open(school.database, school.folder) as database:
-        take_roster(course, database)
-        door = Door(DatabaseStore(database), WallClock())
-        return {student: door.issue(student, Role.STUDENT) for student in school.students}
 
 
 def _hand_in(

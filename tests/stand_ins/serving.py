@@ -14,6 +14,14 @@ from pathlib import Path
 
 import httpx
 
+from grader.course.config import load_course
+from grader.course.database.store import Store
+from grader.service.adapters.database.database import DatabaseStore
+from grader.service.commands.roster import take_roster
+from grader.service.core.door import Door
+from grader.service.domain.records import Role
+from grader.service.ports.clock import WallClock
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "tests" / "demo"
 LAB, NUMBER = "90_echo", 90
@@ -30,6 +38,15 @@ def light_tree(folder: Path) -> Path:
     shutil.copytree(DEMO / "labs" / LAB, folder / "labs" / LAB)
     shutil.copy(DEMO / "labs" / "common.py", folder / "labs")
     return folder
+
+
+def issue_tokens(course: Path) -> dict[str, str]:
+    """Take a course's roster in, and give each student a token."""
+    read = load_course(course)
+    with Store.open(read.database, read.folder) as database:
+        take_roster(read, database)
+        door = Door(DatabaseStore(database), WallClock())
+        return {each.id: door.issue(each.id, Role.STUDENT) for each in database.students()}
 
 
 def free_port() -> int:

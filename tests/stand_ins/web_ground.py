@@ -8,14 +8,10 @@ them: judging has attacks of its own.
 import functools
 import importlib.util
 import itertools
-import os
 import secrets
-import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +21,7 @@ from stand_ins import nginx
 from stand_ins.attacks import Attack
 from stand_ins.nginx import HOST
 from stand_ins.sample_reports import measured, speed_entry
-from stand_ins.serving import free_port
+from stand_ins.serving import Server, free_port
 from stand_ins.trial import Outcome
 from stand_ins.web_lines import Answer, Line, Person, Place
 
@@ -42,7 +38,6 @@ from grader.service.domain.records import Alias, Comment, Origin, Role, Who
 from grader.service.ports.clock import WallClock
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 90.0
 STUDENTS = 600  # each attack has its own
 LAB, SPEED = "3", "7"
 HOOK = "a secret of the hook"
@@ -103,30 +98,32 @@ class Ground:
         self._next = itertools.count()
         self._client = itertools.count(2)
         self._lock = threading.Lock()
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._proxy: subprocess.Popen[bytes] | None = None
+        self._servers = [
+            Server(folder / f"{name}.toml", options=("--role", "web"), port=port)
+            for name, port in (("course", self.port), ("proxied", self.proxied))
+        ]
         self.known = self._victim()
         self.serve()
 
     def serve(self) -> None:
         """Start both services, and nginx where there is one."""
-        for name, port in (("course", self.port), ("proxied", self.proxied)):
-            line = [sys.executable, "-m", "grader", "serve", "--role", "web", "--port", str(port)]
-            self._start([*line, "--course", str(self.folder / f"{name}.toml")], name)
+        for server in self._servers:
+            server.start()
         if nginx.is_here():
-            self._start(nginx.line_of(self.folder, self.nginx, self.proxied), "nginx")
-        for port in (self.port, self.proxied):
-            _wait(port)
+            self._proxy = subprocess.Popen(
+                nginx.line_of(self.folder, self.nginx, self.proxied), stderr=subprocess.DEVNULL
+            )
+        for server, host in zip(self._servers, ("", HOST), strict=True):
+            server.until_up(host)
 
     def close(self) -> None:
         """End what was started."""
-        for process in self._running:
-            os.killpg(process.pid, signal.SIGTERM)
-        for process in self._running:
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        if self._proxy is not None:
+            self._proxy.terminate()
+            self._proxy.wait()
+        for server in self._servers:
+            server.stop()
         self._database.close()
 
     def attempt(self, attack: Attack) -> Outcome:
@@ -151,8 +148,9 @@ class Ground:
     def complaints(self) -> list[str]:
         """Return what the services wrote of errors of theirs."""
         found: list[str] = []
-        for name in ("course", "proxied"):
-            lines = (self.folder / f"{name}.out").read_text("utf-8", "replace").splitlines()
+        for server in self._servers:
+            name = server.course.stem
+            lines = server.log.read_text("utf-8", "replace").splitlines()
             found += [f"{name}: {line}" for line in lines if "ERROR" in line or "Error:" in line]
         return list(dict.fromkeys(found))
 
@@ -209,14 +207,6 @@ class Ground:
         comment = Comment(number, "tutor", self.canaries["comment"], datetime.now(UTC))
         self.store.add_comment(comment)
         return Known(number, "victim", dict(self.canaries))
-
-    def _start(self, line: Sequence[str], name: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
-        with (self.folder / f"{name}.out").open("ab") as log:
-            process = subprocess.Popen(
-                line, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
-            )
-        self._running.append(process)
 
 
 class Web:
@@ -337,16 +327,3 @@ def _load(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _wait(port: int) -> None:
-    ends = time.monotonic() + START_SECONDS
-    place = Place(port, f"127.0.0.1:{port}", "127.0.0.1")
-    nobody = Person(place, lambda _person, _answer: None, "", None)
-    while time.monotonic() < ends:
-        try:
-            if nobody.get("/healthz").status == 200:
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("the service did not start")

@@ -16,7 +16,7 @@ pytest.importorskip("sqlalchemy", reason="needs the extra course")
 
 from stand_ins import nginx, postgres
 from stand_ins.ray_nodes import RAY_IS_MISSING, cluster
-from stand_ins.serving import DEMO, LAB, NUMBER, Server, free_port, light_tree
+from stand_ins.serving import DEMO, LAB, NUMBER, Server, free_port, issue_tokens, light_tree
 
 from grader.client.logins import Login
 from grader.client.service import Service, Unreachable
@@ -24,10 +24,7 @@ from grader.course.config import load_course
 from grader.course.database.store import Store
 from grader.errors import CannotGrade
 from grader.service.adapters.database.database import DatabaseStore
-from grader.service.commands.roster import take_roster
-from grader.service.core.door import Door
-from grader.service.domain.records import HandIn, Role, State
-from grader.service.ports.clock import WallClock
+from grader.service.domain.records import HandIn, State
 
 NAMES = ("ada", "bob", "cyd", "dan")
 GRADED_SECONDS = 240.0
@@ -54,14 +51,6 @@ def course_in(folder: Path, database: str = "") -> Path:
     place = f'database = "{database}"\n' if database else ""
     file.write_text(f'title = "Inference"\n{place}[deadlines]\n{NUMBER} = 2100-01-01T00:00:00Z\n')
     return file
-
-
-def tokens(file: Path) -> dict[str, str]:
-    course = load_course(file)
-    with Store.open(course.database, course.folder) as database:
-        take_roster(course, database)
-        door = Door(DatabaseStore(database), WallClock())
-        return {name: door.issue(name, Role.STUDENT) for name in NAMES}
 
 
 def hand_in(url: str, token: str, more: bytes = b"") -> int:
@@ -104,7 +93,7 @@ def test_hosts_for_pages_and_for_gradings_share_one_postgres_and_one_may_die(
     tree: Path, tmp_path: Path, on_postgres: str
 ) -> None:
     file = course_in(tmp_path, on_postgres)
-    issued = tokens(file)
+    issued = issue_tokens(file)
     grades = ("--role", "grade", "--jobs", "1")
     pages = Server(file, tree, ("--role", "web"))
     first, second = Server(file, tree, grades), Server(file, tree, grades)
@@ -126,7 +115,7 @@ def test_hosts_for_pages_and_for_gradings_share_one_postgres_and_one_may_die(
 @pytest.mark.skipif(RAY_IS_MISSING, reason="needs the extra cluster")
 def test_gradings_go_to_a_ray_nodes(tree: Path, tmp_path: Path) -> None:
     file = course_in(tmp_path)
-    issued = tokens(file)
+    issued = issue_tokens(file)
     with cluster(2) as ray:
         server = Server(file, tree, ("--engine", "ray"), {"RAY_ADDRESS": ray.address})
         with server.running():
@@ -142,7 +131,7 @@ def test_behind_nginx_a_hand_in_is_followed_step_by_step(tree: Path, tmp_path: P
     file = course_in(tmp_path)
     policy = f'[service]\naddress = "https://{nginx.HOST}"\nproxies = ["127.0.0.1"]\n'
     file.write_text(file.read_text() + policy)
-    token, port = tokens(file)["ada"], free_port()
+    token, port = issue_tokens(file)["ada"], free_port()
     server = Server(file, tree, ("--jobs", "1"))
     with server.running(nginx.HOST):
         line = nginx.line_of(tmp_path, port, server.port)
@@ -193,7 +182,7 @@ def test_a_disk_that_fills_refuses_what_it_cannot_keep_and_loses_nothing(
     tree: Path, small_disk: Path
 ) -> None:
     file = course_in(small_disk)
-    issued = tokens(file)
+    issued = issue_tokens(file)
     server = Server(file, tree, ("--jobs", "1"))
     hoard = small_disk / "hoard"
     with server.running():
