@@ -3,9 +3,10 @@
 Its first sentence says what it is or tries. ``Expect:`` is followed by a line for each task with
 the verdicts of its tests in the order of the manifest, repetitions once (``a|b`` where the machine
 decides), by ``score:``, and by any number of ``says:`` lines, each a text that some message must
-contain. Rules that are kept are left out. ``lab:`` names the lab if the folder does not, ``rest:``
-stands for the tasks that are not named, ``refused:``, alone, for what is never graded: a text of
-the error. What ``web/`` tries is no submission: of it the first sentence counts alone.
+contain (again ``a|b``). Rules that are kept are left out. ``lab:`` names the lab if the folder does
+not, ``rest:`` stands for the tasks that are not named, ``refused:``, alone, for what is never
+graded: a text of the error. What ``web/`` tries is no submission: of it the first sentence counts
+alone.
 """
 
 import ast
@@ -83,8 +84,7 @@ def problems(report: Report, wanted: Expectation) -> list[str]:
     if report.score != wanted.score:
         found.append(f"score: expected {wanted.score:g}, got {report.score:g}")
     messages = "\n".join(test.message for test in report.tests)
-    unsaid = [text for text in wanted.says if text.replace("\\n", "\n") not in messages]
-    return found + [f"no message says {text!r}" for text in unsaid]
+    return found + [f"no message says {text!r}" for text in wanted.says if not said(messages, text)]
 
 
 def summary(report: Report, task: str) -> str:
@@ -98,6 +98,11 @@ def fits(verdicts: str, wanted: str) -> bool:
     """Tell whether the verdicts are those wanted; ``a|b`` stands for either."""
     pattern = " ".join(f"(?:{word})" for word in wanted.split())
     return re.fullmatch(pattern, verdicts) is not None
+
+
+def said(messages: str, wanted: str) -> bool:
+    """Tell whether a text was said; ``a|b`` stands for either."""
+    return any(text in messages for text in wanted.replace("\\n", "\n").split("|"))
 
 
 def failures(report: Report) -> str:
