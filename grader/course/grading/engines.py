@@ -4,6 +4,7 @@
 each place sees one GPU only. ``grader.course.grading.cluster`` does the same on Ray.
 """
 
+import os
 import signal
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from grader.judge.setup.start import die_with_parent
 
 BOOT = (
     "import sys; sys.path[:0] = {path!r}; "
-    "from grader.course.grading.engines import serve; serve({fd})"
+    "from grader.course.grading.engines import serve; serve({fd}, {nice})"
 )
 OnStep = Callable[[Job, Step], None]
 
@@ -57,8 +58,9 @@ class Engine(Protocol):
 class Place:
     """A process that grades one job after another; started when it is needed, and again."""
 
-    def __init__(self, gpu: str = "", on_step: OnStep | None = None) -> None:
+    def __init__(self, gpu: str = "", on_step: OnStep | None = None, nice: int = 0) -> None:
         self.gpu = gpu
+        self._nice = nice
         self._on_step = on_step
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection[Any, Any] | None = None
@@ -83,7 +85,8 @@ class Place:
         ours, theirs = socket.socketpair()
         with theirs:
             self._errors = tempfile.TemporaryFile()
-            boot = BOOT.format(path=[p for p in sys.path if p], fd=theirs.fileno())
+            path = [p for p in sys.path if p]
+            boot = BOOT.format(path=path, fd=theirs.fileno(), nice=self._nice)
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", boot],
                 stdin=subprocess.DEVNULL,
@@ -130,10 +133,13 @@ class LocalEngine:
         gpus: Sequence[str] = (),
         beside: int = 1,
         on_step: OnStep | None = None,
+        nice: int = 0,
     ) -> None:
-        """``on_step`` hears how gradings come on, each in a thread of its place."""
+        """``on_step`` hears how gradings come on, each in a thread of its place; they give way to
+        what else the machine does by ``nice``.
+        """
         names = [*gpus] * beside if gpus else [""] * jobs
-        self._places = [Place(name, on_step) for name in names[:jobs]]
+        self._places = [Place(name, on_step, nice) for name in names[:jobs]]
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
         self._ended: SimpleQueue[Done | BaseException | None] = SimpleQueue()
         self._closed = False
@@ -210,9 +216,10 @@ class LocalEngine:
             place.close()
 
 
-def serve(fd: int) -> None:
+def serve(fd: int, nice: int) -> None:
     """Grade what comes, until the other side is gone; this process ends with its starter."""
     die_with_parent()
+    os.nice(nice)
     connection: Connection[Any, Any] = Connection(fd)
     with suppress(EOFError):
         while True:

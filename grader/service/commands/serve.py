@@ -38,6 +38,8 @@ from grader.service.core.desk import Desk
 from grader.service.core.pump import POLL_SECONDS, Pump, Way
 from grader.service.ports.clock import WallClock
 
+NICE = 5  # of gradings beside the pages that one process gives
+
 _log = logging.getLogger(__name__)
 
 
@@ -252,7 +254,8 @@ def _engine(order: Order, course: Course, device: str, pump: Pump) -> Engine:
         return RayEngine(device)
     gpus = visible_gpus() if device == "cuda" else ()
     count = beside(len(gpus)) if gpus else 1
-    return LocalEngine(max(order.jobs, len(gpus)), gpus, count, pump.hear)
+    nice = NICE if order.role == "all" else 0  # whoever waits for a page here comes first
+    return LocalEngine(max(order.jobs, len(gpus)), gpus, count, pump.hear, nice)
 
 
 def _address(course: Course, host: str, port: int) -> str:

@@ -39,13 +39,15 @@ def job(student: str = "ada", code: bytes = RIGHT, **changes: object) -> Job:
 
 def test_place_grades_one_job_after_another_in_one_process() -> None:
     require_sandbox()
-    place = Place()
+    place = Place(nice=3)
     try:
         first, second = place.grade(job()), place.grade(job("bob", b"def broken(:\n"))
         pid = place._process.pid if place._process else 0
+        behind = os.getpriority(os.PRIO_PROCESS, pid) - os.getpriority(os.PRIO_PROCESS, 0)
     finally:
         place.close()
 
+    assert behind == 3
     assert first.report is not None
     assert (first.report.score, first.failure, first.infra) == (95, "", False)
     assert first.report.provenance["seed"] == 7
