@@ -119,8 +119,8 @@ MAY_IMPORT = {
     " service.adapters.web service.core service.domain service.ports",
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
-    " course course.publishing course.database course.grading course.grading.backups"
-    " course.grading.collecting course.gradebook",
+    " prove.remembered course course.publishing course.database course.grading"
+    " course.grading.backups course.grading.collecting course.gradebook",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 MOST_LINES = 300

@@ -37,6 +37,10 @@ GiveAway = Annotated[
 SomeLabs = Annotated[list[str] | None, typer.Argument(metavar="LAB…", help="all, if none is named")]
 CheckOnly = Annotated[bool, typer.Option("--check", help="write nothing; 1 if any is not current")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="prepare, scan and list; push nothing")]
+Unproven = Annotated[
+    bool, typer.Option("--unproven", help="also labs that fail their model answers, or pass stubs")
+]
+Withdraw = Annotated[bool, typer.Option("--withdraw", help="take these labs off the branch")]
 
 
 def new(name: NewName) -> None:
@@ -67,11 +71,13 @@ def publish(
     course: PublishFile = COURSE_FILE,
     dry_run: DryRun = False,
     give_away: GiveAway = False,
+    unproven: Unproven = False,
+    withdraw: Withdraw = False,
 ) -> None:
-    """Commit what students may see of labs to a branch of a remote, after a leak scan."""
+    """Commit what students may see of labs to a branch of a remote, proven and without a leak."""
     from grader.course.commands.author import Wish, publish_labs
 
-    wish = Wish(tuple(labs), to, branch, course, dry_run, give_away)
+    wish = Wish(tuple(labs), to, branch, course, dry_run, give_away, unproven, withdraw)
     raise typer.Exit(publish_labs(wish))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.course.commands.proof import are_right
 from grader.course.config import load_course
 from grader.course.publishing.handing import terms_of
 from grader.course.publishing.held import closing, open_labs
@@ -38,6 +39,8 @@ class Wish:
     course: Path
     dry_run: bool
     give_away: bool = False
+    unproven: bool = False
+    withdraw: bool = False
 
 
 def new_lab(name: str) -> int:
@@ -90,13 +93,22 @@ def draw_pictures(names: Sequence[str], check: bool) -> int:
 
 
 def publish_labs(wish: Wish) -> int:
-    """Publish and say what came of it; 1 if the leak scan found something."""
+    """Publish and say what came of it; 1 if the leak scan found something, or a lab is broken."""
     order = _order(wish)
-    outcome = publish(find_root(), order, dry_run=wish.dry_run)
+    root = find_root()
+
+    def proven(names: Sequence[str]) -> bool:
+        return wish.unproven or are_right([find_lab(name, root) for name in names])
+
+    outcome = publish(root, order, dry_run=wish.dry_run, proven=proven)
     if outcome.leaks:
         return _refused(outcome.leaks)
+    if not outcome.proven:
+        print("error: what students would get is broken; nothing was published", file=sys.stderr)
+        print("hint: lab check LAB shows all; --unproven publishes all the same", file=sys.stderr)
+        return 1
     for item in outcome.publications:
-        _tell(item, order.remote, wish.dry_run)
+        _tell(item, order.remote, wish)
         _tell_answers(item, order)
     return 0
 
@@ -122,6 +134,7 @@ def _order(wish: Wish) -> Order:
         open_labs={} if wish.give_away else still,
         over=frozenset(name for name in names if closing(course, int(name[:2]))) - still.keys(),
         terms=terms_of(course),
+        withdraw=wish.withdraw,
     )
 
 
@@ -136,11 +149,11 @@ def _refused(leaks: Sequence[Leak]) -> int:
     return 1
 
 
-def _tell(item: Publication, remote: str, dry_run: bool) -> None:
-    if dry_run:
+def _tell(item: Publication, remote: str, wish: Wish) -> None:
+    if wish.dry_run:
         for path in item.files:
             print(path)
-    labs = ", ".join(item.labs)
+    labs = ", ".join(item.labs) or "no lab"
     where = visible_line(f"{item.branch} of {remote}")
     if not item.is_new:
         print(f"{where} is up to date: {labs}", file=sys.stderr)
@@ -148,10 +161,16 @@ def _tell(item: Publication, remote: str, dry_run: bool) -> None:
     added = len(item.files.keys() - item.before.keys())
     gone = len(item.before.keys() - item.files.keys())
     changed = [path for path, blob in item.files.items() if item.before.get(path, blob) != blob]
-    verb = "would hold" if dry_run else "holds"
+    verb = "would hold" if wish.dry_run else "holds"
     print(f"{where} {verb} {labs}", file=sys.stderr)
     print(f"  {added} files added, {len(changed)} changed, {gone} removed", file=sys.stderr)
     print(f"  tag {item.tags[-1].removeprefix('refs/tags/')}", file=sys.stderr)
+    if item.changed and (wish.unproven or wish.dry_run):
+        print(f"  not proven: {', '.join(item.changed)}", file=sys.stderr)
+    for lab in item.withdrawn:
+        print(f"  withdrawn: {lab}; marks that there are of it stay", file=sys.stderr)
+        note = f"labs/{lab} meets a conflict at the next pull: git add keeps it, git rm drops it"
+        print(f"  note: who has committed work in {note}", file=sys.stderr)
     for path in _edited_by_students(item, changed):
         note = "students have edited it, and will have to merge"
         print(f"  note: {path} changed: {note}", file=sys.stderr)

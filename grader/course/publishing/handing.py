@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from grader.course.config import Course, LateRule
 from grader.labs.lab import Lab
@@ -15,14 +15,23 @@ you got this from. Collected are `labs/NN_topic/topic.py` and its `PSEUDOCODE.md
 Your work is dated by the last commit that changes one of the two; other commits change nothing, and
 handing in again is always possible."""
 
+SERVED = """\
+`make login URL={address}` once, with the token that your instructor gives you; then
+`make submit LAB={number}` hands in the two files of a lab, `labs/NN_topic/topic.py` and its
+`PSEUDOCODE.md`, after asking you, and shows what all tests say, as far as the course lets you see.
+Your work is dated by its receipt. Handing in again is possible as often as the course allows; all
+that you handed in stands at <{address}>."""
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """From which branch work is collected, and until when; empty where no course says so."""
+    """Where work is handed in, and until when; empty where no course says so."""
 
-    branch: str = ""  # with {id} for the student's
+    branch: str = ""  # from which it is collected, with {id} for the student's
+    address: str = ""  # of the course's grading service
     deadlines: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
     late: LateRule = field(default_factory=LateRule)
+    zone: tzinfo = UTC  # in which moments are shown
 
 
 NO_TERMS = Terms()
@@ -30,22 +39,33 @@ NO_TERMS = Terms()
 
 def terms_of(course: Course | None) -> Terms:
     """Return what a course says of handing in."""
-    return Terms(course.branch, course.deadlines, course.late) if course else Terms()
+    if course is None:
+        return Terms()
+    address = course.service.address
+    return Terms(course.branch, address, course.deadlines, course.late, course.zone)
 
 
 def hand_in(terms: Terms, labs: Sequence[Lab]) -> str:
     """Return the section as Markdown."""
+    text = _served(terms, labs[0]) if terms.address else _plain(terms, labs[0])
+    due = [(lab, terms.deadlines[lab.number]) for lab in labs if lab.number in terms.deadlines]
+    if not due:
+        return text
+    rows = [f"| {lab.number:02d} | {moment_text(moment, terms.zone)} |" for lab, moment in due]
+    return "\n".join([text, "", "| lab | until |", "| --- | --- |", *rows, "", _late(terms.late)])
+
+
+def _served(terms: Terms, lab: Lab) -> str:
+    return SERVED.format(number=lab.number, address=visible_line(terms.address).replace("`", ""))
+
+
+def _plain(terms: Terms, lab: Lab) -> str:
     place = "from the branch that your instructor names"
     if terms.branch:
         shown = visible_line(terms.branch).replace("`", "")
         named = ", with your own id" if "{id}" in terms.branch else ""
         place = f"from the branch `{shown}`{named}"
-    text = PLAIN.format(number=labs[0].number, place=place)
-    due = [(lab, terms.deadlines[lab.number]) for lab in labs if lab.number in terms.deadlines]
-    if not due:
-        return text
-    rows = [f"| {lab.number:02d} | {moment_text(moment)} |" for lab, moment in due]
-    return "\n".join([text, "", "| lab | until |", "| --- | --- |", *rows, "", _late(terms.late)])
+    return PLAIN.format(number=lab.number, place=place)
 
 
 def _late(rule: LateRule) -> str:

@@ -30,13 +30,16 @@ class Press:
         parent: str,
         number: int,
         held: frozenset[str] = frozenset(),
+        withdrawn: Sequence[str] = (),
     ) -> tuple[str, str]:
         """Commit the tree of some labs on a branch, tag it, and return both names.
 
-        ``held`` is given code that is left out.
+        ``held`` is given code that is left out; ``withdrawn`` are labs that it held before.
         """
-        names = ", ".join(lab.name for lab in labs)
-        message = f"Publish {names}\n\nPublication {number}, from {self.source[:12]}.\n"
+        names = ", ".join(lab.name for lab in labs) or "no lab"
+        did = f"Withdraw {', '.join(withdrawn)}" if withdrawn else f"Publish {names}"
+        holds = f"Publication {number}: {names}"
+        message = f"{did}\n\n{holds}, from {self.source[:12]}.\n"
         tag = f"published/{branch}/{number}"
         stream = [
             f"commit refs/heads/{branch}\ncommitter {self.person} now\n".encode(),
@@ -44,7 +47,7 @@ class Press:
             f"from {parent}\n".encode() if parent else b"",
             _tree(student_tree(self.files, labs, self.title, held, self.terms, branch)),
             f"tag {tag}\nfrom refs/heads/{branch}\ntagger {self.person} now\n".encode(),
-            _data(f"Publication {number}: {names}\n".encode()),
+            _data(f"{holds}\n".encode()),
         ]
         options = ("--quiet", "--date-format=now")
         git("fast-import", *options, folder=self.folder, limits=OWN, stdin=b"".join(stream))

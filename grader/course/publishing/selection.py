@@ -10,6 +10,7 @@ from grader.errors import LabError, UsageError
 from grader.labs.lab import Lab, find_lab
 
 _RANGE = re.compile(r"(\d{1,2})-(\d{1,2})")
+_NUMBERED = re.compile(r"(\d{1,2})(?:_[a-z0-9_]+)?")
 _LAB_FILE = re.compile(r"labs/(\d\d_[a-z][a-z0-9_]*)/lab\.toml")
 
 
@@ -18,22 +19,36 @@ def select(texts: Sequence[str], files: Files) -> list[Lab]:
 
     Of the labs only their ``lab.toml`` is read; their paths exist in the commit alone.
     """
-    wanted = [part for text in texts for part in text.split(",") if part.strip()]
-    if not wanted:
-        raise UsageError("which labs?", "lab publish 1-3 --to REMOTE --branch main")
+    wanted = _parts(texts)
     with tempfile.TemporaryDirectory(prefix="inferlab-labs-") as name:
         root = Path(name)
         (root / "labs").mkdir()
         for lab in lab_folders(files):
             (root / "labs" / lab).mkdir()
             (root / "labs" / lab / "lab.toml").write_bytes(files[f"labs/{lab}/lab.toml"])
-        found = [_find(text, root) for part in wanted for text in _expanded(part.strip())]
+        found = [_find(text, root) for text in wanted]
     return sorted({lab.name: lab for lab in found}.values(), key=lambda lab: lab.number)
+
+
+def numbers(texts: Sequence[str]) -> list[int]:
+    """Return the numbers that are meant by the same words, in order, of whatever labs there are."""
+    meant = [_NUMBERED.fullmatch(part) for part in _parts(texts)]
+    if None in meant:
+        raise UsageError("only numbers, or whole names, say which labs", "such as 1-3, 4 or 06")
+    return sorted({int(match[1]) for match in meant if match})
 
 
 def lab_folders(paths: Iterable[str]) -> list[str]:
     """Return the names of the labs among the paths of a tree."""
     return sorted(match[1] for path in paths if (match := _LAB_FILE.fullmatch(path)))
+
+
+def _parts(texts: Sequence[str]) -> list[str]:
+    """Split at commas, and write ranges out."""
+    parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    if not parts:
+        raise UsageError("which labs?", "lab publish 1-3 --to REMOTE --branch main")
+    return [text for part in parts for text in _expanded(part)]
 
 
 def _expanded(text: str) -> list[str]:

@@ -57,8 +57,12 @@ def student_tree(
     """Choose the files of a student's tree, on a branch, from those of a commit, for some labs.
 
     Given code that is ``held`` is left out, and so are the programs that need it. A file that is
-    needed and missing raises ``UsageError``.
+    needed and missing raises ``UsageError``. Without a lab it says so, and holds nothing else.
     """
+    own_words = Published(branch, terms.branch or OWN).text().encode()
+    if not labs:
+        told = f"# {visible_line(title)}\n\nNo lab is published here at present.\n".encode()
+        return {"README.md": told, "LICENSE": _file(files, "LICENSE"), FILE: own_words}
     given = {name for lab in labs for name in lab.given} - held
     wanted = [path for lab in labs for path in _lab_files(lab)]
     own = tuple(f"labs/{lab.name}/pictures/" for lab in labs)
@@ -83,8 +87,7 @@ def student_tree(
     makefile = _file(files, "Makefile").decode()
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
     tree["Makefile"] = _makefile(makefile, targets).encode()
-    own = Published(branch, terms.branch or OWN).text().encode()
-    tree |= {"README.md": _readme(labs, title, programs, terms).encode(), FILE: own}
+    tree |= {"README.md": _readme(labs, title, programs, terms).encode(), FILE: own_words}
     return dict(sorted(tree.items()))
 
 

@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from grader.course.config import Course, LateRule
+from grader.course.policy import ServicePolicy
 from grader.course.publishing.handing import NO_TERMS, Terms, hand_in, terms_of
 from grader.labs.lab import Lab, all_labs
 
@@ -40,6 +42,19 @@ def test_course_says_branch_and_deadlines_of_the_labs_that_are_there(tmp_path: P
 
 def test_strict_course_says_that_late_work_does_not_count() -> None:
     assert "Later work is not counted." in said(Terms(deadlines={1: DUE}))
+
+
+def test_course_with_a_service_says_where_it_is_and_the_hour_of_its_zone(tmp_path: Path) -> None:
+    service = ServicePolicy(address="https://labs.example.org")
+    zone = ZoneInfo("Europe/Berlin")
+    course = Course(tmp_path, "T", tmp_path, zone=zone, deadlines={1: DUE}, service=service)
+
+    text = hand_in(terms_of(course), LABS)
+
+    assert "`make login URL=https://labs.example.org`" in " ".join(text.split())
+    assert "<https://labs.example.org>" in text
+    assert "student/{id}" not in text
+    assert "| 01 | 2026-10-01 23:59 CEST |" in text
 
 
 @pytest.mark.parametrize("branch", ["x`y", "a\nb"])
