@@ -1,4 +1,4 @@
-"""Rehearse a course: publish, hand in, collect, grade two labs, kill, resume, export; compare.
+"""Rehearse a course: publish, hand in, collect, grade labs, kill, resume, export; compare.
 
 Then the same class hands in through the grading service, which must give it the same marks.
 
@@ -73,7 +73,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make rehearsal")
     parser.add_argument("--students", type=int, default=60)
-    parser.add_argument("--labs", nargs=2, default=["1", "2"], metavar="LAB")
+    parser.add_argument("--labs", nargs="+", default=["1", "2"], metavar="LAB")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--sample", type=int, default=6, help="gradings to compare speeds with")
     parser.add_argument("--keep", metavar="FOLDER", help="leave the course there")
@@ -83,14 +83,15 @@ def _options() -> argparse.Namespace:
 
 
 def rehearse(folder: Path, options: argparse.Namespace) -> int:
-    """Go through a course of two labs; return 1 if a mark is wrong."""
+    """Go through a course of some labs; return 1 if a mark is wrong."""
     labs = [find_lab(text, ROOT) for text in options.labs]
     students = [f"s{number:02d}" for number in range(1, options.students + 1)]
     school, table = School(folder, labs, students), Table()
     answers = [
         answer for shift, lab in enumerate(labs) for answer in answers_of(lab, students, 5 * shift)
     ]
-    table.add("class", f"{len(students)} students, labs {labs[0].name} and {labs[1].name}")
+    named = ", ".join(lab.name for lab in labs)
+    table.add("class", f"{len(students)} students, {named}")
     for lab in labs:
         with table.timed(f"publish {lab.number}"):
             school.run("publish", str(lab.number))
@@ -104,8 +105,9 @@ def rehearse(folder: Path, options: argparse.Namespace) -> int:
     graded = len(students) - 1
     with table.timed(f"grade-all {labs[0].number}, killed and resumed", graded):
         kill_and_resume(school, labs[0], options.jobs)
-    with table.timed(f"grade-all {labs[1].number}, {options.jobs} jobs", graded):
-        school.run("grade-all", labs[1].name, "--jobs", str(options.jobs))
+    for lab in labs[1:]:
+        with table.timed(f"grade-all {lab.number}, {options.jobs} jobs", graded):
+            school.run("grade-all", lab.name, "--jobs", str(options.jobs))
     wrong = check_marks(school, answers)
     export(school, answers, table)
     side_by_side(school, labs[0], students[: options.sample], plain, options, table)
