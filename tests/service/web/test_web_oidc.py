@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 
 from grader.course.policy import SignIn
 from grader.service.adapters.web.app import make_app
-from grader.service.adapters.web.oidc.issuer import Identity, Issuer
+from grader.service.adapters.web.oidc.identity import Identity
+from grader.service.adapters.web.oidc.issuer import Issuer
 from grader.service.adapters.web.sign_in import BACK
 from grader.service.core.desk import Desk
 

@@ -20,7 +20,7 @@ from grader.service.adapters.web.answers import environment, on_error, refusal
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.patience import PatientProtocol
 from grader.service.adapters.web.gate.rates import Limits
-from grader.service.adapters.web.oidc.issuer import Identity
+from grader.service.adapters.web.oidc.identity import Identity
 from grader.service.adapters.web.operation import Metrics
 from grader.service.adapters.web.site import Books, Collect, Site
 from grader.service.adapters.web.texts.handouts import handout_of

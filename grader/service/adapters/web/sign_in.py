@@ -12,7 +12,7 @@ from typing import Annotated
 
 from grader.extras import needs
 from grader.service.adapters.web.answers import Told, page, too_often
-from grader.service.adapters.web.oidc.issuer import Identity, NotVouchedError
+from grader.service.adapters.web.oidc.identity import Identity, NotVouchedError
 from grader.service.adapters.web.site import Site, site_of
 from grader.service.adapters.web.visitors import (
     FromForm,

@@ -11,7 +11,7 @@ from grader.course.gradebook.gradebook import Gradebook, Records, read_gradebook
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.service.adapters.web.gate.rates import Limits
-from grader.service.adapters.web.oidc.issuer import Identity
+from grader.service.adapters.web.oidc.identity import Identity
 from grader.service.adapters.web.texts.handouts import Handout
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door

@@ -15,6 +15,7 @@ from grader.course.policy import SignIn
 from grader.errors import CannotGrade
 from grader.extras import needs
 from grader.report.facts.measured import table_of, text_of
+from grader.service.adapters.web.oidc.identity import NotVouchedError
 
 with needs("service"):
     import httpx2
@@ -32,10 +33,6 @@ LEEWAY_SECONDS = 60  # between its clock and ours
 KEPT_SECONDS = 3600.0  # what it says of itself
 AGAIN_SECONDS = 60.0  # before its keys are asked for once more
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-
-
-class NotVouchedError(Exception):
-    """What came back is no proof of who somebody is; the message is for the log."""
 
 
 @dataclass(slots=True)
@@ -156,14 +153,6 @@ class Issuer:
             code_challenge_method="S256",
             timeout=SECONDS,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who vouches, and whose addresses it may vouch for: students, by e-mail in lower case."""
-
-    issuer: Issuer
-    students: Mapping[str, str]
 
 
 def _got(address: str) -> dict[str, Any]:
