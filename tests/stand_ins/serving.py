@@ -25,6 +25,11 @@ from grader.service.ports.clock import WallClock
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "tests" / "demo"
 LAB, NUMBER = "90_echo", 90
+HAND_OVER = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); "
+    "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); "
+    "os.execv(sys.argv[2], sys.argv[2:])"
+)
 UP_SECONDS = 90.0
 END_SECONDS = 120.0  # for what runs to end
 
@@ -65,6 +70,7 @@ class Server:
     options: Sequence[str] = ()  # of ``lab serve``
     environment: dict[str, str] = field(default_factory=dict[str, str])
     port: int = field(default_factory=free_port)
+    door: socket.socket | None = None  # that listens at the port, held as systemd would
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -88,9 +94,19 @@ class Server:
         line += ["--port", str(self.port), "--device", "cpu", *self.options]
         path = os.pathsep.join(filter(None, (str(self.tree), os.environ.get("PYTHONPATH", ""))))
         environment = os.environ | {"PYTHONPATH": path} | self.environment
+        held: list[int] = []
+        if self.door is not None:
+            held = [self.door.fileno()]
+            line = [sys.executable, "-c", HAND_OVER, str(held[0]), *line]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                line, cwd=self.tree, env=environment, stdout=log, stderr=log, start_new_session=True
+                line,
+                cwd=self.tree,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=held,
             )
 
     def kill(self) -> None:

@@ -5,6 +5,7 @@ what has not ended by then waits again. A second signal ends the grace.
 """
 
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -38,6 +39,7 @@ from grader.service.core.desk import Desk
 from grader.service.core.pump import POLL_SECONDS, Pump, Way
 from grader.service.ports.clock import WallClock
 
+HANDED = 3  # the descriptor at which systemd hands over the first socket
 NICE = 5  # of gradings beside the pages that one process gives
 
 _log = logging.getLogger(__name__)
@@ -85,7 +87,12 @@ def serve(order: Order) -> int:
 
 
 def listening(order: Order) -> socket.socket:
-    """Return the socket that requests come to; raises UsageError if it cannot be had."""
+    """Return the socket that requests come to: the one that systemd holds, or else one of our own.
+
+    Raises UsageError if it cannot be had.
+    """
+    if os.environ.pop("LISTEN_PID", "") == str(os.getpid()):
+        return _handed(os.environ.pop("LISTEN_FDS", ""))
     family = socket.AF_INET6 if ":" in order.host else socket.AF_INET
     try:
         return socket.create_server((order.host, order.port), family=family, backlog=2048)
@@ -93,6 +100,18 @@ def listening(order: Order) -> socket.socket:
         place = f"{order.host}:{order.port}"
         told = f"nothing can be served at {place}: {error.strerror or error}"
         raise UsageError(told, "another --port, or --host") from None
+
+
+def _handed(count: str) -> socket.socket:
+    """Return what systemd hands over: requests wait in it while the service starts anew."""
+    told = "systemd must hand over one TCP socket that listens"
+    if count != "1":
+        raise UsageError(f"{told}, not {count or 'none'}", "deploy/inferlab-web.socket is one")
+    door = socket.socket(fileno=HANDED)
+    if door.family not in (socket.AF_INET, socket.AF_INET6):
+        raise UsageError(told, "deploy/inferlab-web.socket is one")
+    os.set_inheritable(HANDED, False)
+    return door
 
 
 def _serve_pages(

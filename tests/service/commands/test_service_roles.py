@@ -2,10 +2,13 @@
 
 import os
 import shutil
+import socket
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -110,6 +113,38 @@ def test_hosts_for_pages_and_for_gradings_share_one_postgres_and_one_may_die(
 
     assert sorted(items) == sorted(numbers)
     assert gradings_of(file) == Counter({item.key: 1 for item in items.values()})
+
+
+def test_pages_that_start_anew_keep_whoever_hands_in_waiting(tree: Path, tmp_path: Path) -> None:
+    file = course_in(tmp_path)
+    issued = issue_tokens(file)
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as door:
+        server = Server(file, tree, ("--role", "web"), port=door.getsockname()[1], door=door)
+        with server.running(), ThreadPoolExecutor(len(NAMES)) as pool:
+            first = [hand_in(server.url, issued[name]) for name in NAMES]
+            server.stop()  # as for an upgrade
+            waiting = [pool.submit(hand_in, server.url, issued[name], b"\n") for name in NAMES]
+            time.sleep(1.0)  # nobody answers, and nobody is refused
+            ended = [future.done() for future in waiting]
+            server.start()
+            second = [future.result(60) for future in waiting]
+
+    assert not any(ended)
+    assert sorted(first + second) == list(range(1, 2 * len(NAMES) + 1))
+
+
+@pytest.mark.parametrize("count", ["", "2"])
+def test_only_one_socket_can_be_handed_over(
+    tree: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], count: str
+) -> None:
+    file = course_in(tmp_path)
+    lab = f"{sys.executable} -m grader serve --role web --course {file}"
+    line = ["sh", "-c", f"LISTEN_PID=$$ LISTEN_FDS={count} exec {lab}"]
+    done = subprocess.run(line, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)})
+
+    assert done.returncode == 2
+    told = f"systemd must hand over one TCP socket that listens, not {count or 'none'}"
+    assert told in capfd.readouterr().err
 
 
 @pytest.mark.skipif(RAY_IS_MISSING, reason="needs the extra cluster")
