@@ -33,6 +33,10 @@ class DiskFull(CannotGrade):
     """A result could be kept, but there may be no room for another one."""
 
 
+class ResultLost(DiskFull):
+    """Neither the disk nor the database took a result."""
+
+
 class Spool:
     """The folder of results on their way to the database."""
 
@@ -66,7 +70,8 @@ class Spool:
     def keep(self, attempt: Attempt) -> None:
         """Make a result safe, then offer it to the database.
 
-        Raises DiskFull, with the result kept, and StoreError where only the database fails.
+        Raises DiskFull, with the result kept unless it is ResultLost, and StoreError where only the
+        database fails.
         """
         try:
             file = self._write(attempt)
@@ -124,7 +129,7 @@ class Spool:
                 self._store.add_attempt(attempt)
             except StoreError as other:
                 lost = f"that of {attempt.student} is lost ({other.message})"
-                raise DiskFull(f"{told}; {lost}", _HINT) from None
+                raise ResultLost(f"{told}; {lost}", _HINT) from None
             raise DiskFull(told, _HINT) from None
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from grader.course.config import Course
 from grader.course.database.records import OF_SERVICE, Attempt, Frozen
-from grader.course.database.spool import Spool
+from grader.course.database.spool import DiskFull, ResultLost, Spool
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
 from grader.course.grading.jobs import Done, Job, attempt_of, lab_version
@@ -196,8 +196,14 @@ def run_batch(
     for done in repeat_failures(todo.jobs, engine, batch.retries):
         frozen = todo.frozen[done.job.student, done.job.commit]
         attempt = attempt_of(done, batch.lab, todo.run, frozen.committed, batch.engine)
-        with suppress(StoreError):  # it is safe in the spool
-            spool.keep(attempt)
+        try:
+            with suppress(StoreError):  # it is safe in the spool
+                spool.keep(attempt)
+        except ResultLost:
+            raise
+        except DiskFull:
+            on_attempt(attempt, done.why)  # the last one that there was room for
+            raise
         attempts.append(attempt)
         on_attempt(attempt, done.why)
     try:

@@ -385,11 +385,13 @@ with Store.open(f"sqlite:///{{folder}}/course.db") as store:
     batch = class_of(store, folder, ["ada", "bob", "cat"])
     spool = spool_of(batch.course, store)
     spool.open()
+    heard = []
     try:
-        run_batch(batch, plan(batch, store), SayingEngine(fill, 1), spool, lambda *a: None)
+        hear = lambda attempt, _: heard.append(attempt.student)
+        run_batch(batch, plan(batch, store), SayingEngine(fill, 1), spool, hear)
     except InferlabError as error:
         print(type(error).__name__, error.message)
-    print(len(spool.waiting()), "wait")
+    print(len(spool.waiting()), "wait", heard)
     (folder / "ballast").unlink()
     spool.open()
     spool.take_in()
@@ -416,7 +418,7 @@ def test_full_disk_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
 
     assert done.stdout.splitlines() == [
         f"DiskFull the disk of {folder}/.inferlab/spool is full; every result so far is kept",
-        "1 wait",
+        "1 wait ['ada', 'bob']",
         "['cat'] ['ada', 'bob', 'cat']",
     ], done.stderr
 
