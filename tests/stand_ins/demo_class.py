@@ -26,8 +26,8 @@ import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.path[:0] = [{project!r}]
-from grader.course.commands import classes as class_commands
-class_commands.find_root = lambda: Path({demo!r})
+from grader.course.commands import classes, grading
+classes.find_root = grading.find_root = lambda: Path({demo!r})
 from grader.cli.app import main
 if __name__ == "__main__":
     sys.exit(main({arguments!r}))

@@ -151,12 +151,18 @@ def grade_all(
             help="gradings on a GPU at a time; timing is alone",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="only tell what would be graded")
+    ] = False,
+    unrecorded: Annotated[
+        bool, typer.Option("--unrecorded", help="grade and show; no mark is another by it")
+    ] = False,
     course: ClassFile = COURSE_FILE,
 ) -> None:
     """Grade what was collected; a kill at any moment costs only what --resume makes again."""
-    from grader.course.commands import classes
+    from grader.course.commands import grading
 
-    order = classes.GradeOrder(
+    order = grading.GradeOrder(
         lab=lab,
         course=course,
         jobs=jobs,
@@ -168,8 +174,10 @@ def grade_all(
         seed=seed,
         sandbox=sandbox,
         beside=beside,
+        dry_run=dry_run,
+        unrecorded=unrecorded,
     )
-    raise typer.Exit(classes.grade_all(order))
+    raise typer.Exit(grading.grade_all(order))
 
 
 def backup(

@@ -43,13 +43,14 @@ class Batch:
     resume: bool = False
     students: tuple[str, ...] = ()  # none: all
     beside: int = 1  # gradings on a GPU at a time
+    recorded: bool = True  # else no run is started for it
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A run and what is left of it; ``absent`` are those of whom there is nothing to grade."""
 
-    run: str
+    run: str  # "" where none is recorded
     jobs: tuple[Job, ...]
     frozen: dict[tuple[str, str], Frozen]  # by student and commit
     graded: tuple[Attempt, ...]  # what the run has already
@@ -139,6 +140,8 @@ def _run(batch: Batch, store: Store) -> str:
         whom = "those students" if wanted else "the whole class"
         told = f"there is no run of {whom} to go on with: run {runs[-1].id} was started with {of}"
         raise UsageError(told, "the same options with --resume go on with it; without, a new run")
+    if not batch.recorded:
+        return ""
     return store.start_run(batch.lab.name, datetime.now(UTC), batch.engine, wanted)
 
 

@@ -95,6 +95,30 @@ def test_all_that_a_course_writes_is_its_owners_alone(tmp_path: Path, programs: 
     assert {"marks.csv", "index.html", "course.db", "echo.py"} <= {path.name for path in made}
 
 
+def test_what_is_only_tried_leaves_no_trace(tmp_path: Path, programs: Programs) -> None:
+    require_sandbox()
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": "def broken(:\n"})
+    demo.run("collect", LAB)
+
+    code, out, _ = demo.run("grade-all", LAB, "--dry-run")
+
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines()] == [
+        *("would grade ada", "would grade bob"),
+        LAB,
+    ]
+    assert out.endswith("2 would be graded; nothing was recorded\n")
+    code, out, _ = demo.run("grade-all", LAB, "--student", "ada", "--unrecorded")
+    assert code == 0
+    (first, last) = out.splitlines()
+    assert first.startswith("ada, ")
+    assert "95 of " in first
+    assert "pseudocode 0/5" in first
+    assert last == f"{LAB}: 1 graded; nothing was recorded, and no mark is another"
+    with Store.open(demo.database) as store:
+        assert (store.attempts(), store.runs(LAB)) == ([], [])
+
+
 def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
     demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
