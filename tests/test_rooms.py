@@ -104,6 +104,7 @@ MAY_IMPORT = {
     " course.grading.collecting",
     "course.gradebook": "words labs report.facts report.formats report.markup course"
     " course.database",
+    "course.analysis": "words labs report.facts course.database course.gradebook",
     "service.domain": "words",
     "service.ports": "course.database service.domain",
     "service.core": "words labs labs.documents report.facts course course.database"

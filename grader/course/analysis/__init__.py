@@ -1,0 +1,1 @@
+"""What the gradings of a class say together: of the course, and not of a student."""
