@@ -123,7 +123,7 @@ def _tell_strays(strays: Sequence[Stray], told: set[str]) -> None:
     rest = [stray for stray in strays if not told.intersection(stray.like)]
     for stray in rest[:MOST_STRAYS]:
         like = (
-            f"it looks like {_some(stray.like)}'s" if stray.like else "nobody on the roster has it"
+            f"it looks like {_some(stray.like)}'s" if stray.like else "its id is not on the roster"
         )
         print(visible_line(f"nobody's {stray.branch}: {like}"))
     if len(rest) > MOST_STRAYS:

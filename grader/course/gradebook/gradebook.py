@@ -43,8 +43,9 @@ class Gradebook:
 
     def remark(self, student: str, lab: str) -> str:
         """What collecting gave a person to look at, beyond what the mark says; for the staff."""
-        told = self.remarks.get((student, lab), "")
-        return "" if told in self.marks[student, lab].why else told
+        why = self.marks[student, lab].why
+        parts = self.remarks.get((student, lab), "").split("; ")
+        return "; ".join(part for part in parts if part not in why)
 
     def of(self, student: str) -> list[Mark]:
         """A student's marks, in the order of the labs."""
