@@ -131,6 +131,14 @@ def test_where_only_the_stub_lies_elsewhere_it_is_called_that(remote: Remote) ->
     assert problem(remote, files) == told
 
 
+def test_a_link_of_that_name_is_no_work(remote: Remote) -> None:
+    remote.commit("student/ada", {"week3/echo.py": "../90_echo/echo.py"}, DUE - HOUR, mode="120000")
+    onto = "refs/heads/student/ada^0"
+    remote.commit("student/ada", {CODE: STUB}, DUE - HOUR / 2, onto=onto)
+
+    assert collect(course(remote), ADA)["ada"].remark == ONLY
+
+
 def test_given_code_of_that_name_is_no_work(remote: Remote) -> None:
     lab = load_lab(ROOT / "labs" / "01_llama")
     given = ("labs/01_llama/llama.py", "labs/llama.py", "labs/plots/llama.py")

@@ -18,7 +18,7 @@ from grader.labs.lab import Lab
 LOOKING = replace(LIMITS, seconds=20.0, cpu_seconds=10)
 MOST_LOOKED_AT = 10  # files that are read, to tell work from the stub
 _MOST_NAMED = 3
-_ENTRY = re.compile(rb"(\d+) \w+ ([0-9a-f]+)\t([^\0]+)\0")
+_FILE = re.compile(rb"(?<![^\0])(100\d+) blob ([0-9a-f]+)\t([^\0]+)\0")  # and no link
 
 Entry = tuple[str, str]  # mode and object
 IsStub = Callable[[str, Entry], bool]
@@ -50,7 +50,7 @@ def elsewhere(
     work: list[str] = []
     stubs: list[str] = []
     # One after the other: a list of all would take many times what the listing does.
-    for entry in _ENTRY.finditer(listing):
+    for entry in _FILE.finditer(listing):
         path = os.fsdecode(entry[3])
         if not wanted.fullmatch(entry[3]) or path in known or _is_given(lab, path):
             continue
