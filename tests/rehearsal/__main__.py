@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from answers import Answer, Kind, answers_of, mismatch  # noqa: E402
+from answers import Answer, answers_of, mismatch  # noqa: E402
 from school import ROOT, Failed, School  # noqa: E402
 from served import different_marks, hand_in_at_service  # noqa: E402
 from stand_ins.ray_nodes import RAY_IS_MISSING, cluster  # noqa: E402
@@ -101,16 +101,18 @@ def rehearse(folder: Path, options: argparse.Namespace) -> int:
             school.run("collect", lab.name, codes=(1,))  # one student has no branch
         with table.timed(f"collect {lab.number} --late", len(students)):
             school.run("collect", lab.name, "--late", codes=(1,))
-    plain = plain_gradings(school, answers[: options.sample], table)
-    graded = len(students) - 1
-    with table.timed(f"grade-all {labs[0].number}, killed and resumed", graded):
+    sample = [answer for answer in answers if not answer.is_nothing][: options.sample]
+    plain = plain_gradings(school, sample, table)
+    graded = [sum(not answer.is_nothing for answer in answers if answer.lab is lab) for lab in labs]
+    with table.timed(f"grade-all {labs[0].number}, killed and resumed", graded[0]):
         kill_and_resume(school, labs[0], options.jobs)
-    for lab in labs[1:]:
-        with table.timed(f"grade-all {lab.number}, {options.jobs} jobs", graded):
+    for lab, count in zip(labs[1:], graded[1:], strict=True):
+        with table.timed(f"grade-all {lab.number}, {options.jobs} jobs", count):
             school.run("grade-all", lab.name, "--jobs", str(options.jobs))
     wrong = check_marks(school, answers)
     export(school, answers, table)
-    side_by_side(school, labs[0], students[: options.sample], plain, options, table)
+    some = [answer.student for answer in sample]
+    side_by_side(school, labs[0], some, plain, options, table)
     again = check_marks(school, answers)  # regrading changes no mark
     if not options.no_service:
         again += served(folder, school, answers, options, table)
@@ -130,8 +132,7 @@ def served(
         hand_in_at_service(other, answers, options.jobs)
     different = different_marks(school, other, answers)
     table.add("marks that differ by the service", str(len(different)))
-    handed_in = [answer for answer in answers if answer.kind is not Kind.STUB]
-    return different + check_marks(other, handed_in)
+    return different + check_marks(other, answers)
 
 
 def plain_gradings(school: School, answers: Sequence[Answer], table: Table) -> float:
@@ -220,8 +221,8 @@ def export(school: School, answers: Sequence[Answer], table: Table) -> None:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     for answer in answers:
         cell = rows[answer.student][answer.lab.name]
-        exact = answer.loses_all and answer.kind is not Kind.NOTHING
-        if (cell == "") != (answer.kind is Kind.NOTHING) or (exact and float(cell) != answer.full):
+        exact = answer.loses_all and not answer.is_nothing
+        if (cell == "") != answer.is_nothing or (exact and float(cell) != answer.full):
             raise Failed(f"wide.csv: {answer.student} has {cell!r} in {answer.lab.name}")
 
 

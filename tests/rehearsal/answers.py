@@ -1,7 +1,7 @@
 """Who hands in what in the rehearsal, and what that should earn.
 
-What is expected comes from the files alone, never from a grading: a stub and hostile code earn
-nothing, right answers all of it, and a wrong one loses exactly the tasks that its docstring names.
+What is expected comes from the files alone, never from a grading: a stub has no mark, hostile code
+earns nothing, right answers all of it, and a wrong one loses exactly what its docstring names.
 """
 
 from collections.abc import Mapping
@@ -66,6 +66,11 @@ class Answer:
     late_files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])  # committed after it
 
     @property
+    def is_nothing(self) -> bool:
+        """True for who hands in nothing, or what was given out."""
+        return self.kind in (Kind.NOTHING, Kind.STUB)
+
+    @property
     def kept(self) -> float:
         """The share of the points that lateness leaves."""
         return 1 - PER_DAY if self.kind is Kind.LATE_SOLUTION else 1.0
@@ -79,7 +84,7 @@ class Answer:
     @property
     def expected(self) -> str:
         """What the mark must be, in words."""
-        if self.kind is Kind.NOTHING:
+        if self.is_nothing:
             return "none"
         return f"{self.full:g}" if self.loses_all or not self.loses else f"{self.full:g} or more"
 
@@ -146,7 +151,7 @@ def _files(lab: Lab, code: bytes, words: bytes) -> dict[str, bytes]:
 
 def mismatch(answer: Answer, report: Mapping[str, object] | None, points: float | None) -> str:
     """Return what differs between a mark and what its source should earn, or an empty string."""
-    if answer.kind is Kind.NOTHING:
+    if answer.is_nothing:
         return "" if points is None else f"has {points:g} points for nothing"
     if points is None or report is None:
         return "has no mark"

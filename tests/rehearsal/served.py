@@ -40,10 +40,7 @@ def hand_in_at_service(school: School, answers: Sequence[Answer], jobs: int) -> 
 
 
 def different_marks(school: School, served: School, answers: Sequence[Answer]) -> list[str]:
-    """Say which marks the service gave otherwise than grade-all, and for what source.
-
-    It takes no stub as it was given out: who has no mark there has no points here.
-    """
+    """Say which marks the service gave otherwise than grade-all, and for what source."""
     usual, found = _marks(school, answers), _marks(served, answers)
     sources = {(answer.student, answer.lab.name): answer.source for answer in answers}
     return [
@@ -51,7 +48,6 @@ def different_marks(school: School, served: School, answers: Sequence[Answer]) -
         f" {_told(usual[student, lab])} by grade-all"
         for (student, lab), source in sources.items()
         if _told(found[student, lab]) != _told(usual[student, lab])
-        and (found[student, lab].points is not None or usual[student, lab].points)
     ]
 
 

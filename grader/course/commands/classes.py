@@ -9,16 +9,20 @@ from pathlib import Path
 
 from grader.course.commands.progress import Bar
 from grader.course.config import Course, load_course
-from grader.course.database.records import Student
+from grader.course.database.records import Remark, Student
 from grader.course.database.store import Store
 from grader.course.grading.batch import only_one
 from grader.course.grading.collecting.collect import Collected, collect_class
 from grader.course.grading.collecting.fetch import Bounds
 from grader.course.grading.collecting.ledger import Collection, Outcome
+from grader.course.grading.collecting.lookalikes import Stray
 from grader.course.grading.collecting.roster import read_roster
 from grader.errors import UsageError
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.text import visible_line
+
+MOST_STRAYS = 20  # branches that are nobody's
+MOST_TOLD = 1000  # characters of what is to be looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +61,20 @@ def collect(order: CollectOrder) -> int:
     ):
         _tell_roster(course, lab, students, store.students())
         store.put_students(students)
+        known = {remark.student: remark.text for remark in store.remarks(lab.name)}
 
         def on_collected(item: Collected) -> None:
-            for frozen in item.records:
-                store.add_frozen(frozen)
-            found[item.student.id] = item
-            bar.step(f"{item.student.id}: {item.remark or item.outcome}")
+            student = item.student.id
+            is_new = item.asked and item.remark != known.get(student, "")
+            remark = Remark(student, lab.name, item.remark, collection.now) if is_new else None
+            if item.records or remark:
+                store.add_frozen(*item.records, remark=remark)
+            found[student] = item
+            bar.step(f"{student}: {item.remark or item.outcome}")
 
-        collect_class(collection, students, store.collections(lab.name), order.jobs, on_collected)
-    return _tell_collected(collection, [found[student.id] for student in students])
+        before = store.collections(lab.name)
+        strays = collect_class(collection, students, before, order.jobs, on_collected)
+    return _tell_collected(collection, [found[student.id] for student in students], strays)
 
 
 def _students(order: CollectOrder, course: Course) -> tuple[Student, ...]:
@@ -102,11 +111,25 @@ def _some(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _tell_collected(collection: Collection, found: list[Collected]) -> int:
+def _tell_strays(strays: Sequence[Stray], told: set[str]) -> None:
+    """Name branches that are nobody's, but for those that were told beside a student."""
+    rest = [stray for stray in strays if not told.intersection(stray.like)]
+    for stray in rest[:MOST_STRAYS]:
+        like = (
+            f"it looks like {_some(stray.like)}'s" if stray.like else "its id is not on the roster"
+        )
+        print(visible_line(f"nobody's {stray.branch}: {like}"))
+    if len(rest) > MOST_STRAYS:
+        print(f"nobody's: {len(rest) - MOST_STRAYS} more branches of the remote")
+
+
+def _tell_collected(collection: Collection, found: list[Collected], strays: Sequence[Stray]) -> int:
     for item in found:
         if item.remark:
             sign = "missing" if item.outcome is Outcome.MISSING else "look at"
-            print(visible_line(f"{sign} {item.student.id} ({item.student.name}): {item.remark}"))
+            told = f"{sign} {item.student.id} ({item.student.name}): {item.remark}"
+            print(visible_line(told, MOST_TOLD))
+    _tell_strays(strays, {item.student.id for item in found if item.asked})
     counts = Counter(item.outcome for item in found)
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
     print(f"{collection.lab.name}: {told}")

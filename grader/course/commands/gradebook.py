@@ -28,6 +28,7 @@ from grader.text import number, visible_line
 
 FULL = 100.0
 MOST_REVIEWS = 20  # on a screen
+MOST_NAMED = 5  # students there
 NOT_YET = "collect first: lab collect LAB --from ROSTER"
 
 
@@ -132,6 +133,16 @@ def _print(found: Gradebook) -> None:
         table.add_row(*map(Text, (name, *marks, number(found.total(student.id)))))
     make_console(sys.stdout).print(table)
     _print_reviews(reviews(found))
+    _print_remarks(found)
+
+
+def _print_remarks(found: Gradebook) -> None:
+    """Say whose collected work is to be looked at, and where the reasons stand."""
+    names = [s.id for s in found.students if any(found.remark(s.id, lab) for lab in found.labs)]
+    if names:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        told = f"what was collected of {', '.join(names[:MOST_NAMED])}{more}"
+        print(f"look at {told}: lab gradebook --student {names[0]} says why, --csv long of all")
 
 
 def _print_reviews(waiting: Sequence[Review]) -> None:
@@ -153,6 +164,8 @@ def show_student(order: Order, name: str) -> int:
     print(visible_line(f"{student.id}  {student.name}"))
     for mark in found.told(student.id):
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
+        if remark := found.remark(student.id, mark.lab):
+            print(f"    look at: {visible_line(remark, 1000)}")
     _print_reviews(reviews(found))
     return 0
 

@@ -41,6 +41,16 @@ class Frozen:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What a collection gave a person to look at, for the staff alone; "" takes back the last."""
+
+    student: str
+    lab: str
+    text: str
+    made: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One grading of a class in one lab, or of some ``students`` of it."""
 

@@ -1,4 +1,4 @@
-"""The course database: students, frozen work, runs, attempts, overrides, likenesses.
+"""The course database: students, frozen work, remarks, runs, attempts, overrides, likenesses.
 
 Attempts and overrides only grow: a mark is a rule over them, never a row that someone updates.
 Several processes may use one database at once; each makes a Store of its own.
@@ -19,6 +19,7 @@ from grader.course.database.records import (
     Kind,
     Likeness,
     Override,
+    Remark,
     Run,
     Student,
 )
@@ -33,7 +34,7 @@ with needs("course"):
     from grader.course.database import tables as t
 
 WAIT_SECONDS = 60.0  # that a writer waits for another one
-Record = TypeVar("Record", Student, Frozen, Run, Attempt, Override, Likeness)
+Record = TypeVar("Record", Student, Frozen, Remark, Run, Attempt, Override, Likeness)
 
 
 class Store:
@@ -87,10 +88,11 @@ class Store:
         rows = select(t.StudentRow).where(t.StudentRow.place.is_not(None))
         return self._read(Student, rows.order_by(t.StudentRow.place))
 
-    def add_frozen(self, frozen: Frozen) -> None:
-        """Record what a student had handed in."""
+    def add_frozen(self, *frozen: Frozen, remark: Remark | None = None) -> None:
+        """Record what a student had handed in, and what is to be looked at: all or nothing."""
         with self.writing() as session:
-            session.add(t.FrozenRow(**_values(frozen)))
+            session.add_all([t.FrozenRow(**_values(item)) for item in frozen])
+            session.add_all([t.RemarkRow(**_values(remark))] if remark else [])
 
     def frozen(self, lab: str) -> list[Frozen]:
         """What each student of the roster had handed in when it was last collected."""
@@ -112,6 +114,13 @@ class Store:
             .where(t.StudentRow.place.is_not(None))
         )
         return self._read(Frozen, rows.order_by(t.StudentRow.place, t.FrozenRow.id))
+
+    def remarks(self, lab: str | None = None) -> list[Remark]:
+        """What the newest collections of a lab (or of all) gave a person to look at."""
+        newest = select(func.max(t.RemarkRow.id)).group_by(t.RemarkRow.lab, t.RemarkRow.student)
+        rows = select(t.RemarkRow).where(t.RemarkRow.id.in_(newest), t.RemarkRow.text != "")
+        rows = rows if lab is None else rows.where(t.RemarkRow.lab == lab)
+        return self._read(Remark, rows.order_by(t.RemarkRow.lab, t.RemarkRow.student))
 
     def collected_labs(self) -> list[str]:
         """The labs of which anything was collected, in order."""

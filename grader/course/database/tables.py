@@ -168,6 +168,19 @@ class FrozenRow(Table):
     until: Mapped[datetime | None] = mapped_column("up_to")
 
 
+class RemarkRow(Table):
+    """One remark of a collection; never changed, the newest of a student and lab is shown."""
+
+    __tablename__ = "remarks"
+    __table_args__ = (Index("ix_remarks_lab_student", "lab", "student"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    student: Mapped[str] = mapped_column(ForeignKey("students.id"))
+    lab: Mapped[str]
+    text: Mapped[str]
+    made: Mapped[datetime]
+
+
 class RunRow(Table):
     """One grading of a class."""
 

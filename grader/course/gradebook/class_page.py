@@ -69,6 +69,7 @@ def class_page(book: Gradebook) -> str:
         f'<p class="score">{many}, {labs}</p>',
         f"<nav>{' · '.join(_link(name) for name in (*handed_in, 'Students'))}</nav>",
         *_reviews(open),
+        *_remarks(book),
         *(line for lab in handed_in for line in _lab(overview(book, lab), book.title(lab))),
         '<h2 id="Students">Students</h2>',
         *_students(book, {review.mark for review in open}),
@@ -87,6 +88,23 @@ def _reviews(waiting: Sequence[Review]) -> Iterable[str]:
         yield f"<p>and {len(waiting) - MOST_LISTED} more</p>"
     told = "These tiers count as missed until you decide, also where the points stay as they are:"
     yield f"<p>{told} <code>{escaped(waiting[0].decided_by)}</code></p>"
+
+
+def _remarks(book: Gradebook) -> Iterable[str]:
+    """What collecting gave a person to look at; no page of a student's has it."""
+    rows = [
+        (student.id, lab, told)
+        for student in book.students
+        for lab in book.labs
+        if (told := book.remark(student.id, lab))
+    ]
+    if rows:
+        many = "1 remark" if len(rows) == 1 else f"{len(rows)} remarks"
+        yield f"<details><summary><h3>Look at what was collected: {many}</h3></summary>"
+        yield table(("Student", "Lab", "What was seen"), rows[:MOST_LISTED])
+        if len(rows) > MOST_LISTED:
+            yield f"<p>and {len(rows) - MOST_LISTED} more: <code>--csv long</code> has all</p>"
+        yield "</details>"
 
 
 def _link(name: str) -> str:

@@ -26,7 +26,7 @@ from grader.text import encodable, visible_line
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - they are meant
 LONG = (
     *("student", "name", "lab", "points", "possible", "late_days", "commit", "submitted"),
-    *("graded", "run", "override_author", "override_reason", "why", "review"),
+    *("graded", "run", "override_author", "override_reason", "why", "review", "look_at"),
 )
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "Points Possible"
@@ -98,6 +98,7 @@ def _long(book: Gradebook, student: Student, mark: Mark) -> Sequence[object]:
         *said,
         mark.why,
         "; ".join(item.line for item in reviews_of(book, student.id, mark.lab)),
+        book.remark(student.id, mark.lab),
     )
 
 

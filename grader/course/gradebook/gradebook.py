@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.course.config import Course
-from grader.course.database.records import Attempt, Frozen, Likeness, Override, Run, Student
+from grader.course.database.records import Attempt, Frozen, Likeness, Override, Remark, Run, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.marks import Mark, mark
 from grader.errors import UsageError
@@ -30,6 +30,7 @@ class Gradebook:
     likenesses: Sequence[Likeness]
     handed_in: frozenset[str]  # labs that were collected or graded; of others a mark may be set
     titles: Mapping[str, str]  # of labs, as far as they are known
+    remarks: Mapping[tuple[str, str], str]  # of collecting, for the staff alone
 
     def title(self, lab: str) -> str:
         """For example "01_llama: Llama from scratch"."""
@@ -39,6 +40,12 @@ class Gradebook:
         """A student's marks, without labs of which only others have one, set by hand."""
         marks = self.of(student)
         return [item for item in marks if item.points is not None or item.lab in self.handed_in]
+
+    def remark(self, student: str, lab: str) -> str:
+        """What collecting gave a person to look at, beyond what the mark says; for the staff."""
+        why = self.marks[student, lab].why
+        parts = self.remarks.get((student, lab), "").split("; ")
+        return "; ".join(part for part in parts if part not in why)
 
     def of(self, student: str) -> list[Mark]:
         """A student's marks, in the order of the labs."""
@@ -74,6 +81,10 @@ class Records(Protocol):
 
     def frozen(self, lab: str) -> Sequence[Frozen]:
         """What each student had handed in when it was last collected."""
+        ...
+
+    def remarks(self) -> Sequence[Remark]:
+        """What the newest collection of each student and lab gave a person to look at."""
         ...
 
     def likenesses(self, lab: str) -> Sequence[Likeness]:
@@ -114,6 +125,7 @@ def read_gradebook(
         *(course, students, chosen, marks, frozen, grouped, likenesses),
         handed_in=frozenset(handed_in),
         titles=titles or {},
+        remarks={(item.student, item.lab): item.text for item in store.remarks()},
     )
 
 

@@ -57,6 +57,11 @@ def notebook_name(lab: Lab) -> str:
     return f"{lab.topic}{SUFFIX}"
 
 
+def pseudocode_title(lab: Lab) -> str:
+    """Return the first line of the pseudocode that a notebook stands for."""
+    return f"# Pseudocode for lab {lab.number:02d}"
+
+
 def is_notebook(name: str) -> bool:
     """Tell by the name of a file whether it is meant to be a notebook."""
     return name.lower().endswith(SUFFIX)
@@ -191,7 +196,7 @@ def _raising(lab: Lab, name: str, stub: str, problem: str) -> str:
 def _pseudocode(lab: Lab, answers: Sequence[Cell]) -> bytes | None:
     if not answers:
         return None
-    parts = [f"# Pseudocode for lab {lab.number:02d}"]
+    parts = [pseudocode_title(lab)]
     for task in lab.tasks:
         texts = [cell.source.strip("\n") for cell in answers if cell.task == task.id]
         parts += [f"## {task.id}", *texts] if texts else []

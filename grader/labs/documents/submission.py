@@ -18,6 +18,7 @@ from grader.confined import MOST_CODE
 from grader.errors import UsageError
 from grader.labs.documents import notebook
 from grader.labs.documents.places import Place
+from grader.labs.documents.untouched import is_untouched
 from grader.labs.lab import Lab
 from grader.readers import Budget
 
@@ -179,14 +180,6 @@ def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
         if code is None:
             raise UsageError(f"{shown(taken)} has no {lab.code_name}", _wanted(lab))
     return taken, _Read(_named(lab, code, text))
-
-
-def is_untouched(lab: Lab, code: bytes) -> bool:
-    """True for the stub as it was given out."""
-    try:
-        return lab.stub.read_bytes() == code
-    except OSError:
-        return False
 
 
 def _read_notebook(

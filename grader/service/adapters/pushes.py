@@ -17,7 +17,7 @@ from grader.course.grading.collecting.branch import newest
 from grader.course.grading.collecting.collect import location
 from grader.course.grading.collecting.fetch import Bounds, Broken, fetched
 from grader.errors import GitError, InferlabError
-from grader.labs.documents.submission import fingerprint, is_untouched
+from grader.labs.documents.submission import fingerprint
 from grader.labs.lab import Lab
 from grader.readers import Budget
 from grader.service.core.desk import Desk
@@ -84,16 +84,14 @@ class Pushes:
                 try:
                     files, remark = take(repository, commit.hash, lab, budget)
                 except (Broken, GitError):
-                    continue  # nothing of this lab lies there
+                    continue  # nothing of this lab lies there, or the stub as it was given out
                 self._hand_in(student, lab, files, remark, commit.hash)
 
     def _hand_in(
         self, student: Student, lab: Lab, files: dict[str, bytes], remark: str, commit: str
     ) -> None:
-        """Hand in what is new: no stub, and not what was handed in last, by whatever way."""
+        """Hand in what is new, not what was handed in last, by whatever way."""
         before = self._store.hand_ins(student.id, lab.name)
-        if is_untouched(lab, files[lab.code_name]):
-            return
         if before and before[-1].sha256 == fingerprint(files):
             return
         who, device = Who(student.id, Role.STUDENT), self._device_of(lab)

@@ -18,9 +18,11 @@ from stand_ins.isolation import processes_that_see, require_sandbox
 from stand_ins.programs import Programs
 
 from grader.course.database.store import Store
+from grader.course.git import git
 
 RIGHT = (DEMO / "solutions" / LAB / "echo.py").read_text()
 STUB = (DEMO / "labs" / LAB / "echo.py").read_text()
+BEGUN = f"{STUB}\n\n# to be done\n"
 
 
 def hostile(name: str) -> bytes:
@@ -50,7 +52,7 @@ def test_one_bad_submission_stops_nobody(tmp_path: Path, programs: Programs) -> 
     require_sandbox()
     work = {
         "right": RIGHT,
-        "stub": STUB,
+        "begun": BEGUN,
         "bytes": b"\xff\xfe not python",
         "deep": "x = " + "(" * 5000 + ")" * 5000,
         "segfault": hostile("forge/segfault"),
@@ -72,7 +74,7 @@ def test_one_bad_submission_stops_nobody(tmp_path: Path, programs: Programs) -> 
 
 def test_all_that_a_course_writes_is_its_owners_alone(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
-    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": STUB})
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": BEGUN})
     given = {*demo.folder.rglob("*")}
     place = tmp_path / "out"
     place.mkdir()
@@ -139,6 +141,64 @@ def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path, programs: P
     assert points(demo) == {"ada": 95}
 
 
+def test_what_is_to_be_looked_at_is_kept_until_a_collection_says_otherwise(
+    tmp_path: Path, programs: Programs
+) -> None:
+    demo = DemoClass(tmp_path, programs, {"ada7": STUB, "bob": RIGHT})
+    demo.remote.commit("student/Ada007", {f"{LAB}/echo.py": RIGHT}, DATE)
+    only, like = "only the untouched stub is there", "branch student/Ada007 looks like ada7's"
+
+    first = demo.run("collect", LAB)
+    again = demo.run("collect", LAB)
+    shown = demo.run("gradebook", "--student", "ada7")
+    demo.remote.commit("student/ada7", {f"{LAB}/echo.py": RIGHT}, DATE)
+    git("update-ref", "-d", "refs/heads/student/Ada007", folder=demo.remote.folder)
+    last = demo.run("collect", LAB)
+
+    told = f"missing ada7 (Name of ada7): {only}; {like}"
+    assert first[:2] == (1, f"{told}\n{LAB}: 1 frozen, 1 nothing to collect\n")
+    assert again[1].splitlines()[0] == told
+    assert f"nothing was graded: {only}\n    look at: {like}\n" in shown[1]
+    assert last[1] == f"{LAB}: 1 frozen, 1 kept as frozen earlier\n"
+    with Store.open(demo.database) as store:
+        assert store.remarks() == []
+        assert [item.problem for item in store.frozen(LAB)] == ["", ""]
+
+
+def test_a_remark_on_frozen_work_stays_while_nobody_asks_again(
+    tmp_path: Path, programs: Programs
+) -> None:
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
+    demo.remote.commit("ada-fixes", {f"{LAB}/echo.py": STUB + "x = 1\n"}, DATE.replace(hour=13))
+    told = "newer work on echo.py lies on ada-fixes"
+
+    assert f"look at ada (Name of ada): {told}\n" in demo.run("collect", LAB)[1]
+    assert "look at" not in demo.run("collect", LAB)[1]
+    assert f"look at: {told}\n" in demo.run("gradebook", "--student", "ada")[1]
+    git("update-ref", "-d", "refs/heads/ada-fixes", folder=demo.remote.folder)
+    assert "look at" not in demo.run("collect", LAB, "--refresh")[1]
+    assert "look at" not in demo.run("gradebook", "--student", "ada")[1]
+
+
+def test_branches_that_are_nobodys_are_listed_up_to_a_number(
+    tmp_path: Path, programs: Programs
+) -> None:
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT})
+    commit = demo.remote.tip("student/ada")
+    names = ["student/a\u202egnp.exe", "student/ADA", *(f"student/x{n:02}" for n in range(22))]
+    lines = "".join(f"update refs/heads/{name} {commit}\n" for name in names)
+    git("update-ref", "--stdin", folder=demo.remote.folder, stdin=lines.encode())
+
+    code, out, _ = demo.run("collect", LAB)
+
+    assert code == 0
+    said = out.splitlines()
+    assert said[0] == "look at ada (Name of ada): branch student/ADA looks like ada's"
+    assert said[1] == "nobody's student/a\\u202egnp.exe: its id is not on the roster"
+    assert said[20] == "nobody's student/x18: its id is not on the roster"
+    assert said[21:] == ["nobody's: 3 more branches of the remote", f"{LAB}: 1 frozen"]
+
+
 def test_roster_that_is_wrong_collects_nothing_and_tells_each_row(
     tmp_path: Path, programs: Programs
 ) -> None:
@@ -181,7 +241,7 @@ def test_kill_at_any_moment_is_made_good_by_resume(
     tmp_path: Path, programs: Programs, stages: Path
 ) -> None:
     require_sandbox()
-    work = {f"s{i}": RIGHT if i % 2 else STUB for i in range(6)}
+    work = {f"s{i}": RIGHT if i % 2 else BEGUN for i in range(6)}
     demo = DemoClass(tmp_path, programs, work)
     assert demo.run("collect", LAB)[0] == 0
 

@@ -33,12 +33,13 @@ from stand_ins.classroom import (
 
 from grader.course.database import connection as databases
 from grader.course.database import tables
-from grader.course.database.records import Likeness, Student
+from grader.course.database.records import Likeness, Remark, Student
 from grader.course.database.store import Store
 from grader.errors import StoreError, UsageError
 
 NOT_HERE = postgres.missing()
 ROOT = Path(__file__).resolve().parents[3]
+REMARK = Remark("ada", LAB, f"branch {HOSTILE_MESSAGE} \u202e looks like ada's", after(1))
 
 
 @pytest.fixture(scope="module")
@@ -157,12 +158,13 @@ def test_a_grading_that_failed_by_our_fault_leaves_room_for_one_that_succeeds(st
 
 
 @pytest.mark.parametrize("change", ["UPDATE {} SET lab = 'x'", "DELETE FROM {}"])
-@pytest.mark.parametrize("table", ["attempts", "overrides"])
+@pytest.mark.parametrize("table", ["attempts", "overrides", "remarks"])
 def test_the_database_itself_refuses_to_change_a_record(
     store: Store, url: str, table: str, change: str
 ) -> None:
     store.add_attempt(attempt("ada"))
     store.add_override(override("ada", 80.0))
+    store.add_frozen(remark=REMARK)
     engine = create_engine(databases.located(url, None))
 
     with pytest.raises(DatabaseError, match="append-only"), engine.begin() as connection:
@@ -171,6 +173,7 @@ def test_the_database_itself_refuses_to_change_a_record(
     engine.dispose()
     assert store.attempts() == [attempt("ada")]
     assert store.overrides() == [override("ada", 80.0)]
+    assert store.remarks() == [REMARK]
 
 
 def test_an_attempt_of_nobody_is_refused(store: Store) -> None:
@@ -206,6 +209,37 @@ def test_of_what_was_collected_the_newest_counts(store: Store) -> None:
         ("bob", "new"),
     ]
     assert store.collected_labs() == [LAB]
+
+
+def test_of_remarks_the_newest_of_a_student_and_lab_is_told(store: Store, url: str) -> None:
+    other = Remark("bob", LAB, "the branch was rewritten", after(1))
+    older = Remark("ada", "02_batching", "its date lies in the future", after(1))
+    for remark in (Remark("ada", LAB, "before", after(0)), other, older, REMARK):
+        store.add_frozen(remark=remark)
+
+    with Store.open(url) as again:
+        assert again.remarks(LAB) == [REMARK, other]
+        assert again.remarks() == [REMARK, other, older]
+
+
+def test_an_empty_remark_takes_the_last_one_back_and_nothing_is_removed(
+    store: Store, url: str
+) -> None:
+    store.add_frozen(remark=REMARK)
+    store.add_frozen(remark=Remark("ada", LAB, "", after(2)))
+
+    assert store.remarks() == []
+    engine = create_engine(databases.located(url, None))
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM remarks")) == 2
+    engine.dispose()
+
+
+def test_what_was_collected_and_its_remark_are_kept_together_or_not_at_all(store: Store) -> None:
+    with pytest.raises(StoreError, match="knows no such student"):
+        store.add_frozen(frozen("ada", "x"), remark=Remark("nobody", LAB, "x", after(1)))
+
+    assert (store.frozen(LAB), store.remarks()) == ([], [])
 
 
 def test_a_new_comparison_replaces_the_old_one_of_its_lab(store: Store) -> None:
@@ -251,6 +285,26 @@ def test_an_older_database_is_brought_up_to_date_with_its_rows(url: str) -> None
         store.put_likenesses(LAB, [Likeness(LAB, "ada", "bob", True, 0.9, 0.8, 1200)])
     with Store.open(url) as store:
         assert len(store.likenesses()) == 1
+
+
+def test_a_database_of_before_remarks_were_kept_has_none_and_takes_some(url: str) -> None:
+    engine = databases.connect(databases.located(url, None), 5.0)
+    row = {name: getattr(frozen("ada", "x"), name) for name in ("student", "lab", "path")}
+    moments = {"committed": after(-1), "collected": after(1), "up_to": None}
+    with databases.writing(engine).begin() as connection:
+        databases.upgrade(connection, "0006")
+        student = "INSERT INTO students VALUES ('ada', 'Ada L.', '', 'student/ada', 0)"
+        connection.execute(text(student))
+        values = row | moments | {"commit_id": "c0ffee", "problem": ""}
+        connection.execute(tables.FrozenRow.__table__.insert().values(**values))
+    engine.dispose()
+
+    with Store.open(url) as store:
+        assert store.frozen(LAB) == [frozen("ada", "x")]
+        assert store.remarks() == []
+        store.add_frozen(remark=REMARK)
+    with Store.open(url) as store:
+        assert store.remarks() == [REMARK]
 
 
 def _row() -> dict[str, object]:

@@ -1,6 +1,7 @@
 """``lab gradebook``: what it shows, exports for other programs, compares and lets a person set."""
 
 import csv
+import html
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from stand_ins.classroom import (
 )
 
 from grader.cli import app
-from grader.course.database.records import Student
+from grader.course.database.records import Remark, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.exports import safe_cell
 from grader.course.gradebook.folders import plain_name
@@ -267,6 +268,44 @@ def test_the_course_may_be_named_before_or_behind_override(run: Run, folder: Pat
     assert run("--course", "other.toml", *words)[0] == 0
     assert run(*words, "--course", "other.toml")[0] == 0
     assert run(*words)[0] == 2
+
+
+REMARK = f"branch {HOSTILE_MESSAGE} \u202e looks like ada's"
+
+
+def test_remarks_of_collecting_are_for_the_staff_alone(
+    run: Run, store: Store, folder: Path
+) -> None:
+    told = "branch student/cyd is missing; branch student/CYD looks like cyd's"
+    store.add_frozen(remark=Remark("ada", LAB, REMARK, after(2)))
+    store.add_frozen(remark=Remark("cyd", LAB, told, after(2)))
+
+    ada, cyd = (run("--student", name)[1].splitlines() for name in ("ada", "cyd"))
+    out = run()[1]
+    long = list(csv.DictReader(io.StringIO(run("--csv", "long")[1])))
+    assert run("--html", "pages")[0] == 0
+    assert run("--gradescope", "-o", "scores")[0] == 0
+
+    shown = f"branch {HOSTILE_MESSAGE} \\u202e looks like ada's"
+    assert ada[2] == f"    look at: {shown}"
+    assert cyd[2:] == ["    look at: branch student/CYD looks like cyd's"]
+    assert not any("look at" in line for line in run("--student", "bob")[1].splitlines())
+    assert "look at what was collected of ada, cyd: lab gradebook --student ada says why" in out
+    assert [*long[0]][-1] == "look_at"
+    assert [row["look_at"] for row in long] == [shown, "", "branch student/CYD looks like cyd's"]
+    index = (folder / "pages" / "index.html").read_text()
+    assert "Look at what was collected: 2 remarks" in index
+    assert html.escape(shown) in index
+    given = [*(folder / "pages" / "students").rglob("*.html"), *(folder / "scores").rglob("*.json")]
+    assert len(given) == 7
+    assert not any("looks like" in file.read_text() for file in given)
+
+
+def test_a_remark_that_the_mark_says_already_is_not_said_twice(run: Run, store: Store) -> None:
+    store.add_frozen(remark=Remark("cyd", LAB, "branch student/cyd is missing", after(2)))
+
+    assert "look at" not in run("--student", "cyd")[1] + run()[1]
+    assert "look_at\n" in run("--csv", "long")[1].replace("\r", "")
 
 
 @pytest.mark.parametrize(

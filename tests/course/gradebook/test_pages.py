@@ -1,7 +1,9 @@
 """The pages of a class, in a headless browser at the width of a desktop and of a phone."""
 
+import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +223,17 @@ def test_the_class_page_of_a_class_without_any_grade_stands(tmp_path: Path) -> N
 
     assert "1 student, 0 labs" in text
     assert "<table" in text
+
+
+def test_of_many_remarks_the_class_page_lists_some_and_says_how_many(
+    book: Gradebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.course.gradebook.class_page.MOST_LISTED", 2)
+    told = {(name, LAB): f"{HOSTILE_MESSAGE} of {name}" for name in ("ada", "bob", "cyd", "gone")}
+
+    page = class_page(replace(book, remarks=told))
+
+    assert "Look at what was collected: 3 remarks" in page
+    assert "<p>and 1 more: <code>--csv long</code> has all</p>" in page
+    assert page.count(f"{html.escape(HOSTILE_MESSAGE)} of ") == 2
+    assert HOSTILE_MESSAGE not in page

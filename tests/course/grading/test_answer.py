@@ -62,12 +62,13 @@ def test_code_of_ones_own_comes_before_a_notebook(remote: Remote) -> None:
 )
 def test_notebook_of_no_use_is_told(remote: Remote, text: str, why: str) -> None:
     alone = committed(remote, {"echo.ipynb": text})
-    beside = committed(remote, {"echo.ipynb": text, "echo.py": STUB}, day=1)
+    answered = {"echo.py": STUB, "PSEUDOCODE.md": "multiply"}
+    beside = committed(remote, {"echo.ipynb": text, **answered}, day=1)
 
     with pytest.raises(Broken, match=why.replace("(", r"\(").replace(")", r"\)")):
         take(remote.folder, alone, LAB, Budget())
     files, remark = take(remote.folder, beside, LAB, Budget())
-    assert files == {"echo.py": STUB.encode()}
+    assert files == {name: words.encode() for name, words in answered.items()}
     assert remark == f"the stub is taken, since {why}"
 
 

@@ -13,7 +13,7 @@ from stand_ins.classroom import override
 
 from grader.course.config import Course, load_course
 from grader.course.database import connection
-from grader.course.database.records import Override
+from grader.course.database.records import Override, Remark
 from grader.course.database.store import Store
 from grader.course.grading.backups.backup import back_up
 from grader.course.grading.backups.restore import restore
@@ -36,6 +36,8 @@ def course(tmp_path: Path) -> Course:
         grade(batch, store)
         word = override("ada", 55.0)
         store.add_override(Override("ada", LAB.name, 55.0, word.author, word.reason, word.made))
+        told = Remark("ada", LAB.name, "the branch was rewritten", word.made)
+        store.add_frozen(remark=told)
         spool = found.folder / ".inferlab" / "spool"
         (spool / "waits.json").write_text('{"student": "cyd"}')
     return found
@@ -64,7 +66,7 @@ def everything(course: Course) -> list[object]:
             for a in store.attempts()
         ]
         rows = [store.students(), store.runs(), store.overrides(), store.frozen(LAB.name)]
-        return [*rows, store.collections(LAB.name), attempts]
+        return [*rows, store.collections(LAB.name), store.remarks(), attempts]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -85,6 +87,7 @@ def test_a_course_that_is_restored_is_the_same(course: Course, tmp_path: Path) -
         "frozen": 3,
         "attempts": 3,
         "overrides": 1,
+        "remarks": 1,
     }
 
 

@@ -3,29 +3,22 @@
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from stand_ins.collecting import ADA, BOB, CODE, DUE, HOUR, LAB, collect, course
 from stand_ins.remotes import Remote
 
-from grader.course.config import Course, LateRule
+from grader.course.config import LateRule
 from grader.course.database.records import Frozen, Student
 from grader.course.git import git
-from grader.course.grading.collecting.collect import Collected, Collection, Outcome, collect_class
+from grader.course.grading.collecting.collect import Collected, Outcome
 from grader.course.grading.collecting.fetch import Bounds, _is_name
 from grader.errors import UsageError
 from grader.labs.documents.submission import MAX_BYTES
-from grader.labs.lab import load_lab
 
-LAB = load_lab(Path(__file__).parents[2] / "demo" / "labs" / "90_echo")
-DUE = datetime(2026, 10, 1, 22, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-CODE = "90_echo/echo.py"
 NOWHERE = "there is no echo.py in 90_echo/, in labs/90_echo/ or at the top"
-ADA = Student("ada", "Ada", "", "student/ada")
-BOB = Student("bob", "Bob", "", "student/bob")
 
 
 @pytest.fixture
@@ -33,39 +26,6 @@ def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Remote:
     (tmp_path / "course").mkdir()
     monkeypatch.chdir(tmp_path / "course")  # where the paths of what is kept start
     return Remote(tmp_path / "class.git")
-
-
-def course(host: Remote, /, **changes: object) -> Course:
-    folder = host.folder.parent / "course"
-    folder.mkdir(exist_ok=True)
-    fields: dict[str, object] = {
-        "folder": folder,
-        "title": "T",
-        "roster": folder / "roster.csv",
-        "remote": str(host.folder),
-        "deadlines": {90: DUE},
-    }
-    return Course(**(fields | changes))  # type: ignore[arg-type]
-
-
-def collect(
-    of: Course,
-    *students: Student,
-    now: datetime = DUE + HOUR,
-    earlier: Sequence[Mapping[str, Collected]] = (),
-    late: bool = False,
-    refresh: bool = False,
-    bounds: Bounds | None = None,
-) -> dict[str, Collected]:
-    found: dict[str, Collected] = {}
-    collect_class(
-        Collection(of, LAB, now, late, refresh, bounds or Bounds(seconds=20)),
-        students,
-        [frozen for found in earlier for item in found.values() for frozen in item.records],
-        2,
-        lambda item: found.__setitem__(item.student.id, item),
-    )
-    return found
 
 
 def frozen(item: Collected) -> Frozen:

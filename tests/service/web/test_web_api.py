@@ -88,14 +88,26 @@ def test_what_a_lab_does_not_take_is_refused_by_name(
     assert not (lesson.folder / "hand-ins").exists()
 
 
-def test_the_stub_as_it_was_is_nothing_to_hand_in(lesson: WebClass) -> None:
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_the_stub_as_it_was_is_nothing_to_hand_in(lesson: WebClass, end: bytes) -> None:
     lab = load_lab(lesson.labs[0].folder)
-    files = sent(("echo.py", lab.stub.read_bytes()), ("PSEUDOCODE.md", lab.pseudocode.read_bytes()))
+    code, text = (file.read_bytes().replace(b"\n", end) for file in (lab.stub, lab.pseudocode))
+    files = sent(("echo.py", code), ("PSEUDOCODE.md", text))
 
     answer = lesson.bearer("s17").post("/api/labs/90/hand-ins", files=files)
 
     assert answer.status_code == 422
     assert "there is nothing to hand in" in answer.json()["error"]
+
+
+def test_the_stub_with_an_answered_prompt_is_handed_in(lesson: WebClass) -> None:
+    lab = load_lab(lesson.labs[0].folder)
+    text = lab.pseudocode.read_bytes() + b"\nmultiply\n"
+    files = sent(("echo.py", lab.stub.read_bytes()), ("PSEUDOCODE.md", text))
+
+    answer = lesson.bearer("s17").post("/api/labs/90/hand-ins", files=files)
+
+    assert answer.status_code == 201, answer.text
 
 
 def test_a_quota_says_when_the_next_attempt_is_possible(open_class: Open) -> None:

@@ -17,7 +17,7 @@ from stand_ins.sample_reports import (
 )
 from stand_ins.web_class import CODE, LAB, NOW, STUDENTS, WebClass
 
-from grader.course.database.records import Likeness
+from grader.course.database.records import Likeness, Remark
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.overview import Overview, overview
 from grader.course.policy import Feedback, Hidden
@@ -290,6 +290,25 @@ def test_the_staff_sees_the_class_and_each_student(lesson: WebClass) -> None:
     for name in ("points", "tasks", "seconds"):
         assert browser.get(f"/class/90/pictures/{name}.svg").text.startswith("<svg")
     assert "Nothing of it was handed in yet" in browser.get("/class/91").text
+
+
+def test_what_collecting_remarked_is_for_the_staff_alone(lesson: WebClass) -> None:
+    lesson.grade(lesson.hand_in("s17"), mixed())
+    told = "branch student/<b>S017</b>\u202e looks like s17's"
+    lesson.books.add_frozen(remark=Remark("s17", LAB, told, lesson.clock.now()))
+
+    staff = lesson.browser("staff", Role.ASSISTANT)
+    own = lesson.browser("s17")
+
+    shown = "branch student/&lt;b&gt;S017&lt;/b&gt;\\u202e looks like s17&#39;s"
+    assert f'<a href="/students/s17">s17</a>, {LAB}: {shown}</li>' in staff.get("/class").text
+    assert "Look at what was collected: 1 remark<" in staff.get("/class").text
+    assert f"To look at, for the staff: {shown}" in staff.get("/students/s17").text
+    assert "To look at" not in staff.get("/students/s18").text
+    pages = [own.get(path) for path in ("/", "/labs/90", "/attempts/1", "/queue")]
+    assert [page.status_code for page in pages] == [200] * 4
+    assert not any("looks like" in page.text for page in pages)
+    assert own.get("/students/s17").status_code in (403, 404)
 
 
 def test_an_override_has_author_and_reason_and_is_taken_back(lesson: WebClass) -> None:

@@ -1,23 +1,21 @@
 """The files of a lab in a commit of a student's repository, as objects: nothing is checked out."""
 
 import hashlib
-import os
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from grader.course.git import LIMITS, OFFLINE, git, git_bytes
+from grader.course.git import OFFLINE, git, git_bytes
+from grader.course.grading.collecting.elsewhere import Elsewhere, elsewhere, named
 from grader.course.grading.collecting.fetch import Broken
 from grader.errors import GitError, InferlabError
-from grader.labs.documents.notebook import notebook_name
+from grader.labs.documents.notebook import is_notebook, notebook_name
 from grader.labs.documents.submission import (
     MAX_BYTES,
     PSEUDOCODE_NAME,
     files_of_notebook,
-    is_untouched,
     shown,
 )
+from grader.labs.documents.untouched import is_nothing, is_untouched
 from grader.labs.lab import Lab
 from grader.readers import Budget
 
@@ -26,8 +24,7 @@ Entries = Mapping[str, tuple[str, str]]  # mode and object, by path
 State = Entries  # of what is collected, by name
 _FILE_MODES = ("100644", "100755", "100664")
 _TREE_MODE = "040000"
-_MOST_FOUND = 3  # places that are named where the code lies instead
-LOOKING = replace(LIMITS, seconds=20.0, cpu_seconds=10)  # for them
+ONLY_STUB = "only the untouched stub is there"
 
 
 def places(lab: Lab) -> tuple[str, ...]:
@@ -36,43 +33,53 @@ def places(lab: Lab) -> tuple[str, ...]:
 
 
 def take(repository: Path, commit: str, lab: Lab, budget: Budget) -> tuple[dict[str, bytes], str]:
-    """Return the lab's files in a commit by name, and a remark; raises Broken without the code.
+    """Return the lab's files in a commit by name, and a remark.
 
     A notebook stands for them where there is no code, or only the stub that nobody has touched.
+    Raises Broken without the code, and where it is the untouched stub and no prompt is answered.
     """
     entries = _entries(repository, commit, _candidates(lab))
     folder = _folder(entries, lab)
     if folder is None:
         raise Broken(_missing(repository, commit, entries, lab))
     code, told = _file(repository, folder + lab.code_name, entries)
-    remarks: list[str] = []
+    text, problem = _file(repository, folder + PSEUDOCODE_NAME, entries)
+    is_left_out = text is None and folder + PSEUDOCODE_NAME in entries
+    left_out = f"{problem}: left out" if is_left_out else ""
+    useless = ""  # why the notebook is
     if folder + notebook_name(lab) in entries and (code is None or is_untouched(lab, code)):
         try:
-            return _from_notebook(repository, folder, entries, lab, budget)
+            files, remark = _from_notebook(repository, folder, entries, lab, text, budget)
+            if not is_nothing(lab, files[lab.code_name], files.get(PSEUDOCODE_NAME)):
+                return files, remark
+            code = files[lab.code_name] if code is None else code
         except Broken as broken:
             if folder + lab.code_name not in entries:
                 raise
-            remarks.append(f"the stub is taken, since {broken}")
+            useless = str(broken)
     if code is None:
         raise Broken(told)
+    if is_nothing(lab, code, text):
+        told = f"{ONLY_STUB}, and {useless}" if useless else ONLY_STUB
+        raise Broken(_joined(told, left_out, _beside(repository, commit, lab, folder)))
     remark = f"{lab.code_name} is a pointer of Git LFS" if code.startswith(LFS) else ""
-    text, told = _file(repository, folder + PSEUDOCODE_NAME, entries)
-    files = {lab.code_name: code}
-    if text is None:
-        left_out = f"{told}: left out" if folder + PSEUDOCODE_NAME in entries else ""
-        return files, "; ".join(filter(None, (*remarks, remark, left_out)))
-    return files | {PSEUDOCODE_NAME: text}, "; ".join(filter(None, (*remarks, remark)))
+    useless = f"the stub is taken, since {useless}" if useless else ""
+    files = {lab.code_name: code} | ({} if text is None else {PSEUDOCODE_NAME: text})
+    return files, _joined(useless, remark, left_out)
+
+
+def _joined(*remarks: str) -> str:
+    return "; ".join(filter(None, remarks))
 
 
 def _from_notebook(
-    repository: Path, folder: str, entries: Entries, lab: Lab, budget: Budget
+    repository: Path, folder: str, entries: Entries, lab: Lab, text: bytes | None, budget: Budget
 ) -> tuple[dict[str, bytes], str]:
     """Return the files that a notebook stands for, and remarks; raises Broken."""
     path = folder + notebook_name(lab)
     content, told = _file(repository, path, entries)
     if content is None:
         raise Broken(f"{told}: its outputs can be cleared" if "larger" in told else told)
-    text, _ = _file(repository, folder + PSEUDOCODE_NAME, entries)
     try:
         files, notes, _ = files_of_notebook(lab, content, text, shown(path), budget)
     except InferlabError as error:
@@ -90,10 +97,20 @@ def state_of(repository: Path, commit: str, lab: Lab) -> State:
     if folder is None:
         return {}
     names = _names(lab)
-    mode, blob = entries.get(folder + lab.code_name, ("", ""))
-    if not mode or blob == _stub_object(lab, blob):
+    code = folder + lab.code_name
+    has_notebook = folder + notebook_name(lab) in entries
+    if has_notebook and (code not in entries or _is_stub(repository, code, entries, lab)):
         names = (*names, notebook_name(lab))
     return {name: entries[folder + name] for name in names if folder + name in entries}
+
+
+def _is_stub(repository: Path, path: str, entries: Entries, lab: Lab) -> bool:
+    """True for code that nobody has touched; what is the stub to the byte is not read for that."""
+    blob = entries[path][1]
+    if blob == _stub_object(lab, blob):
+        return True
+    code, _ = _file(repository, path, entries)
+    return code is not None and is_untouched(lab, code)
 
 
 def _stub_object(lab: Lab, like: str) -> str:
@@ -128,25 +145,34 @@ def _missing(repository: Path, commit: str, entries: Entries, lab: Lab) -> str:
         if place in entries and entries[place][0] != _TREE_MODE:
             return f"{place} is not a folder"
     told = f"there is no {lab.code_name} in {lab.name}/, in labs/{lab.name}/ or at the top"
-    found = [shown(path) for path in _elsewhere(repository, commit, lab)]
-    if not found:
-        return told
-    more = f" and in {len(found) - _MOST_FOUND} more places" if len(found) > _MOST_FOUND else ""
-    return f"{told}; it lies in {', '.join(found[:_MOST_FOUND])}{more}"
+    found = _elsewhere(repository, commit, lab)
+    if found.work:
+        return f"{told}; it lies in {named(found.work)}"
+    return f"{told}; {ONLY_STUB}, in {named(found.stubs)}" if found.stubs else told
 
 
-def _elsewhere(repository: Path, commit: str, lab: Lab) -> list[str]:
-    """Return paths of that name, in any case; none where there are too many files to look at."""
-    line = ("ls-tree", "-r", "-z", "--name-only", commit)
-    try:
-        listing = git_bytes(*line, folder=repository, limits=LOOKING, env=OFFLINE)
-    except GitError:
-        return []
-    wanted = re.compile(rb"(?:[^\0]*/)?" + re.escape(lab.code_name.encode()), re.IGNORECASE)
-    # One after the other: a list of all would take many times what the listing does.
-    found = (item[0] for item in re.finditer(rb"[^\0]+", listing) if wanted.fullmatch(item[0]))
-    # Given code of that name lies in labs/ itself.
-    return [os.fsdecode(path) for path in found if path.rpartition(b"/")[0] != b"labs"]
+def _beside(repository: Path, commit: str, lab: Lab, folder: str) -> str:
+    """Say where work lies, where there is only the stub in a folder; "" if nowhere."""
+    work = _elsewhere(repository, commit, lab, folder).work
+    return f"work of that name lies in {named(work)}" if work else ""
+
+
+def _elsewhere(repository: Path, commit: str, lab: Lab, folder: str | None = None) -> Elsewhere:
+    """Find work and stubs at other places than a folder that was looked at."""
+
+    def is_stub(path: str, entry: tuple[str, str]) -> bool:
+        content, _ = _file(repository, path, {path: entry})
+        if content is None or not is_notebook(path):
+            return content is not None and is_untouched(lab, content)
+        try:
+            # Its own budget: what is only looked for must cost no work its reading.
+            files, *_ = files_of_notebook(lab, content, None, shown(path), Budget(1))
+        except InferlabError:
+            return False
+        return is_nothing(lab, files[lab.code_name], files.get(PSEUDOCODE_NAME))
+
+    known = () if folder is None else (lab.code_name, notebook_name(lab))
+    return elsewhere(repository, commit, lab, [f"{folder}{name}" for name in known], is_stub)
 
 
 def _entries(repository: Path, commit: str, paths: Iterable[str]) -> Entries:

@@ -9,19 +9,33 @@ Late or in time is the last commit that changed the lab's files, not the tip of 
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from grader.course.config import Course
 from grader.course.database.records import Frozen, Student
+from grader.course.git import OFFLINE, git
 from grader.course.grading.collecting import fetch
 from grader.course.grading.collecting.answer import take
-from grader.course.grading.collecting.branch import doubts, last_change, newer_elsewhere, newest
+from grader.course.grading.collecting.branch import (
+    Commit,
+    doubts,
+    last_change,
+    newer_elsewhere,
+    newest,
+)
 from grader.course.grading.collecting.fetch import Broken
 from grader.course.grading.collecting.ledger import Collection, Ledger, Outcome, Taken, asked
+from grader.course.grading.collecting.lookalikes import (
+    Stray,
+    by_student,
+    resembling,
+    strays,
+    there_is,
+)
 from grader.errors import GitError, GitLimit, UsageError
 from grader.limited import Resource
 from grader.readers import Budget
@@ -37,9 +51,18 @@ class Collected:
     frozen: Frozen
     remark: str = ""
     records: tuple[Frozen, ...] = ()
+    asked: bool = True  # of what is frozen for good nothing new is known
 
 
-Branches = frozenset[str] | None
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What was seen of the remote of all; no names: so many that git cannot list them."""
+
+    branches: frozenset[str] | None
+    strays: tuple[Stray, ...] = ()
+    like: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])  # by id
+
+
 OnCollected = Callable[[Collected], None]
 
 
@@ -49,11 +72,12 @@ def collect_class(
     earlier: Sequence[Frozen],
     jobs: int,
     on_collected: OnCollected,
-) -> None:
+) -> tuple[Stray, ...]:
     """Collect from every student; ``on_collected`` hears each one, in the caller's thread.
 
-    ``earlier`` is all that was ever collected, oldest first. Raises UsageError if the remote of all
-    cannot be reached; a student's own never stops it.
+    ``earlier`` is all that was ever collected, oldest first. Returns the branches of the remote of
+    all that are nobody's, where it was asked. Raises UsageError if it cannot be reached; a
+    student's own never stops it.
     """
     before: dict[str, list[Frozen]] = {student.id: [] for student in students}
     for frozen in earlier:
@@ -63,14 +87,13 @@ def collect_class(
     for student in students:
         kept = before[student.id]
         if kept and not order.refresh and not _open_moments(order, student, kept):
-            on_collected(Collected(student, Outcome.KEPT, kept[-1]))
+            on_collected(Collected(student, Outcome.KEPT, kept[-1], asked=False))
         else:
             wanted.append(student)
-    branches = _shared_branches(order, wanted)
+    shared = _shared(order, wanted, students)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         futures = [
-            pool.submit(_collect, order, student, before[student.id], branches)
-            for student in wanted
+            pool.submit(_collect, order, student, before[student.id], shared) for student in wanted
         ]
         try:
             for future in as_completed(futures):
@@ -78,6 +101,7 @@ def collect_class(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    return shared.strays
 
 
 def _open_moments(
@@ -94,23 +118,25 @@ def _open_moments(
     ]
 
 
-def _shared_branches(order: Collection, students: Sequence[Student]) -> Branches:
-    """Return the branches of the remote of all; asked once, and only if someone needs it.
+def _shared(order: Collection, wanted: Sequence[Student], roster: Sequence[Student]) -> Shared:
+    """Ask for the branches of the remote of all: once, and only if someone needs it.
 
-    None if there are so many that git cannot list them: then each is asked for by its name.
+    Where there are too many to list, each is asked for by its name.
     """
-    if all(student.repository for student in students):
-        return frozenset()
+    if all(student.repository for student in wanted):
+        return Shared(frozenset())
     course = order.course
     try:
-        wanted = frozenset(student.branch for student in students)
-        return frozenset(fetch.heads(course.remote, course.folder, order.bounds, wanted))
+        names = frozenset(student.branch for student in wanted)
+        branches = frozenset(fetch.heads(course.remote, course.folder, order.bounds, names))
     except GitLimit as limit:
         if limit.resource == Resource.TIME:
             raise _unreadable(course, limit) from None
-        return None
+        return Shared(None)
     except GitError as error:
         raise _unreadable(course, error) from None
+    found = strays(course, roster, branches)
+    return Shared(branches, found, by_student(found))
 
 
 def _unreadable(course: Course, error: GitError) -> UsageError:
@@ -119,13 +145,16 @@ def _unreadable(course: Course, error: GitError) -> UsageError:
 
 
 def _collect(
-    order: Collection, student: Student, before: Sequence[Frozen], branches: Branches
+    order: Collection, student: Student, before: Sequence[Frozen], shared: Shared
 ) -> Collected:
+    like = shared.like.get(student.id, ())
+    hints = [resembling(student.id, like)]  # for the staff alone
     try:
+        branches = shared.branches
         if not student.repository and branches is not None and student.branch not in branches:
-            others = fetch.named(_own_branches(student, branches))
-            raise Broken(f"there is no branch {student.branch}{others}")
-        return _freeze(order, student, before, branches)
+            others = [name for name in _own_branches(student, branches) if name not in like]
+            raise Broken(f"there is no branch {student.branch}{there_is(others)}")
+        return _freeze(order, student, before, shared, hints)
     except Broken as error:
         problem = str(error)
     except (GitError, OSError) as error:
@@ -136,10 +165,14 @@ def _collect(
         )
     if before:
         kept = before[-1]
-        told = f"{problem}; what was collected on {moment_text(kept.collected)} stays"
-        return Collected(student, Outcome.KEPT, kept, told)
+        told = f"what was collected on {moment_text(kept.collected)} stays"
+        return Collected(student, Outcome.KEPT, kept, _joined(problem, told, *hints))
     none = Frozen(student.id, order.lab.name, "", None, order.now, "", problem)
-    return Collected(student, Outcome.MISSING, none, problem, (none,))
+    return Collected(student, Outcome.MISSING, none, _joined(problem, *hints), (none,))
+
+
+def _joined(*remarks: str) -> str:
+    return "; ".join(dict.fromkeys(filter(None, remarks)))
 
 
 def _own_branches(student: Student, branches: Iterable[str]) -> list[str]:
@@ -149,9 +182,16 @@ def _own_branches(student: Student, branches: Iterable[str]) -> list[str]:
 
 
 def _freeze(
-    order: Collection, student: Student, before: Sequence[Frozen], branches: Branches
+    order: Collection,
+    student: Student,
+    before: Sequence[Frozen],
+    shared: Shared,
+    hints: list[str],
 ) -> Collected:
-    """Take the work of each moment that is to be asked for; raises Broken if there is none."""
+    """Take the work of each moment that is to be asked for; raises Broken if there is none.
+
+    Adds to ``hints`` what a person is to look at, whatever comes of it.
+    """
     remote = location(order.course, student)
     found: list[Taken] = []
     problems: list[str] = []
@@ -164,19 +204,19 @@ def _freeze(
                 problems.append(str(error))
         commits = [commit for work in found for commit in (work.newest, work.change)]
         remarks = [*doubts(repository, commits, (item.commit for item in before), order.now)]
-        remarks += _work_elsewhere(order, student, repository, branches)
+        remarks += _work_elsewhere(order, student, repository, shared)
+    hints[:0] = remarks
     if not found:
-        raise Broken("; ".join([*problems[-1:], *remarks]))
+        raise Broken(_joined(*problems[-1:]))
     ledger = Ledger(order, student.id, before)
     outcomes = [ledger.enter(work) for work in found]
-    remarks = [*ledger.remarks, *problems[-1:], *remarks]
-    told = "; ".join(dict.fromkeys(filter(None, remarks)))
+    told = _joined(*ledger.remarks, *problems[-1:], *hints)
     outcome = min(outcomes, key=[*Outcome].index)
     return Collected(student, outcome, ledger.newest, told, tuple(ledger.fresh))
 
 
 def _work_elsewhere(
-    order: Collection, student: Student, repository: Path, branches: Branches
+    order: Collection, student: Student, repository: Path, shared: Shared
 ) -> list[str]:
     """Name the student's other branches that hold newer work on the lab, for a person to look."""
     try:
@@ -185,7 +225,8 @@ def _work_elsewhere(
             known = fetch.heads(remote, repository, order.bounds)
             others = sorted(name for name in known if name != student.branch)
         else:
-            others = _own_branches(student, branches or ())
+            like = shared.like.get(student.id, ())
+            others = sorted({*_own_branches(student, shared.branches or ()), *like})
         tip = newest(repository, None)
         fetched = fetch.fetch_tips(repository, others, order.bounds)
         names = newer_elsewhere(repository, fetched, order.lab, tip) if tip and fetched else []
@@ -206,8 +247,18 @@ def _take(
     commit = newest(repository, None if open_still else until)
     if commit is None:
         raise Broken(_too_late(repository, student, until))
-    files, remark = take(repository, commit.hash, order.lab, budget)
+    try:
+        files, remark = take(repository, commit.hash, order.lab, budget)
+    except Broken as broken:
+        raise Broken(_joined(str(broken), _too_late_for(repository, commit, until))) from None
     return Taken(until, commit, last_change(repository, commit, order.lab), files, remark)
+
+
+def _too_late_for(repository: Path, commit: Commit, until: datetime | None) -> str:
+    """Say that commits are left aside, whose work a person may see on the branch."""
+    if git("rev-parse", fetch.TIP, folder=repository, env=OFFLINE) == commit.hash:
+        return ""
+    return f"what was committed after {moment_text(until)} does not count for it"
 
 
 def location(course: Course, student: Student) -> str:

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.course.git import HARMLESS, LIMITS, OTHER_END, git, git_bytes, git_lines
+from grader.course.grading.collecting.lookalikes import instead
 from grader.course.grading.collecting.objects import TooMuch, check_objects
 from grader.errors import GitError, GitLimit
-from grader.labs.documents.submission import MAX_BYTES, shown
+from grader.labs.documents.submission import MAX_BYTES
 from grader.limited import Limits, Resource
 
 TIP = "refs/heads/tip"
 OTHERS = "refs/others/"
-MOST_NAMED = 5
 LONGEST_NAME = 255  # of a branch; a file system takes no more
 LISTING_BYTES = 256 << 20
 MOST_BRANCHES = 20_000  # of a repository that are known, but for those that were asked for
@@ -127,18 +127,10 @@ def _reason(error: GitError, remote: str, branch: str, folder: Path, bounds: Bou
     if "find remote ref" not in error.message:
         return error.message
     try:
-        others = sorted(heads(remote, folder, bounds))
+        others = heads(remote, folder, bounds)
     except GitError:
-        others = []
-    return f"there is no branch {branch}{named(others)}"
-
-
-def named(branches: Sequence[str]) -> str:
-    """Name the branches that there are instead, to follow "there is no branch …"."""
-    if not branches:
-        return ""
-    more = f" and {len(branches) - MOST_NAMED} more" if len(branches) > MOST_NAMED else ""
-    return f"; there is {', '.join(map(shown, branches[:MOST_NAMED]))}{more}"
+        others = {}
+    return f"there is no branch {branch}{instead(branch, others)}"
 
 
 def heads(

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from grader.course.database.records import Override
 from grader.course.gradebook.charts import histogram, task_bars
+from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Overview
 from grader.course.gradebook.pages import points_of
@@ -62,6 +63,7 @@ def class_matrix(request: Request, visit: Staff) -> Response:
         rows=rows,
         numbers=numbers,
         open=open,
+        remarks=_remarks(book),
         failing=[(each.lab, item) for each in found for item in each.failing[:MOST_FAILED]],
         alike=alike[:MOST_ALIKE],
         pairs=len(alike),
@@ -113,6 +115,7 @@ def student(request: Request, visit: Staff, id: str) -> Response:
             lab,
             points_of(marks[name]) if name in marks else "-",
             marks[name].why if name in marks else "nothing was handed in",
+            book.remark(id, name) if name in marks else "",
             [line for line in items if line.item.lab == name],
         )
         for name, lab in labs.items()
@@ -185,6 +188,16 @@ def _overview(site: Site, lab: Lab) -> Overview | None:
     """Return what the class did in a lab; None if nothing was handed in."""
     book = site.gradebook([lab.name])
     return site.overviews.of(book, lab.name) if lab.name in book.handed_in else None
+
+
+def _remarks(book: Gradebook) -> list[tuple[str, str, str]]:
+    """Return student, lab and what collecting gave the staff to look at."""
+    return [
+        (student.id, lab, told)
+        for student in book.students
+        for lab in book.labs
+        if (told := book.remark(student.id, lab))
+    ]
 
 
 def _short(mark: Mark, due: set[tuple[str, str]]) -> str:

@@ -12,8 +12,8 @@ from grader.labs.documents.submission import (
     PSEUDOCODE_NAME,
     collect,
     files_of_notebook,
-    is_untouched,
 )
+from grader.labs.documents.untouched import is_nothing
 from grader.labs.lab import Lab
 from grader.readers import Budget
 from grader.service.domain.refusals import BadWork
@@ -60,7 +60,7 @@ def handed_in(lab: Lab, parts: Sequence[Part]) -> tuple[dict[str, bytes], str]:
         files, notes = _read(lab, named)
     except UsageError as error:
         raise BadWork(error.message, error.hint) from None
-    if _is_nothing(lab, files):
+    if is_nothing(lab, files[lab.code_name], files.get(PSEUDOCODE_NAME)):
         told = f"{lab.code_name} is as it was given out: there is nothing to hand in"
         raise BadWork(told, "save your work, and hand in that file")
     return files, "\n".join(notes)
@@ -110,12 +110,6 @@ def _read(lab: Lab, named: dict[str, bytes]) -> tuple[dict[str, bytes], Sequence
             plain = error.message.replace(f"{folder}/", "")
             raise UsageError(plain, error.hint.replace(f"{folder}/", "")) from None
     return taken.files, taken.notes
-
-
-def _is_nothing(lab: Lab, files: dict[str, bytes]) -> bool:
-    text = files.get(PSEUDOCODE_NAME)
-    given = lab.pseudocode.read_bytes() if lab.pseudocode.is_file() else b""
-    return is_untouched(lab, files[lab.code_name]) and (text is None or text == given)
 
 
 def _wanted(lab: Lab) -> str:
