@@ -94,7 +94,8 @@ MAY_IMPORT = {
     "cli.handing": "words labs labs.documents report.facts report.formats cli.terminal client",
     "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants"
     " prove.remembered bench notebook cli.kernels cli.repeating cli.tables cli.terminal",
-    "course": "words labs",
+    "course.rules": "words labs",
+    "course": "words labs course.rules",
     "course.publishing": "words labs labs.documents reading prove.answers course",
     "course.database": "words",
     "course.grading": "words labs labs.documents sandbox sandbox.confinement judge judge.setup"
@@ -103,7 +104,7 @@ MAY_IMPORT = {
     "course.grading.backups": "words labs course course.database course.grading"
     " course.grading.collecting",
     "course.gradebook": "words labs report.facts report.formats report.markup course"
-    " course.database",
+    " course.database course.rules",
     "service.domain": "words",
     "service.ports": "course.database service.domain",
     "service.core": "words labs labs.documents report.facts course course.database"

@@ -12,14 +12,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from grader.course.days import days_after, days_begun
 from grader.course.policy import ServicePolicy, service_policy
+from grader.course.rules.keys import lab_of_key
+from grader.course.rules.late import LateRule, late_rule
+from grader.course.rules.weights import TotalRule, total_rule
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
 
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
-MOST_DAYS = 1000  # of lateness
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
 ENGINES = ("local", "ray")
-_LAB = re.compile(r"(\d{1,2})(_[a-z][a-z0-9_]*)?")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!/|:memory:|file:)([^?]+)(\?.*)?", re.DOTALL)
 _SCHEME_OR_HOST = re.compile(r"[^/]*:")  # as git reads it: a URL, or host:path
 
@@ -29,14 +30,6 @@ class MarkRule(StrEnum):
 
     BEST = "best"
     LAST = "last"
-
-
-@dataclass(frozen=True, slots=True)
-class LateRule:
-    """What a late attempt costs; the plain rule is that none counts."""
-
-    per_day: float = 0.0  # share of the points lost for each started day, 0 to 1
-    days: int = 0  # after so many, by the calendar of the course's zone, nothing counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +48,9 @@ class Course:
     extensions: Mapping[tuple[str, int], datetime] = field(
         default_factory=dict[tuple[str, int], datetime]
     )
-    late: LateRule = LateRule()
+    late: LateRule = field(default_factory=LateRule)
     mark: MarkRule = MarkRule.BEST
+    total: TotalRule | None = None  # None: the plain sum of the marks
     engine: str = "local"
     database: str = "sqlite:///course.db"
     service: ServicePolicy = field(default_factory=ServicePolicy)
@@ -100,7 +94,8 @@ def _course(path: Path) -> Course:
         publish_branch=_branch(publish, "branch", "main", ("NN",)),
         deadlines=deadlines,
         extensions=_extensions(top, deadlines),
-        late=_late(top),
+        late=late_rule(top.table("late")),
+        total=total_rule(top, deadlines),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
@@ -168,7 +163,7 @@ def _moments(table: Table) -> dict[int, datetime]:
     """Read a table of one moment a lab."""
     found: dict[int, datetime] = {}
     for key in table.data:
-        number = _lab(table, key)
+        number = lab_of_key(table, key)
         if number in found:
             raise table.error(key, f"lab {number} has a moment already")
         found[number] = _moment(table, key)
@@ -181,7 +176,7 @@ def _extensions(top: Table, deadlines: Mapping[int, datetime]) -> dict[tuple[str
     for student in students.data:
         table = students.table(student)
         for key in table.data:
-            number = _lab(table, key)
+            number = lab_of_key(table, key)
             moment = _moment(table, key)
             if (student, number) in found:
                 raise table.error(key, f"lab {number} is extended already")
@@ -191,13 +186,6 @@ def _extensions(top: Table, deadlines: Mapping[int, datetime]) -> dict[tuple[str
                 raise table.error(key, f"is before the deadline of lab {number}")
             found[student, number] = moment
     return found
-
-
-def _lab(table: Table, key: str) -> int:
-    match = _LAB.fullmatch(key)
-    if match is None:
-        raise table.error(key, "is no lab: give its number, or the name of its folder")
-    return int(match[1])
 
 
 def _moment(table: Table, key: str) -> datetime:
@@ -214,21 +202,6 @@ def _moment(table: Table, key: str) -> datetime:
 
 def _hinted(error: LabError) -> CourseError:
     return CourseError(error.message, MOMENT_HINT)
-
-
-def _late(top: Table) -> LateRule:
-    table = top.table("late")
-    per_day, days = table.value("per_day", 0.0), table.value("days", 0)
-    table.finish()
-    if isinstance(per_day, bool) or not isinstance(per_day, int | float) or not 0 <= per_day <= 1:
-        raise table.error("per_day", f"must be a share from 0 to 1, not {per_day!r}")
-    if isinstance(days, bool) or not isinstance(days, int) or days < 0:
-        raise table.error("days", f"must be a whole number of days, 0 or more, not {days!r}")
-    if days > MOST_DAYS:
-        raise table.error("days", f"must be at most {MOST_DAYS}, not {days}")
-    if per_day and not days:
-        raise table.error("days", "is missing: after how many days does nothing count?")
-    return LateRule(float(per_day), days)
 
 
 def _one_of(table: Table, key: str, choices: tuple[str, ...], default: str) -> str:

@@ -129,7 +129,7 @@ def _print(found: Gradebook) -> None:
             "-" if mark.points is None else number(mark.points) for mark in found.of(student.id)
         ]
         name = visible_line(f"{student.id}  {student.name}", 40)
-        table.add_row(*map(Text, (name, *marks, number(found.total(student.id)))))
+        table.add_row(*map(Text, (name, *marks, found.total_shown(student.id))))
     make_console(sys.stdout).print(table)
     _print_reviews(reviews(found))
 
@@ -153,6 +153,8 @@ def show_student(order: Order, name: str) -> int:
     print(visible_line(f"{student.id}  {student.name}"))
     for mark in found.told(student.id):
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
+    if total := found.totals.get(name):
+        print(f"  total: {visible_line(total.line, 2000)}")
     _print_reviews(reviews(found))
     return 0
 

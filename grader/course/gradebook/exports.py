@@ -28,6 +28,7 @@ LONG = (
     *("student", "name", "lab", "points", "possible", "late_days", "commit", "submitted"),
     *("graded", "run", "override_author", "override_reason", "why", "review"),
 )
+TOTAL = ("possible", "percent", "why")  # behind the total, where the course has a rule for it
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "Points Possible"
 FULL = 100.0  # points of every lab
@@ -47,12 +48,12 @@ def long_csv(book: Gradebook) -> bytes:
 
 
 def wide_csv(book: Gradebook) -> bytes:
-    """A row per student, a column per lab, and the sum."""
+    """A row per student, a column per lab, and the sum; what the course's rule says comes last."""
     rows = (
-        (student.id, student.name, *_points(book, student), book.total(student.id))
+        (student.id, student.name, *_points(book, student), *_total(book, student))
         for student in book.students
     )
-    return _csv([("student", "name", *book.labs, "total"), *rows])
+    return _csv([("student", "name", *book.labs, "total", *(TOTAL if book.totals else ())), *rows])
 
 
 def canvas_csv(book: Gradebook) -> bytes:
@@ -104,6 +105,12 @@ def _long(book: Gradebook, student: Student, mark: Mark) -> Sequence[object]:
 def _points(book: Gradebook, student: Student) -> Iterator[object]:
     for mark in book.of(student.id):
         yield "" if mark.points is None else mark.points
+
+
+def _total(book: Gradebook, student: Student) -> Iterator[object]:
+    yield book.total(student.id)
+    if found := book.totals.get(student.id):
+        yield from (found.possible, found.percent, found.why)
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> bytes:

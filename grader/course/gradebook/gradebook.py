@@ -1,16 +1,20 @@
 """The gradebook of a course: every mark of every student, and what a regrade would change."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from grader.course.config import Course
 from grader.course.database.records import Attempt, Frozen, Likeness, Override, Run, Student
 from grader.course.database.store import Store
-from grader.course.gradebook.marks import Mark, mark
+from grader.course.gradebook.marks import Mark, lab_number, mark
+from grader.course.gradebook.totals import totals
+from grader.course.rules.total import Total
 from grader.errors import UsageError
 from grader.labs.results import Verdict
 from grader.report.facts.measured import listed, number_of, table_of, text_of
+from grader.text import number
 
 Work = tuple[str, str]  # a student and a commit
 PASSED = Verdict.PASSED.value
@@ -30,6 +34,7 @@ class Gradebook:
     likenesses: Sequence[Likeness]
     handed_in: frozenset[str]  # labs that were collected or graded; of others a mark may be set
     titles: Mapping[str, str]  # of labs, as far as they are known
+    totals: Mapping[str, Total] = field(default_factory=dict[str, Total])  # by the course's rule
 
     def title(self, lab: str) -> str:
         """For example "01_llama: Llama from scratch"."""
@@ -45,8 +50,25 @@ class Gradebook:
         return [self.marks[student, lab] for lab in self.labs]
 
     def total(self, student: str) -> float:
-        """The sum of a student's marks."""
+        """The sum of a student's marks; by weight where the course has a rule for it."""
+        if student in self.totals:
+            return self.totals[student].points
         return round(sum(mark.points or 0.0 for mark in self.of(student)), 4)
+
+    def total_shown(self, student: str) -> str:
+        """A student's total in short: "430.5", or "86 %" by the course's rule."""
+        found = self.totals.get(student)
+        return found.shown if found else number(self.total(student))
+
+    def total_line(self, student: str) -> str:
+        """A student's total in words, with how much was possible by the course's rule."""
+        found = self.totals.get(student)
+        return found.head if found else f"{number(self.total(student))} points in all"
+
+    def total_why(self, student: str) -> str:
+        """What the course's rule counts in a student's total; "" without one."""
+        found = self.totals.get(student)
+        return found.why if found else ""
 
 
 class Records(Protocol):
@@ -87,15 +109,17 @@ def read_gradebook(
     labs: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
     student: str | None = None,
+    now: datetime | None = None,
 ) -> Gradebook:
     """Read the course's gradebook, of some labs ("01_llama") or of all, and of one student or all.
 
-    Of one who is not on the roster it is that of nobody.
+    Of one who is not on the roster it is that of nobody. ``now`` says what is due; None: this
+    moment.
     """
     students = [each for each in store.students() if student in (None, each.id)]
     attempts = store.attempts(labs[0] if len(labs) == 1 else None, student)
-    handed_in = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
-    handed_in |= set(store.collected_labs())
+    graded = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
+    handed_in = graded | set(store.collected_labs())
     known = handed_in | {override.lab for override in store.overrides()}
     chosen = [lab for lab in sorted(known) if not labs or lab in labs]
     grouped: dict[tuple[str, str], list[Attempt]] = {}
@@ -110,10 +134,13 @@ def read_gradebook(
         for key in ((student.id, lab) for student in students for lab in chosen)
     }
     likenesses = [item for lab in chosen for item in store.likenesses(lab)]
+    others = set[int]() if labs else {*course.deadlines}.difference(map(lab_number, chosen))
+    own = {each.id: [marks[each.id, lab] for lab in chosen] for each in students}
     return Gradebook(
         *(course, students, chosen, marks, frozen, grouped, likenesses),
         handed_in=frozenset(handed_in),
         titles=titles or {},
+        totals=totals(course, own, graded, now or datetime.now(UTC), others),
     )
 
 
