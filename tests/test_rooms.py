@@ -95,7 +95,7 @@ MAY_IMPORT = {
     "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants"
     " prove.remembered bench notebook cli.kernels cli.repeating cli.tables cli.terminal",
     "course.rules": "words labs",
-    "course": "words labs course.rules",
+    "course": "words labs course.database course.rules",
     "course.publishing": "words labs labs.documents reading prove.answers course",
     "course.database": "words",
     "course.grading": "words labs labs.documents sandbox sandbox.confinement judge judge.setup"
@@ -121,7 +121,7 @@ MAY_IMPORT = {
     "service": "words",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
     " course course.publishing course.database course.grading course.grading.backups"
-    " course.grading.collecting course.gradebook",
+    " course.grading.collecting course.gradebook course.rules",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 MOST_LINES = 300

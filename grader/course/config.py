@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from grader.course.database.records import Grant
 from grader.course.days import days_after, days_begun
 from grader.course.policy import ServicePolicy, service_policy
+from grader.course.rules.extra_time import extended, extra_time
 from grader.course.rules.keys import lab_of_key
 from grader.course.rules.late import LateRule, late_rule
 from grader.course.rules.weights import TotalRule, total_rule
@@ -33,6 +35,17 @@ class MarkRule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Granted:
+    """What staff granted a student in a lab, beside course.toml; None: nothing of it."""
+
+    extension: Grant | None = None
+    waiver: Grant | None = None
+
+
+NOTHING = Granted()
+
+
+@dataclass(frozen=True, slots=True)
 class Course:
     """A course; paths are absolute, and all moments know their offset and are kept in UTC."""
 
@@ -48,6 +61,10 @@ class Course:
     extensions: Mapping[tuple[str, int], datetime] = field(
         default_factory=dict[tuple[str, int], datetime]
     )
+    extra_time: Mapping[str, int] = field(default_factory=dict[str, int])  # percent, by student
+    grants: Mapping[tuple[str, int], Granted] = field(
+        default_factory=dict[tuple[str, int], Granted]
+    )
     late: LateRule = field(default_factory=LateRule)
     mark: MarkRule = MarkRule.BEST
     total: TotalRule | None = None  # None: the plain sum of the marks
@@ -56,18 +73,35 @@ class Course:
     service: ServicePolicy = field(default_factory=ServicePolicy)
 
     def deadline(self, student: str, lab: int) -> datetime | None:
-        """Return the moment until which a student has time; None if the lab has no deadline."""
-        return self.extensions.get((student, lab), self.deadlines.get(lab))
+        """Return the moment until which a student has time; None if the lab has no deadline.
+
+        Of the deadline, extensions and extra time it is the latest.
+        """
+        due = self.deadlines.get(lab)
+        if due is None:
+            return None
+        due = max(due, self.extensions.get((student, lab), due))
+        word = self.granted(student, lab).extension
+        return max(due, word.until) if word and word.until else due
+
+    def granted(self, student: str, lab: int) -> Granted:
+        """Return what staff granted a student in a lab by command."""
+        return self.grants.get((student, lab), NOTHING)
+
+    def counts(self, lab: int) -> bool:
+        """Whether a lab is part of the course's total."""
+        return self.total is None or self.total.of(lab).counts
 
     def late_days(self, deadline: datetime | None, submitted: datetime | None) -> int:
         """Return how many days late a commit is, each that has begun; 0 where nobody knows."""
         if deadline is None or submitted is None:
             return 0
-        return days_begun(deadline, submitted, self.zone)
+        return days_begun(deadline + self.late.grace, submitted, self.zone)
 
     def end(self, deadline: datetime) -> datetime:
         """Return the moment after which nothing counts: when the last late day ends."""
-        return days_after(deadline, self.late.days, self.zone)
+        days = self.late.days + self.late.slip_per_lab
+        return days_after(deadline + self.late.grace, days, self.zone)
 
 
 def load_course(path: Path) -> Course:
@@ -83,6 +117,8 @@ def _course(path: Path) -> Course:
     folder = path.absolute().parent
     collect, publish = top.table("collect"), top.table("publish")
     deadlines = _moments(top.table("deadlines"))
+    service, longer = service_policy(top.table("service"), _moments), top.table("extra_time")
+    percents = extra_time(longer)
     course = Course(
         folder=folder,
         title=top.text("title"),
@@ -93,13 +129,16 @@ def _course(path: Path) -> Course:
         publish_remote=_remote(publish.text("remote", ""), folder),
         publish_branch=_branch(publish, "branch", "main", ("NN",)),
         deadlines=deadlines,
-        extensions=_extensions(top, deadlines),
+        extensions=_later(
+            _extensions(top, deadlines), extended(longer, percents, service.opens, deadlines)
+        ),
+        extra_time=percents,
         late=late_rule(top.table("late")),
         total=total_rule(top, deadlines),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
-        service=service_policy(top.table("service"), _moments),
+        service=service,
     )
     for table in (collect, publish, top):
         table.finish()
@@ -186,6 +225,13 @@ def _extensions(top: Table, deadlines: Mapping[int, datetime]) -> dict[tuple[str
                 raise table.error(key, f"is before the deadline of lab {number}")
             found[student, number] = moment
     return found
+
+
+def _later(
+    one: Mapping[tuple[str, int], datetime], other: Mapping[tuple[str, int], datetime]
+) -> dict[tuple[str, int], datetime]:
+    """Return the later moment of each student and lab."""
+    return {**one, **{key: max(moment, one.get(key, moment)) for key, moment in other.items()}}
 
 
 def _moment(table: Table, key: str) -> datetime:

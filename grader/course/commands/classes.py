@@ -21,6 +21,7 @@ from grader.course.grading.collecting.ledger import Collection, Outcome
 from grader.course.grading.collecting.roster import read_roster
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.leases import beside, visible_gpus
+from grader.course.grants import granted
 from grader.errors import CannotGrade, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, find_lab, find_root
@@ -45,17 +46,9 @@ class CollectOrder:
 def collect(order: CollectOrder) -> int:
     """Collect a lab of a class; 1 if there is a student of whom there is nothing to grade."""
     course, lab = load_course(order.course), find_lab(order.lab, find_root())
-    if order.late and not course.late.days:
+    if order.late and not course.late.takes_late:
         raise UsageError("the course has no late days", "[late] in course.toml gives some")
     students = _students(order, course)
-    collection = Collection(
-        course=course,
-        lab=lab,
-        now=datetime.now(UTC),
-        late=order.late,
-        refresh=order.refresh,
-        bounds=Bounds(order.timeout, order.megabytes),
-    )
     found: dict[str, Collected] = {}
     with (
         only_one(course, lab, "collected"),
@@ -64,6 +57,14 @@ def collect(order: CollectOrder) -> int:
     ):
         _tell_roster(course, lab, students, store.students())
         store.put_students(students)
+        collection = Collection(
+            course=granted(course, store.grants()),
+            lab=lab,
+            now=datetime.now(UTC),
+            late=order.late,
+            refresh=order.refresh,
+            bounds=Bounds(order.timeout, order.megabytes),
+        )
 
         def on_collected(item: Collected) -> None:
             for frozen in item.records:
@@ -100,7 +101,8 @@ def _tell_roster(
     strange = [name for name, number in course.extensions if number == lab.number]
     strange = [name for name in strange if name not in known]
     if strange:
-        told = f"[extensions] of lab {lab.number} name who is not on the roster"
+        keys = "[extensions] or [extra_time]" if course.extra_time else "[extensions]"
+        told = f"{keys} of lab {lab.number} name who is not on the roster"
         print(f"note: {told}: {visible_line(_some(strange))}", file=sys.stderr)
 
 

@@ -76,7 +76,7 @@ def _read(order: Order, student: str | None = None) -> Gradebook:
     labs = [find_lab(text, find_root()).name for text in order.labs]
     with open_store(course) as store:
         if student is not None:
-            _known(store.students(), student)
+            known_student(store.students(), student)
         found = read_gradebook(course, store, labs, _titles(find_root()), student)
     if not found.students:
         raise UsageError("the gradebook is empty", NOT_YET)
@@ -159,7 +159,8 @@ def show_student(order: Order, name: str) -> int:
     return 0
 
 
-def _known(students: Sequence[Student], name: str) -> Student:
+def known_student(students: Sequence[Student], name: str) -> Student:
+    """Return a student of the roster; raises UsageError where there is none of the name."""
     for student in students:
         if student.id == name:
             return student
@@ -205,12 +206,10 @@ def override(course_file: Path, word: Word) -> int:
     """Set a mark by hand."""
     course = load_course(course_file)
     lab = find_lab(word.lab, find_root())
-    for name, text in (("author", word.author), ("reason", word.reason)):
-        if not text.strip():
-            raise UsageError(f"--{name} is empty", "it stands beside the mark")
+    check_said(word.author, word.reason)
     points = _points(word.points)
     with open_store(course) as store:
-        student = _known(store.students(), word.student)
+        student = known_student(store.students(), word.student)
         now = datetime.now(UTC)
         store.add_override(
             Override(student.id, lab.name, points, word.author.strip(), word.reason.strip(), now)
@@ -218,6 +217,13 @@ def override(course_file: Path, word: Word) -> int:
         mark = read_gradebook(course, store, [lab.name]).marks[student.id, lab.name]
     print(f"{student.id}, {lab.name}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
     return 0
+
+
+def check_said(author: str, reason: str) -> None:
+    """Refuse a word on a mark without who says it and why."""
+    for name, text in (("author", author), ("reason", reason)):
+        if not text.strip():
+            raise UsageError(f"--{name} is empty", "it stands beside the mark")
 
 
 def _points(text: str) -> float | None:

@@ -1,15 +1,16 @@
 """The gradebook of a course: every mark of every student, and what a regrade would change."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from grader.course.config import Course
-from grader.course.database.records import Attempt, Frozen, Likeness, Override, Run, Student
+from grader.course.database.records import Attempt, Frozen, Grant, Likeness, Override, Run, Student
 from grader.course.database.store import Store
-from grader.course.gradebook.marks import Mark, lab_number, mark
+from grader.course.gradebook.marks import Mark, by_deadline, lab_number, mark
 from grader.course.gradebook.totals import totals
+from grader.course.grants import granted
 from grader.course.rules.total import Total
 from grader.errors import UsageError
 from grader.labs.results import Verdict
@@ -86,6 +87,10 @@ class Records(Protocol):
         """All overrides, in the order in which they were made."""
         ...
 
+    def grants(self) -> Sequence[Grant]:
+        """All grants, in the order in which they were made."""
+        ...
+
     def runs(self) -> Sequence[Run]:
         """All runs."""
         ...
@@ -117,7 +122,10 @@ def read_gradebook(
     moment.
     """
     students = [each for each in store.students() if student in (None, each.id)]
-    attempts = store.attempts(labs[0] if len(labs) == 1 else None, student)
+    course = granted(course, store.grants())
+    # What slip days are left depends on all labs.
+    alone = labs[0] if len(labs) == 1 and not course.late.slip_days else None
+    attempts = store.attempts(alone, student)
     graded = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
     handed_in = graded | set(store.collected_labs())
     known = handed_in | {override.lab for override in store.overrides()}
@@ -129,9 +137,12 @@ def read_gradebook(
     for override in store.overrides():
         overrides.setdefault((override.student, override.lab), []).append(override)
     frozen = {(item.student, lab): item for lab in chosen for item in store.frozen(lab)}
+    work = sorted(known) if course.late.slip_days else chosen
     marks = {
-        key: _mark(course, grouped.get(key, []), overrides.get(key, []), frozen.get(key), key)
-        for key in ((student.id, lab) for student in students for lab in chosen)
+        (each.id, mark.lab): mark
+        for each in students
+        for mark in _marks(course, each.id, work, grouped, overrides, frozen)
+        if mark.lab in chosen
     }
     likenesses = [item for lab in chosen for item in store.likenesses(lab)]
     others = set[int]() if labs else {*course.deadlines}.difference(map(lab_number, chosen))
@@ -144,14 +155,33 @@ def read_gradebook(
     )
 
 
+def _marks(
+    course: Course,
+    student: str,
+    labs: Iterable[str],
+    attempts: Mapping[tuple[str, str], Sequence[Attempt]],
+    overrides: Mapping[tuple[str, str], Sequence[Override]],
+    frozen: Mapping[tuple[str, str], Frozen],
+) -> Iterator[Mark]:
+    """Yield a student's marks, in the order in which slip days are spent."""
+    left = course.late.slip_days
+    for lab in by_deadline(course, student, labs) if left else labs:
+        key = student, lab
+        own = attempts.get(key, ()), overrides.get(key, ()), frozen.get(key)
+        found = _mark(course, *own, key, left)
+        left -= found.slip_days
+        yield found
+
+
 def _mark(
     course: Course,
     attempts: Sequence[Attempt],
     overrides: Sequence[Override],
     frozen: Frozen | None,
     key: tuple[str, str],
+    slip_days: int,
 ) -> Mark:
-    found = mark(attempts, overrides, course, *key)
+    found = mark(attempts, overrides, course, *key, slip_days)
     if found.points is not None or attempts:
         return found
     # Why there is nothing to grade is known to whoever collected it.
