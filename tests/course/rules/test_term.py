@@ -94,19 +94,19 @@ def policies(draw: st.DrawFn) -> tuple[LateRule, tuple[Fraction, ...]]:
 ROWS = st.one_of(
     *[
         st.builds(
-            lambda lab, commit, quarters, possible, suite, infra, who: Row(
-                "attempt", lab, min(quarters / 4, possible), commit, possible, suite, infra, who
+            lambda lab, commit, points, possible, suite, infra, who: Row(
+                "attempt", lab, min(points, possible), commit, possible, suite, infra, who
             ),
             st.sampled_from(LABS),
-            st.integers(1, END // 10).map(lambda tens: 10 * tens),
-            st.integers(0, 400),
-            st.sampled_from([100, 100, 100, 75]),
-            st.sampled_from(["all", "all", "all", "public"]),
-            st.sampled_from([False, False, False, True]),
+            st.sampled_from([-20, -5, 1, 20, 30, 50, 90]),  # hours from the deadline
+            st.sampled_from([0.0, 50.0, 72.25, 80.0, 90.0, 100.0]),
+            st.sampled_from([100] * 7 + [75]),
+            st.sampled_from(["all"] * 7 + ["public"]),
+            st.sampled_from([False] * 7 + [True]),
             st.sampled_from(["ada", "ada", "ada", "ada", "bob"]),
         )
     ]
-    * 4,
+    * 6,
     st.builds(
         Row,
         st.just("override"),
@@ -134,8 +134,14 @@ def terms(draw: st.DrawFn) -> Term:
         percent=draw(st.sampled_from([0, 0, 25, 100])),
         total=draw(total_rules(labs=3)),
         now=draw(st.integers(0, 700)),
-        rows=tuple(draw(st.lists(ROWS, max_size=14))),
+        rows=tuple(_dated(row, due) for row in draw(st.lists(ROWS, max_size=12))),
     )
+
+
+def _dated(row: Row, due: Sequence[int]) -> Row:
+    if row.kind != "attempt":
+        return row
+    return replace(row, commit=due[row.lab - 1] + row.commit)
 
 
 # -- the rules, from what was recorded alone -----------------------------------------------------
@@ -357,7 +363,10 @@ def term(*rows: Row, **given: Any) -> Term:
 @example(term(Row("attempt", 1, 80.0, 130), Row("override", 1, 50.0), Row("attempt", 2, 9.0, 230)))
 @example(term(Row("attempt", 1, 80.0, 130), Row("extend", 1, 130), Row("attempt", 2, 90.0, 230)))
 @example(term(Row("attempt", 1, 80.0, 120), percent=25))
-@fuzz(300)
+@example(term(Row("attempt", 1, 80.0, 330), Row("attempt", 2, 90.0, 130), due=(300, 100, 200)))
+@example(term(Row("attempt", 1, 80.0, 90), Row("attempt", 1, 80.0, 120)))
+@example(term(Row("attempt", 1, 0.0, 130), Row("attempt", 2, 90.0, 230)))
+@fuzz(200)
 @given(terms())
 def test_marks_and_totals_are_what_the_rules_say(term: Term) -> None:
     book = read(term, term.rows)
