@@ -94,7 +94,8 @@ MAY_IMPORT = {
     "cli.handing": "words labs labs.documents report.facts report.formats cli.terminal client",
     "cli": "words labs judge judge.setup report.facts report.formats prove prove.mutants"
     " prove.remembered bench notebook cli.kernels cli.repeating cli.tables cli.terminal",
-    "course": "words labs",
+    "course.rules": "words labs",
+    "course": "words labs course.database course.rules",
     "course.publishing": "words labs labs.documents reading prove.answers course",
     "course.database": "words",
     "course.grading": "words labs labs.documents sandbox sandbox.confinement judge judge.setup"
@@ -103,11 +104,11 @@ MAY_IMPORT = {
     "course.grading.backups": "words labs course course.database course.grading"
     " course.grading.collecting",
     "course.gradebook": "words labs report.facts report.formats report.markup course"
-    " course.database",
+    " course.database course.rules",
     "course.analysis": "words labs report.facts course.database course.gradebook",
     "service.domain": "words",
     "service.ports": "course.database service.domain",
-    "service.core": "words labs labs.documents report.facts course course.database"
+    "service.core": "words labs labs.documents report.facts course course.analysis course.database"
     " course.gradebook course.grading service.domain service.ports",
     "service.adapters": "words labs labs.documents course course.database course.grading.collecting"
     " service.domain service.ports service.core",
@@ -119,9 +120,11 @@ MAY_IMPORT = {
     " service.adapters.database"
     " service.adapters.web service.core service.domain service.ports",
     "service": "words",
+    "course.commands.marks": "words labs report.formats course course.analysis course.database"
+    " course.gradebook course.rules",
     "course.commands": "words labs sandbox judge report.facts report.formats prove prove.answers"
-    " prove.remembered course course.publishing course.database course.grading"
-    " course.grading.backups course.grading.collecting course.gradebook",
+    " prove.remembered course course.commands.marks course.publishing course.database"
+    " course.grading course.grading.backups course.grading.collecting",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 MOST_LINES = 300

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from grader.course.database.records import Grant
 from grader.course.days import days_after, days_begun
 from grader.course.policy import ServicePolicy, service_policy
+from grader.course.rules.extra_time import extended, extra_time
+from grader.course.rules.keys import lab_of_key
+from grader.course.rules.late import LateRule, late_rule
+from grader.course.rules.weights import TotalRule, total_rule
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
 
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
-MOST_DAYS = 1000  # of lateness
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
 ENGINES = ("local", "ray")
-_LAB = re.compile(r"(\d{1,2})(_[a-z][a-z0-9_]*)?")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!/|:memory:|file:)([^?]+)(\?.*)?", re.DOTALL)
 _SCHEME_OR_HOST = re.compile(r"[^/]*:")  # as git reads it: a URL, or host:path
 
@@ -32,11 +35,14 @@ class MarkRule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LateRule:
-    """What a late attempt costs; the plain rule is that none counts."""
+class Granted:
+    """What staff granted a student in a lab, beside course.toml; None: nothing of it."""
 
-    per_day: float = 0.0  # share of the points lost for each started day, 0 to 1
-    days: int = 0  # after so many, by the calendar of the course's zone, nothing counts
+    extension: Grant | None = None
+    waiver: Grant | None = None
+
+
+NOTHING = Granted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +61,47 @@ class Course:
     extensions: Mapping[tuple[str, int], datetime] = field(
         default_factory=dict[tuple[str, int], datetime]
     )
-    late: LateRule = LateRule()
+    extra_time: Mapping[str, int] = field(default_factory=dict[str, int])  # percent, by student
+    grants: Mapping[tuple[str, int], Granted] = field(
+        default_factory=dict[tuple[str, int], Granted]
+    )
+    late: LateRule = field(default_factory=LateRule)
     mark: MarkRule = MarkRule.BEST
+    total: TotalRule | None = None  # None: the plain sum of the marks
     engine: str = "local"
     database: str = "sqlite:///course.db"
     service: ServicePolicy = field(default_factory=ServicePolicy)
 
     def deadline(self, student: str, lab: int) -> datetime | None:
-        """Return the moment until which a student has time; None if the lab has no deadline."""
-        return self.extensions.get((student, lab), self.deadlines.get(lab))
+        """Return the moment until which a student has time; None if the lab has no deadline.
+
+        Of the deadline, extensions and extra time it is the latest.
+        """
+        due = self.deadlines.get(lab)
+        if due is None:
+            return None
+        due = max(due, self.extensions.get((student, lab), due))
+        word = self.granted(student, lab).extension
+        return max(due, word.until) if word and word.until else due
+
+    def granted(self, student: str, lab: int) -> Granted:
+        """Return what staff granted a student in a lab by command."""
+        return self.grants.get((student, lab), NOTHING)
+
+    def counts(self, lab: int) -> bool:
+        """Whether a lab is part of the course's total."""
+        return self.total is None or self.total.of(lab).counts
 
     def late_days(self, deadline: datetime | None, submitted: datetime | None) -> int:
         """Return how many days late a commit is, each that has begun; 0 where nobody knows."""
         if deadline is None or submitted is None:
             return 0
-        return days_begun(deadline, submitted, self.zone)
+        return days_begun(deadline + self.late.grace, submitted, self.zone)
 
     def end(self, deadline: datetime) -> datetime:
         """Return the moment after which nothing counts: when the last late day ends."""
-        return days_after(deadline, self.late.days, self.zone)
+        days = self.late.days + self.late.slip_per_lab
+        return days_after(deadline + self.late.grace, days, self.zone)
 
 
 def load_course(path: Path) -> Course:
@@ -89,6 +117,8 @@ def _course(path: Path) -> Course:
     folder = path.absolute().parent
     collect, publish = top.table("collect"), top.table("publish")
     deadlines = _moments(top.table("deadlines"))
+    service, longer = service_policy(top.table("service"), _moments), top.table("extra_time")
+    percents = extra_time(longer)
     course = Course(
         folder=folder,
         title=top.text("title"),
@@ -99,12 +129,16 @@ def _course(path: Path) -> Course:
         publish_remote=_remote(publish.text("remote", ""), folder),
         publish_branch=_branch(publish, "branch", "main", ("NN",)),
         deadlines=deadlines,
-        extensions=_extensions(top, deadlines),
-        late=_late(top),
+        extensions=_later(
+            _extensions(top, deadlines), extended(longer, percents, service.opens, deadlines)
+        ),
+        extra_time=percents,
+        late=late_rule(top.table("late")),
+        total=total_rule(top, deadlines),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
-        service=service_policy(top.table("service"), _moments),
+        service=service,
     )
     for table in (collect, publish, top):
         table.finish()
@@ -168,7 +202,7 @@ def _moments(table: Table) -> dict[int, datetime]:
     """Read a table of one moment a lab."""
     found: dict[int, datetime] = {}
     for key in table.data:
-        number = _lab(table, key)
+        number = lab_of_key(table, key)
         if number in found:
             raise table.error(key, f"lab {number} has a moment already")
         found[number] = _moment(table, key)
@@ -181,7 +215,7 @@ def _extensions(top: Table, deadlines: Mapping[int, datetime]) -> dict[tuple[str
     for student in students.data:
         table = students.table(student)
         for key in table.data:
-            number = _lab(table, key)
+            number = lab_of_key(table, key)
             moment = _moment(table, key)
             if (student, number) in found:
                 raise table.error(key, f"lab {number} is extended already")
@@ -193,11 +227,11 @@ def _extensions(top: Table, deadlines: Mapping[int, datetime]) -> dict[tuple[str
     return found
 
 
-def _lab(table: Table, key: str) -> int:
-    match = _LAB.fullmatch(key)
-    if match is None:
-        raise table.error(key, "is no lab: give its number, or the name of its folder")
-    return int(match[1])
+def _later(
+    one: Mapping[tuple[str, int], datetime], other: Mapping[tuple[str, int], datetime]
+) -> dict[tuple[str, int], datetime]:
+    """Return the later moment of each student and lab."""
+    return {**one, **{key: max(moment, one.get(key, moment)) for key, moment in other.items()}}
 
 
 def _moment(table: Table, key: str) -> datetime:
@@ -214,21 +248,6 @@ def _moment(table: Table, key: str) -> datetime:
 
 def _hinted(error: LabError) -> CourseError:
     return CourseError(error.message, MOMENT_HINT)
-
-
-def _late(top: Table) -> LateRule:
-    table = top.table("late")
-    per_day, days = table.value("per_day", 0.0), table.value("days", 0)
-    table.finish()
-    if isinstance(per_day, bool) or not isinstance(per_day, int | float) or not 0 <= per_day <= 1:
-        raise table.error("per_day", f"must be a share from 0 to 1, not {per_day!r}")
-    if isinstance(days, bool) or not isinstance(days, int) or days < 0:
-        raise table.error("days", f"must be a whole number of days, 0 or more, not {days!r}")
-    if days > MOST_DAYS:
-        raise table.error("days", f"must be at most {MOST_DAYS}, not {days}")
-    if per_day and not days:
-        raise table.error("days", "is missing: after how many days does nothing count?")
-    return LateRule(float(per_day), days)
 
 
 def _one_of(table: Table, key: str, choices: tuple[str, ...], default: str) -> str:

@@ -1,5 +1,6 @@
 """course.toml: what is read, and the line that an instructor sees for each mistake."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,6 +64,19 @@ def test_every_key_arrives(tmp_path: Path) -> None:
         engine="ray",
         database=f"sqlite:///{tmp_path}/marks.db?timeout=30",
     )
+
+
+def test_what_the_document_shows_is_a_course(tmp_path: Path) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "course.md").read_text(encoding="utf-8")
+    first, groups, late = re.findall(r"```toml\n(.*?)```", document, re.DOTALL)[:3]
+
+    course = load(tmp_path, first)
+    other = load(tmp_path, first[: first.index("[late]")] + groups + late)
+
+    assert course.total is not None
+    assert (course.total.of(3).weight, course.total.cap) == (2.0, 100.0)
+    assert (other.late.steps, other.late.slip_days) == ((0.9, 0.7, 0.5), 5)
+    assert other.deadline("s18", 1) > other.deadlines[1]
 
 
 def test_a_title_is_enough(tmp_path: Path) -> None:

@@ -10,13 +10,16 @@ from typing import Annotated
 
 import typer
 
-from grader.course.commands.private import private
-from grader.errors import UsageError
+from grader.course.commands.marks.app import (
+    COURSE_FILE,
+    LabArgument,
+    MarksFile,
+    gradebook_app,
+)
+from grader.course.private import private
 
 CORES = len(os.sched_getaffinity(0))
-COURSE_FILE = Path("course.toml")
 NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 16_prefix_cache")]
-LabArgument = Annotated[str, typer.Argument(metavar="LAB", help="6, 06 or the name of its folder")]
 WrongName = Annotated[str, typer.Argument(metavar="NAME", help="a file of its wrong/ folder")]
 Labs = Annotated[list[str], typer.Argument(metavar="LAB…", help="1-3, 4,5 or names of folders")]
 Target = Annotated[
@@ -27,9 +30,6 @@ Branch = Annotated[
     str | None, typer.Option(metavar="NAME", help="main; 'lab/{NN}' for a branch per lab")
 ]
 ClassFile = Annotated[Path, typer.Option("--course", metavar="FILE", help="the course")]
-MarksFile = Annotated[
-    Path, typer.Option("--course", metavar="FILE", help="default: course.toml here")
-]
 PublishFile = Annotated[Path, typer.Option(metavar="FILE", help="title, remote and branch")]
 GiveAway = Annotated[
     bool, typer.Option("--give-away", help="also given code that answers a lab that is still open")
@@ -200,79 +200,6 @@ def restore(
     raise typer.Exit(backup_commands.restore_course(file, course))
 
 
-gradebook_app = typer.Typer(
-    help="Marks of a class: show, export, compare, override.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
-
-@gradebook_app.callback(invoke_without_command=True)
-@private
-def gradebook(
-    context: typer.Context,
-    course: MarksFile = COURSE_FILE,
-    labs: Annotated[
-        list[str] | None, typer.Option("--lab", metavar="LAB", help="only this; may be repeated")
-    ] = None,
-    student: Annotated[
-        str | None, typer.Option(metavar="ID", help="one student, with where the marks come from")
-    ] = None,
-    csv: Annotated[str | None, typer.Option(metavar="FORM", help="long or wide")] = None,
-    canvas: Annotated[bool, typer.Option("--canvas", help="CSV for Canvas")] = False,
-    gradescope: Annotated[
-        bool, typer.Option("--gradescope", help="a results.json per student, into the folder -o")
-    ] = False,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="default: the screen")
-    ] = "-",
-    html: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="pages of the class and its students")
-    ] = None,
-    diff: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="RUN RUN", help="what a regrade changes")
-    ] = None,
-) -> None:
-    """Show the marks of a class, or write them to files."""
-    if context.invoked_subcommand is not None:
-        context.obj = course
-        return
-    from grader.course.commands import gradebook as commands
-
-    forms = [f"--csv {csv}"] if csv is not None else []
-    forms += [name for name, on in (("--canvas", canvas), ("--gradescope", gradescope)) if on]
-    forms += ["--diff"] if diff else []
-    if len(forms) > 1:
-        raise UsageError(f"{' and '.join(forms)} at once", "ask for one of them")
-    if diff:
-        raise typer.Exit(commands.show_diff(course, *diff))
-    order = commands.Order(course, tuple(labs or ()), forms[0] if forms else "", output, html)
-    raise typer.Exit(commands.show_student(order, student) if student else commands.book(order))
-
-
-@gradebook_app.command()
-@private
-def override(
-    context: typer.Context,
-    student: Annotated[str, typer.Argument(metavar="STUDENT", help="as in the roster")],
-    lab: LabArgument,
-    points: Annotated[
-        str, typer.Argument(metavar="POINTS", help="0 to 100; none takes an override back")
-    ],
-    author: Annotated[str, typer.Option(metavar="NAME", help="who says so")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="why; it stands beside the mark")],
-    course: MarksFile = COURSE_FILE,
-) -> None:
-    """Set a mark by hand: it stays through regrades, with who set it and why."""
-    from grader.course.commands import gradebook as commands
-
-    # --course may stand before or behind the word override.
-    file = course if course != COURSE_FILE else context.obj or COURSE_FILE
-    word = commands.Word(student, lab, points, author, reason)
-    raise typer.Exit(commands.override(file, word))
-
-
 def similarity(
     lab: LabArgument,
     course: MarksFile = COURSE_FILE,
@@ -282,7 +209,7 @@ def similarity(
     json: Annotated[str | None, typer.Option(metavar="FILE", help="- prints it alone")] = None,
 ) -> None:
     """List answers that are alike beyond the stub: students with each other and with solutions."""
-    from grader.course.commands import similarity as similarity_commands
+    from grader.course.commands.marks import similarity as similarity_commands
 
     raise typer.Exit(similarity_commands.similarity(course, lab, threshold, json))
 

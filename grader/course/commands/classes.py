@@ -17,6 +17,7 @@ from grader.course.grading.collecting.fetch import Bounds
 from grader.course.grading.collecting.ledger import Collection, Outcome
 from grader.course.grading.collecting.lookalikes import Stray
 from grader.course.grading.collecting.roster import read_roster
+from grader.course.grants import granted
 from grader.errors import UsageError
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.text import visible_line
@@ -42,17 +43,9 @@ class CollectOrder:
 def collect(order: CollectOrder) -> int:
     """Collect a lab of a class; 1 if there is a student of whom there is nothing to grade."""
     course, lab = load_course(order.course), find_lab(order.lab, find_root())
-    if order.late and not course.late.days:
+    if order.late and not course.late.takes_late:
         raise UsageError("the course has no late days", "[late] in course.toml gives some")
     students = _students(order, course)
-    collection = Collection(
-        course=course,
-        lab=lab,
-        now=datetime.now(UTC),
-        late=order.late,
-        refresh=order.refresh,
-        bounds=Bounds(order.timeout, order.megabytes),
-    )
     found: dict[str, Collected] = {}
     with (
         only_one(course, lab, "collected"),
@@ -62,6 +55,14 @@ def collect(order: CollectOrder) -> int:
         _tell_roster(course, lab, students, store.students())
         store.put_students(students)
         known = {remark.student: remark.text for remark in store.remarks(lab.name)}
+        collection = Collection(
+            course=granted(course, store.grants()),
+            lab=lab,
+            now=datetime.now(UTC),
+            late=order.late,
+            refresh=order.refresh,
+            bounds=Bounds(order.timeout, order.megabytes),
+        )
 
         def on_collected(item: Collected) -> None:
             student = item.student.id
@@ -102,7 +103,8 @@ def _tell_roster(
     strange = [name for name, number in course.extensions if number == lab.number]
     strange = [name for name in strange if name not in known]
     if strange:
-        told = f"[extensions] of lab {lab.number} name who is not on the roster"
+        keys = "[extensions] or [extra_time]" if course.extra_time else "[extensions]"
+        told = f"{keys} of lab {lab.number} name who is not on the roster"
         print(f"note: {told}: {visible_line(_some(strange))}", file=sys.stderr)
 
 

@@ -115,6 +115,32 @@ class Override:
     made: datetime
 
 
+class GrantKind(StrEnum):
+    """What staff may grant a student in a lab."""
+
+    EXTENSION = "extension"
+    WAIVER = "waiver"  # lateness costs nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A person's word on a student's time in a lab; the newest of its kind holds, or ends it."""
+
+    student: str
+    lab: str
+    kind: GrantKind
+    until: datetime | None  # of an extension
+    holds: bool  # False takes back what was granted before
+    author: str
+    reason: str
+    made: datetime
+
+    @property
+    def number(self) -> int:
+        """The lab's number, by which course.toml names it."""
+        return int(self.lab[:2])
+
+
 @dataclass(frozen=True, slots=True)
 class Likeness:
     """Two answers that share much of their code beyond the stub, or one and a model answer."""

@@ -16,6 +16,7 @@ from grader.course.database.connection import connect, explained, located, migra
 from grader.course.database.records import (
     Attempt,
     Frozen,
+    Grant,
     Kind,
     Likeness,
     Override,
@@ -34,7 +35,7 @@ with needs("course"):
     from grader.course.database import tables as t
 
 WAIT_SECONDS = 60.0  # that a writer waits for another one
-Record = TypeVar("Record", Student, Frozen, Remark, Run, Attempt, Override, Likeness)
+Record = TypeVar("Record", Student, Frozen, Remark, Run, Attempt, Override, Grant, Likeness)
 
 
 class Store:
@@ -178,6 +179,15 @@ class Store:
         """All overrides of a lab (or of all labs), oldest first; the newest of a mark holds."""
         rows = select(t.OverrideRow).order_by(t.OverrideRow.id)
         return self._read(Override, rows if lab is None else rows.where(t.OverrideRow.lab == lab))
+
+    def add_grant(self, grant: Grant) -> None:
+        """Record what a person granted a student, or took back."""
+        with self.writing() as session:
+            session.add(t.GrantRow(**_values(grant)))
+
+    def grants(self) -> list[Grant]:
+        """All grants, oldest first; the newest of a student, lab and kind holds."""
+        return self._read(Grant, select(t.GrantRow).order_by(t.GrantRow.id))
 
     def put_likenesses(self, lab: str, found: Iterable[Likeness]) -> None:
         """Replace what an earlier comparison of the lab had found."""

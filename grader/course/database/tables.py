@@ -1,6 +1,6 @@
 """The tables of the course database, the same on SQLite and PostgreSQL.
 
-``attempts``, ``overrides`` and ``frozen`` only grow; triggers guard the first two.
+``attempts``, ``overrides``, ``grants`` and ``frozen`` only grow; triggers guard the first three.
 Those of the grading service are in ``service_tables``.
 A change here needs a migration: a test compares the migrated schema with these classes.
 """
@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from grader.course.database.records import AFTER_DEADLINE, SERVICE
+from grader.course.database.records import AFTER_DEADLINE, SERVICE, GrantKind
 from grader.course.database.stored_report import StoredReport
 from grader.text import encodable
 
@@ -102,6 +102,21 @@ class RunNumber(TypeDecorator[str]):
     def process_result_value(self, value: int | None, dialect: Dialect) -> str | None:
         """Return the number as text."""
         return None if value is None else str(value)
+
+
+class Granting(TypeDecorator[GrantKind]):
+    """What was granted, as its word."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: GrantKind | None, dialect: Dialect) -> str | None:
+        """Return the word."""
+        return None if value is None else value.value
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> GrantKind | None:
+        """Return what the word stands for."""
+        return None if value is None else GrantKind(value)
 
 
 class Ids(TypeDecorator[tuple[str, ...]]):
@@ -249,6 +264,22 @@ class OverrideRow(Table):
     student: Mapped[str] = mapped_column(ForeignKey("students.id"))
     lab: Mapped[str] = mapped_column(index=True)
     points: Mapped[float | None]
+    author: Mapped[str]
+    reason: Mapped[str]
+    made: Mapped[datetime]
+
+
+class GrantRow(Table):
+    """One word of a person on a student's time in a lab; never changed, the newest holds."""
+
+    __tablename__ = "grants"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    student: Mapped[str] = mapped_column(ForeignKey("students.id"))
+    lab: Mapped[str]
+    kind: Mapped[GrantKind] = mapped_column(Granting)
+    until: Mapped[datetime | None] = mapped_column("up_to")
+    holds: Mapped[bool]
     author: Mapped[str]
     reason: Mapped[str]
     made: Mapped[datetime]

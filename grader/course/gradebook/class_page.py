@@ -192,13 +192,20 @@ def _student_row(
 ) -> str:
     name = quote(plain_name(student.id))
     link = f'<a href="{STUDENTS}/{name}.html">{escaped(student.id)}</a>'
-    total = book.total(student.id)
     alike = "alike" if student.id in flags else ""
     cells = [f"<td>{link}</td>", f'<td class="name">{escaped(student.name)}</td>']
     cells += [_mark_cell(mark, name, open) for mark in book.of(student.id)]
-    cells += [f'<td class="points" data-value="{total}">{number(total)}</td>']
+    cells += [_total_cell(book, student)]
     cells += [f'<td class="flag" data-value="{alike and 1}">{alike}</td>']
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _total_cell(book: Gradebook, student: Student) -> str:
+    found, shown = book.totals.get(student.id), book.total_shown(student.id)
+    if found is None:
+        return f'<td class="points" data-value="{book.total(student.id)}">{shown}</td>'
+    value = "" if found.percent is None else found.percent
+    return f'<td class="points" data-value="{value}" title="{escaped(found.line)}">{shown}</td>'
 
 
 def _mark_cell(mark: Mark, name: str, open: set[tuple[str, str]]) -> str:

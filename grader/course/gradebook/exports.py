@@ -28,6 +28,7 @@ LONG = (
     *("student", "name", "lab", "points", "possible", "late_days", "commit", "submitted"),
     *("graded", "run", "override_author", "override_reason", "why", "review", "look_at"),
 )
+TOTAL = ("possible", "percent", "why")  # behind the total, where the course has a rule for it
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "Points Possible"
 FULL = 100.0  # points of every lab
@@ -43,16 +44,18 @@ class Csv(StrEnum):
 def long_csv(book: Gradebook) -> bytes:
     """A row per student and lab, with where the mark comes from; no points: nothing graded."""
     rows = (_long(book, student, mark) for student in book.students for mark in book.of(student.id))
-    return _csv([LONG, *rows])
+    return csv_of([LONG, *rows])
 
 
 def wide_csv(book: Gradebook) -> bytes:
-    """A row per student, a column per lab, and the sum."""
+    """A row per student, a column per lab, and the sum; what the course's rule says comes last."""
     rows = (
-        (student.id, student.name, *_points(book, student), book.total(student.id))
+        (student.id, student.name, *_points(book, student), *_total(book, student))
         for student in book.students
     )
-    return _csv([("student", "name", *book.labs, "total"), *rows])
+    return csv_of(
+        [("student", "name", *book.labs, "total", *(TOTAL if book.totals else ())), *rows]
+    )
 
 
 def canvas_csv(book: Gradebook) -> bytes:
@@ -65,7 +68,7 @@ def canvas_csv(book: Gradebook) -> bytes:
         (student.name, "", student.id, student.id, "", *_points(book, student))
         for student in book.students
     )
-    return _csv([(*CANVAS, *book.labs), possible, *rows])
+    return csv_of([(*CANVAS, *book.labs), possible, *rows])
 
 
 def gradescope_files(book: Gradebook, folder: Path) -> int:
@@ -107,7 +110,13 @@ def _points(book: Gradebook, student: Student) -> Iterator[object]:
         yield "" if mark.points is None else mark.points
 
 
-def _csv(rows: Iterable[Sequence[object]]) -> bytes:
+def _total(book: Gradebook, student: Student) -> Iterator[object]:
+    yield book.total(student.id)
+    if found := book.totals.get(student.id):
+        yield from (found.possible, found.percent, found.why)
+
+
+def csv_of(rows: Iterable[Sequence[object]]) -> bytes:
     file = io.StringIO(newline="")
     csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue().encode("utf-8", "replace")

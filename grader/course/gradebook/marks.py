@@ -6,6 +6,9 @@ an earlier one did. What the public tests alone judged counts until the hidden o
 anything of the student in that lab. Then the course's rule picks a commit, and a person's word
 stands above it.
 
+A late day costs a slip day while a student has one. They are spent lab by lab in the order of the
+student's deadlines, by the commit that counts, and none where it would change nothing.
+
 What is newer is what was recorded later: the clocks of machines that grade prove nothing.
 """
 
@@ -14,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from grader.course.config import Course, MarkRule
-from grader.course.database.records import Attempt, Override
+from grader.course.database.records import Attempt, Grant, Override
 from grader.text import moment_text, number, visible_line
 
 SHOWN_COMMIT = 10  # characters
@@ -33,6 +36,7 @@ class Mark:
     late_days: int
     override: Override | None
     why: str
+    slip_days: int = 0  # that the student spent on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Candidate:
 
     attempt: Attempt
     late_days: int
+    slip_days: int  # spent on it, if it is the one that counts
+    kept: float  # share of its points
     points: float
     counts: bool
     place: tuple[datetime, int]  # among the commits, by when they were handed in
@@ -53,14 +59,18 @@ def mark(
     course: Course,
     student: str,
     lab: str,
+    slip_days: int = 0,
 ) -> Mark:
     """Apply the course's rule to what there is of one student in one lab ("01_llama").
 
     Both come in the order in which they were recorded; those of others may be among them.
+    ``slip_days`` are those that the student has left.
     """
     own = [a for a in attempts if a.student == student and a.lab == lab]
-    earned = _earned(own, course, student, lab)
     newest = [o for o in overrides if o.student == student and o.lab == lab][-1:]
+    is_set = bool(newest) and newest[0].points is not None
+    spends = course.counts(lab_number(lab)) and not is_set
+    earned = _earned(own, course, student, lab, slip_days if spends else 0)
     if not newest or newest[0].points is None:
         taken_back = f"; {_taken_back(newest[0])}" if newest else ""
         return replace(earned, why=earned.why + taken_back)
@@ -80,20 +90,47 @@ def days(count: int) -> str:
     return f"{count} day" if count == 1 else f"{count} days"
 
 
-def _earned(attempts: Sequence[Attempt], course: Course, student: str, lab: str) -> Mark:
+def by_deadline(course: Course, student: str, labs: Iterable[str]) -> list[str]:
+    """Return labs in the order of a student's deadlines, those without one last."""
+
+    def key(lab: str) -> tuple[bool, datetime, str]:
+        due = course.deadline(student, lab_number(lab))
+        return due is None, due or datetime.max.replace(tzinfo=UTC), lab
+
+    return sorted(labs, key=key)
+
+
+def _earned(
+    attempts: Sequence[Attempt], course: Course, student: str, lab: str, slips: int
+) -> Mark:
+    granted = course.granted(student, lab_number(lab))
     deadline = course.deadline(student, lab_number(lab))
-    graded = list(_candidates(attempts, deadline, course))
+    graded = list(_candidates(attempts, deadline, course, slips, granted.waiver is not None))
     if not graded:
         why = "its grading failed by our fault" if attempts else "nothing was graded"
         return Mark(student, lab, None, 100.0, None, 0, None, why)
     chosen = _choose(graded, course.mark)
-    why = _reason(chosen, graded, course, deadline)
+    why = "; ".join(
+        [
+            _which(chosen, graded, course),
+            *_lateness(chosen, course, deadline, slips, granted.waiver),
+            *_extension(course, granted.extension, deadline),
+            *_notes(chosen),
+        ]
+    )
     attempt = chosen.attempt
-    return Mark(student, lab, chosen.points, attempt.possible, attempt, chosen.late_days, None, why)
+    found = Mark(
+        student, lab, chosen.points, attempt.possible, attempt, chosen.late_days, None, why
+    )
+    return replace(found, slip_days=chosen.slip_days)
 
 
 def _candidates(
-    attempts: Sequence[Attempt], deadline: datetime | None, course: Course
+    attempts: Sequence[Attempt],
+    deadline: datetime | None,
+    course: Course,
+    slips: int,
+    is_waived: bool,
 ) -> Iterator[Candidate]:
     by_all = [attempt for attempt in attempts if attempt.suite != PUBLIC]
     if any(not attempt.infra for attempt in by_all):
@@ -109,11 +146,13 @@ def _candidates(
     for commit, gradings in commits.items():
         attempt, notes = _newest(gradings)
         if attempt is not None:
-            late = course.late_days(deadline, attempt.submitted)
-            counts = late <= course.late.days or late == 0
-            kept = max(0.0, 1.0 - course.late.per_day * late) if counts else 0.0
+            late, place = course.late_days(deadline, attempt.submitted), places[commit]
+            # What earned nothing loses nothing.
+            spent = 0 if is_waived or not attempt.points else course.late.spent(late, slips)
+            kept = 1.0 if is_waived else course.late.kept(late - spent)
+            counts = is_waived or late - spent <= course.late.days
             points = round(attempt.points * kept, 4)
-            yield Candidate(attempt, late, points, counts, places[commit], notes)
+            yield Candidate(attempt, late, spent, kept, points, counts, place, notes)
 
 
 def _newest(gradings: Iterable[Attempt]) -> tuple[Attempt | None, list[str]]:
@@ -132,7 +171,7 @@ def _newest(gradings: Iterable[Attempt]) -> tuple[Attempt | None, list[str]]:
 
 def _choose(graded: Sequence[Candidate], rule: MarkRule) -> Candidate:
     if rule is MarkRule.BEST:
-        return max(graded, key=lambda c: (c.points, c.counts, c.place))
+        return max(graded, key=lambda c: (c.points, c.counts, -c.slip_days, c.place))
     # The last on time; a late one takes its place only where it earns more in spite of that.
     last = [
         max(group, key=lambda c: c.place)
@@ -142,31 +181,56 @@ def _choose(graded: Sequence[Candidate], rule: MarkRule) -> Candidate:
     return max(last, key=lambda c: (c.points, -c.late_days))
 
 
-def _reason(
-    chosen: Candidate, graded: Sequence[Candidate], course: Course, deadline: datetime | None
-) -> str:
-    attempt = chosen.attempt
-    which = (
-        f"the {course.mark} of {len(graded)} graded commits" if len(graded) > 1 else "the commit"
-    )
+def _which(chosen: Candidate, graded: Sequence[Candidate], course: Course) -> str:
+    attempt, many = chosen.attempt, len(graded)
+    which = f"the {course.mark} of {many} graded commits" if many > 1 else "the commit"
     of = moment_text(attempt.submitted, course.zone)
-    commit = f"{which}, {attempt.commit[:SHOWN_COMMIT]} of {of}"
-    parts = [f"{commit}, in run {attempt.run}"]
-    if chosen.late_days:
-        late = f"{days(chosen.late_days)} late (due {moment_text(deadline, course.zone)})"
-        earned = f"of its {number(attempt.points)} points"
-        share = f"{number(100 * min(1.0, course.late.per_day * chosen.late_days))} %"
-        limit = f"nothing counts after {days(course.late.days)}" if course.late.days else "too late"
-        parts.append(f"{late}: {share} {earned} are lost" if chosen.counts else f"{late}: {limit}")
-    elif deadline is not None and attempt.submitted is None:
-        parts.append("taken as on time")
-    parts += [f"a later grading of it, which {note}, does not count" for note in chosen.notes]
-    if attempt.possible < 100:
-        parts.append(f"{number(attempt.possible)} points could be judged on that machine")
-    return "; ".join(parts)
+    return f"{which}, {attempt.commit[:SHOWN_COMMIT]} of {of}, in run {attempt.run}"
 
 
-def _said(word: Override) -> str:
+def _lateness(
+    chosen: Candidate,
+    course: Course,
+    deadline: datetime | None,
+    slips: int,
+    waiver: Grant | None,
+) -> Iterator[str]:
+    """Say how late a commit is, and what that cost."""
+    if not chosen.late_days:
+        if deadline is not None and chosen.attempt.submitted is None:
+            yield "taken as on time"
+        return
+    late = f"{days(chosen.late_days)} late (due {moment_text(deadline, course.zone)})"
+    if waiver is not None:
+        yield f"{late}: waived {_said(waiver)}"
+        return
+    if chosen.slip_days:
+        of, left = course.late.slip_days, slips - chosen.slip_days
+        late += f": {_slips(chosen.slip_days)} spent, {left} of {of} left"
+    rule = course.late
+    share = f"{number(100 * (1.0 - chosen.kept))} %"
+    limit = f"nothing counts after {days(rule.days)}" if rule.days else "too late"
+    lost = f"{share} of its {number(chosen.attempt.points)} points are lost"
+    yield f"{late}: {lost if chosen.counts else limit}"
+
+
+def _slips(count: int) -> str:
+    return "1 slip day" if count == 1 else f"{count} slip days"
+
+
+def _extension(course: Course, word: Grant | None, deadline: datetime | None) -> Iterator[str]:
+    if word is not None and word.until == deadline:
+        yield f"extended to {moment_text(deadline, course.zone)} {_said(word)}"
+
+
+def _notes(chosen: Candidate) -> Iterator[str]:
+    for note in chosen.notes:
+        yield f"a later grading of it, which {note}, does not count"
+    if chosen.attempt.possible < 100:
+        yield f"{number(chosen.attempt.possible)} points could be judged on that machine"
+
+
+def _said(word: Override | Grant) -> str:
     author, reason = visible_line(word.author), visible_line(word.reason)
     return f"by {author} on {moment_text(word.made)}: {reason}"
 

@@ -46,7 +46,8 @@ def student_page(book: Gradebook, student: Student) -> str:
     folder = plain_name(student.id)
     body = [
         f"<h1>{escaped(student.name or student.id)}</h1>",
-        f'<p class="score">{number(book.total(student.id))} points in all</p>',
+        f'<p class="score">{escaped(book.total_line(student.id))}</p>',
+        *([f"<p>{escaped(why)}</p>"] if (why := book.total_why(student.id)) else []),
         *(_mark(mark, book.title(mark.lab), folder) for mark in book.told(student.id)),
         f"<p><small>{escaped(book.course.title)}, {escaped(student.id)}</small></p>",
     ]

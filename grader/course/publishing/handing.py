@@ -69,7 +69,23 @@ def _plain(terms: Terms, lab: Lab) -> str:
 
 
 def _late(rule: LateRule) -> str:
+    """Say what lateness costs, by the course's rule."""
+    told: list[str] = []
+    minutes = int(rule.grace.total_seconds() // 60)
+    if minutes:
+        told.append(f"Up to {minutes} minutes late is on time.")
+    if rule.slip_per_lab:
+        whole = f"{rule.slip_days} late days in all labs that cost nothing"
+        told.append(f"You have {whole}, {rule.slip_per_lab} of them in one lab at most.")
     if not rule.days:
-        return "Later work is not counted. Your own extension, if you have one, goes before this."
-    cost = f"{number(100 * rule.per_day)} % of its points for each day that has begun"
-    return f"Later work loses {cost}; after {rule.days} days it is not counted."
+        told.append("Later work is not counted.")
+    elif rule.steps:
+        kept = ", ".join(f"{number(100 * share)} %" for share in rule.steps)
+        told.append(f"Late work keeps {kept} of its points, by the day; then it is not counted.")
+    elif rule.per_day:
+        cost = f"{number(100 * rule.per_day)} % of its points for each day that has begun"
+        told.append(f"Later work loses {cost}; after {rule.days} days it is not counted.")
+    else:
+        told.append(f"Late work keeps its points for {rule.days} days; then it is not counted.")
+    told.append("Your own extension, if you have one, goes before this.")
+    return " ".join(told)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from grader.course.database.records import Attempt, Kind, Student
+from grader.course.database.records import Attempt, Grant, Kind, Student
 from grader.errors import StoreError
 from grader.service.adapters.memory_doors import MemoryDoors
 from grader.service.adapters.memory_line import MemoryLine
@@ -24,6 +24,7 @@ class MemoryStore(MemoryLine[HandIn], MemoryDoors):
         MemoryDoors.__init__(self)
         MemoryLine.__init__(self, self._lock)
         self._students = list(students)
+        self.granted: list[Grant] = []
         self._attempts = list(attempts)
         self._events: list[Event] = []
         self._last_event = 0
@@ -148,6 +149,10 @@ class MemoryStore(MemoryLine[HandIn], MemoryDoors):
     def students(self) -> list[Student]:
         """The roster, in its order."""
         return list(self._students)
+
+    def grants(self) -> list[Grant]:
+        """Extensions and waivers, in the order in which they were recorded."""
+        return list(self.granted)
 
     def attempts(
         self, lab: str | None = None, student: str | None = None, run: str | None = None

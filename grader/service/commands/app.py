@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from grader.course.commands.app import CORES, COURSE_FILE, ClassFile, EngineChoice, Isolation
-from grader.course.commands.private import private
+from grader.course.private import private
 from grader.errors import UsageError
 from grader.service.domain.records import Role
 

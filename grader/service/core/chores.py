@@ -55,10 +55,11 @@ class Chores:
 
     def _judge_hidden(self, lab: Lab, now: datetime) -> None:
         """Queue each student's last hand-in before their deadline for the hidden tests, once."""
+        terms = self._desk.terms()
         due = {
             each.id: deadline
             for each in self._store.students()
-            if (deadline := self._desk.course.deadline(each.id, lab.number)) and deadline < now
+            if (deadline := terms.deadline(each.id, lab.number)) and deadline < now
         }
         if not due:
             return

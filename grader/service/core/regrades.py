@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.course.analysis.changes import Change, compare, graded
 from grader.course.config import Course
 from grader.course.database.records import Attempt, Decision, Kind, Override, Run
-from grader.course.gradebook.gradebook import Change, compare, graded
 from grader.course.gradebook.marks import Mark, mark
 from grader.errors import UsageError
 from grader.labs.lab import Lab

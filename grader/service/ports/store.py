@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
-from grader.course.database.records import Attempt, Decision, Run, Student
+from grader.course.database.records import Attempt, Decision, Grant, Run, Student
 from grader.service.domain.records import (
     Alias,
     Begun,
@@ -260,6 +260,10 @@ class Course(Protocol):
 
     def students(self) -> list[Student]:
         """The roster, in its order."""
+        ...
+
+    def grants(self) -> Sequence[Grant]:
+        """Extensions and waivers, in the order in which they were recorded."""
         ...
 
     def attempts(

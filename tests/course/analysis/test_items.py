@@ -32,6 +32,7 @@ def book_of(folder: Path, attempts: Mapping[str, Sequence[Attempt]]) -> Gradeboo
         likenesses=[],
         handed_in=frozenset({LAB}),
         titles={},
+        remarks={},
     )
 
 

@@ -33,11 +33,13 @@ from stand_ins.classroom import (
 
 from grader.course.database import connection as databases
 from grader.course.database import tables
-from grader.course.database.records import Likeness, Remark, Student
+from grader.course.database.records import Grant, GrantKind, Likeness, Remark, Student
 from grader.course.database.store import Store
 from grader.errors import StoreError, UsageError
 
 NOT_HERE = postgres.missing()
+EXTENDED = Grant("ada", LAB, GrantKind.EXTENSION, NOON, True, "A. Teacher", "ill", NOON)
+WAIVED = Grant("ada", LAB, GrantKind.WAIVER, None, False, "A. Teacher", "a mistake", NOON)
 ROOT = Path(__file__).resolve().parents[3]
 REMARK = Remark("ada", LAB, f"branch {HOSTILE_MESSAGE} \u202e looks like ada's", after(1))
 
@@ -90,6 +92,8 @@ def test_what_was_kept_comes_back_the_same(store: Store, url: str) -> None:
     store.add_attempt(attempt("ada", report=message))
     store.add_override(override("ada", 80.0))
     store.add_override(override("ada", None))
+    store.add_grant(EXTENDED)
+    store.add_grant(WAIVED)
     store.put_likenesses(LAB, [likeness])
 
     with Store.open(url) as again:
@@ -100,6 +104,7 @@ def test_what_was_kept_comes_back_the_same(store: Store, url: str) -> None:
         ]
         assert again.attempts() == [attempt("ada", report=message)]
         assert again.overrides(LAB) == [override("ada", 80.0), override("ada", None)]
+        assert again.grants() == [EXTENDED, WAIVED]
         assert again.likenesses() == [likeness]
 
 
@@ -158,13 +163,14 @@ def test_a_grading_that_failed_by_our_fault_leaves_room_for_one_that_succeeds(st
 
 
 @pytest.mark.parametrize("change", ["UPDATE {} SET lab = 'x'", "DELETE FROM {}"])
-@pytest.mark.parametrize("table", ["attempts", "overrides", "remarks"])
+@pytest.mark.parametrize("table", ["attempts", "overrides", "remarks", "grants"])
 def test_the_database_itself_refuses_to_change_a_record(
     store: Store, url: str, table: str, change: str
 ) -> None:
     store.add_attempt(attempt("ada"))
     store.add_override(override("ada", 80.0))
     store.add_frozen(remark=REMARK)
+    store.add_grant(EXTENDED)
     engine = create_engine(databases.located(url, None))
 
     with pytest.raises(DatabaseError, match="append-only"), engine.begin() as connection:
@@ -174,6 +180,7 @@ def test_the_database_itself_refuses_to_change_a_record(
     assert store.attempts() == [attempt("ada")]
     assert store.overrides() == [override("ada", 80.0)]
     assert store.remarks() == [REMARK]
+    assert store.grants() == [EXTENDED]
 
 
 def test_an_attempt_of_nobody_is_refused(store: Store) -> None:

@@ -28,11 +28,11 @@ from stand_ins.classroom import (
 )
 
 from grader.cli import app
+from grader.course.analysis.changes import compare_runs
 from grader.course.database.records import Remark, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.exports import safe_cell
 from grader.course.gradebook.folders import plain_name
-from grader.course.gradebook.gradebook import compare_runs
 
 BEFORE = {"norm/a": "passed", "norm/b": "failed", "rope/a": "passed"}
 AFTER = {"norm/a": "passed", "norm/b": "passed", "rope/a": "timeout", "rope/c": "failed"}

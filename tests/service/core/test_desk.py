@@ -9,6 +9,7 @@ import pytest
 from stand_ins.service_room import NOON, Classroom
 
 from grader.course.config import LateRule
+from grader.course.database.records import Grant, GrantKind
 from grader.course.policy import Hidden, ServicePolicy
 from grader.errors import CannotGrade
 from grader.labs.documents.submission import fingerprint
@@ -137,6 +138,20 @@ def test_an_extension_is_a_deadline_of_ones_own(room: Classroom) -> None:
     room.hand_in("ada")
     with pytest.raises(NotNow):
         room.hand_in("bob")
+
+
+def test_an_extension_by_command_holds_at_once(room: Classroom) -> None:
+    due = NOON - timedelta(hours=1)
+    room.set(ServicePolicy(), deadlines={2: due})
+    with pytest.raises(NotNow):
+        room.hand_in()
+    until = NOON + timedelta(hours=1)
+    word = Grant("ada", "02_batching", GrantKind.EXTENSION, until, True, "A. T.", "ill", NOON)
+
+    room.store.granted.append(word)
+
+    assert room.desk.allowance("ada", room.desk.lab("2")).deadline == until
+    assert room.hand_in().student == "ada"
 
 
 def test_hidden_tests_wait_for_the_deadline_where_the_course_says_so(room: Classroom) -> None:

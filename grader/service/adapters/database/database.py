@@ -1,6 +1,6 @@
 """The whole store, on an open course database."""
 
-from grader.course.database.records import Attempt, Student
+from grader.course.database.records import Attempt, Grant, Student
 from grader.course.database.store import Store
 from grader.service.adapters.database.doors import DatabaseDoors
 from grader.service.adapters.database.queue import DatabaseQueue
@@ -22,6 +22,10 @@ class DatabaseStore(DatabaseQueue, DatabaseDoors):
     def students(self) -> list[Student]:
         """The roster, in its order."""
         return self._course.students()
+
+    def grants(self) -> list[Grant]:
+        """Extensions and waivers, in the order in which they were recorded."""
+        return self._course.grants()
 
     def attempts(
         self, lab: str | None = None, student: str | None = None, run: str | None = None

@@ -85,7 +85,7 @@ class Site:
     def gradebook(self, labs: Sequence[str] = ()) -> Gradebook:
         """Read the gradebook, of some labs or of all."""
         titles = {lab.name: lab.title for lab in self.labs}
-        return read_gradebook(self.course, self.books, labs, titles)
+        return read_gradebook(self.course, self.books, labs, titles, now=self.now())
 
     def now(self) -> datetime:
         """Return this moment."""

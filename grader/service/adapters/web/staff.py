@@ -48,7 +48,8 @@ def class_matrix(request: Request, visit: Staff) -> Response:
         (
             student,
             [(mark.lab, _short(mark, due), mark.why) for mark in book.of(student.id)],
-            number(book.total(student.id)),
+            book.total_shown(student.id),
+            book.total_why(student.id),
         )
         for student in book.students
     ]
@@ -126,7 +127,8 @@ def student(request: Request, visit: Staff, id: str) -> Response:
         "student.html",
         visit=visit,
         student=found,
-        total=number(book.total(id)),
+        total=book.total_line(id),
+        because=book.total_why(id),
         sections=sections,
         labs=site.labs,
         graded=[lab for lab in site.labs if lab.name in marks],

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.course.analysis.items import Gap, Item, Kind, gaps_of, items_of
-from grader.course.commands.gradebook import open_store, write_data
+from grader.course.commands.marks.book import open_store, write_data
 from grader.course.config import load_course
 from grader.course.gradebook.exports import csv_of
 from grader.course.gradebook.gradebook import read_gradebook

@@ -11,11 +11,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from grader.course.analysis.changes import Change, compare_runs
 from grader.course.config import Course, load_course
 from grader.course.database.records import Override, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.exports import Csv, canvas_csv, gradescope_files, long_csv, wide_csv
-from grader.course.gradebook.gradebook import Change, Gradebook, compare_runs, read_gradebook
+from grader.course.gradebook.gradebook import Gradebook, read_gradebook
 from grader.course.gradebook.marks import SHOWN_COMMIT
 from grader.course.gradebook.pages import points_of, write_pages
 from grader.course.gradebook.review import Review, reviews
@@ -77,7 +78,7 @@ def _read(order: Order, student: str | None = None) -> Gradebook:
     labs = [find_lab(text, find_root()).name for text in order.labs]
     with open_store(course) as store:
         if student is not None:
-            _known(store.students(), student)
+            known_student(store.students(), student)
         found = read_gradebook(course, store, labs, _titles(find_root()), student)
     if not found.students:
         raise UsageError("the gradebook is empty", NOT_YET)
@@ -130,7 +131,7 @@ def _print(found: Gradebook) -> None:
             "-" if mark.points is None else number(mark.points) for mark in found.of(student.id)
         ]
         name = visible_line(f"{student.id}  {student.name}", 40)
-        table.add_row(*map(Text, (name, *marks, number(found.total(student.id)))))
+        table.add_row(*map(Text, (name, *marks, found.total_shown(student.id))))
     make_console(sys.stdout).print(table)
     _print_reviews(reviews(found))
     _print_remarks(found)
@@ -166,11 +167,14 @@ def show_student(order: Order, name: str) -> int:
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
         if remark := found.remark(student.id, mark.lab):
             print(f"    look at: {visible_line(remark, 1000)}")
+    if total := found.totals.get(name):
+        print(f"  total: {visible_line(total.line, 2000)}")
     _print_reviews(reviews(found))
     return 0
 
 
-def _known(students: Sequence[Student], name: str) -> Student:
+def known_student(students: Sequence[Student], name: str) -> Student:
+    """Return a student of the roster; raises UsageError where there is none of the name."""
     for student in students:
         if student.id == name:
             return student
@@ -216,12 +220,10 @@ def override(course_file: Path, word: Word) -> int:
     """Set a mark by hand."""
     course = load_course(course_file)
     lab = find_lab(word.lab, find_root())
-    for name, text in (("author", word.author), ("reason", word.reason)):
-        if not text.strip():
-            raise UsageError(f"--{name} is empty", "it stands beside the mark")
+    check_said(word.author, word.reason)
     points = _points(word.points)
     with open_store(course) as store:
-        student = _known(store.students(), word.student)
+        student = known_student(store.students(), word.student)
         now = datetime.now(UTC)
         store.add_override(
             Override(student.id, lab.name, points, word.author.strip(), word.reason.strip(), now)
@@ -229,6 +231,13 @@ def override(course_file: Path, word: Word) -> int:
         mark = read_gradebook(course, store, [lab.name]).marks[student.id, lab.name]
     print(f"{student.id}, {lab.name}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
     return 0
+
+
+def check_said(author: str, reason: str) -> None:
+    """Refuse a word on a mark without who says it and why."""
+    for name, text in (("author", author), ("reason", reason)):
+        if not text.strip():
+            raise UsageError(f"--{name} is empty", "it stands beside the mark")
 
 
 def _points(text: str) -> float | None:

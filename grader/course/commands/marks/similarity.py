@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from grader.course.commands.gradebook import NOT_YET, open_store, write_data
+from grader.course.commands.marks.book import NOT_YET, open_store, write_data
 from grader.course.config import load_course
 from grader.course.database.records import Likeness
 from grader.course.gradebook.similarity import Comparison, compare_class
