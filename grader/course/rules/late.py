@@ -48,7 +48,9 @@ class LateRule:
 
         As many as it can use, and none that would change nothing.
         """
-        most = max(0, min(late_days, left, self.slip_per_lab))
+        most = min(late_days, left, self.slip_per_lab)
+        if most <= 0:
+            return 0
         return max(range(most + 1), key=lambda count: (self.kept(late_days - count), -count))
 
 

@@ -1,6 +1,7 @@
 """What people see: each page, as a browser without JavaScript gets it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from zoneinfo import ZoneInfo
@@ -21,6 +22,7 @@ from grader.course.database.records import Likeness, Remark
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.overview import Overview, overview
 from grader.course.policy import Feedback, Hidden
+from grader.course.rules.weights import LabRule, TotalRule
 from grader.labs.results import Verdict
 from grader.service.core import overviews
 from grader.service.core.chores import Chores
@@ -274,6 +276,21 @@ def test_the_class_page_has_what_most_failed_and_what_is_alike(
     lesson.grade(lesson.hand_in("s17", code=CODE + b"# better"), better)
     assert "keeps it" in browser.get("/class").text
     assert counted == [LAB, LAB]
+
+
+def test_a_courses_own_total_is_on_the_pages_of_the_staff(lesson: WebClass) -> None:
+    lesson.grade(lesson.hand_in("s17"), mixed("keeps the dtype"))
+    rule = TotalRule({90: LabRule(weight=2.0)})
+    lesson.app.state.site = replace(lesson.site, course=replace(lesson.course, total=rule))
+    browser = lesson.browser("staff", Role.ASSISTANT)
+
+    matrix, student = browser.get("/class").text, browser.get("/students/s17").text
+
+    why = "90 (\N{MULTIPLICATION SIGN}2) 10 of 30"
+    assert f'<td class="to-right" title="{why}' in matrix
+    assert '"><strong>33.33 %</strong></td>' in matrix
+    assert '<p class="score">33.33 % (20 of 60)</p>' in student
+    assert f"<p>{why}" in student
 
 
 def test_the_staff_sees_the_class_and_each_student(lesson: WebClass) -> None:
