@@ -6,10 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 from grader.course.commands.proof import are_right
-from grader.course.config import load_course
+from grader.course.config import Course, load_course
+from grader.course.grants import granted
 from grader.course.publishing.handing import terms_of
 from grader.course.publishing.held import closing, open_labs
 from grader.course.publishing.illustrate import apply, changes, page_changes
@@ -117,7 +119,7 @@ def _order(wish: Wish) -> Order:
     default = Path("course.toml")
     course = None
     if wish.course != default or wish.course.exists():
-        course = load_course(wish.course)
+        course = _with_grants(load_course(wish.course))
     remote = wish.to or (course.publish_remote if course else "")
     if not remote:
         raise UsageError(
@@ -136,6 +138,20 @@ def _order(wish: Wish) -> Order:
         terms=terms_of(course),
         withdraw=wish.withdraw,
     )
+
+
+def _with_grants(course: Course) -> Course:
+    """Let extensions by command hold a lab open too; where no database is there are none."""
+    if find_spec("sqlalchemy") is None:
+        return course
+    from grader.course.database.connection import file_of, located
+    from grader.course.database.store import Store
+
+    file = file_of(located(course.database, course.folder))
+    if file is not None and not file.exists():
+        return course
+    with Store.open(course.database, course.folder) as store:
+        return granted(course, store.grants())
 
 
 def _refused(leaks: Sequence[Leak]) -> int:

@@ -21,8 +21,8 @@ def closing(course: Course | None, number: int) -> datetime | None:
     due = course.deadlines.get(number) if course else None
     if course is None or due is None:
         return None
-    extended = (moment for (_, lab), moment in course.extensions.items() if lab == number)
-    return course.end(max([due, *extended]))
+    longer = [who for who, lab in {*course.extensions, *course.grants} if lab == number]
+    return course.end(max([due, *filter(None, (course.deadline(who, number) for who in longer))]))
 
 
 def open_labs(

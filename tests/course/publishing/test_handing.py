@@ -1,6 +1,6 @@
 """What the README of a student's tree says of handing in."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -55,6 +55,25 @@ def test_course_with_a_service_says_where_it_is_and_the_hour_of_its_zone(tmp_pat
     assert "<https://labs.example.org>" in text
     assert "student/{id}" not in text
     assert "| 01 | 2026-10-01 23:59 CEST |" in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (
+            LateRule(days=2, steps=(0.9, 0.5)),
+            "Late work keeps 90 %, 50 % of its points, by the day; then it is not counted.",
+        ),
+        (LateRule(days=3), "Late work keeps its points for 3 days; then it is not counted."),
+        (
+            LateRule(grace=timedelta(minutes=15), slip_days=5, slip_per_lab=2),
+            "Up to 15 minutes late is on time. You have 5 late days in all labs that cost nothing,"
+            " 2 of them in one lab at most. Later work is not counted.",
+        ),
+    ],
+)
+def test_what_lateness_costs_is_said_of_each_curve(rule: LateRule, told: str) -> None:
+    assert f"{told} Your own extension" in said(Terms(deadlines={1: DUE}, late=rule))
 
 
 @pytest.mark.parametrize("branch", ["x`y", "a\nb"])

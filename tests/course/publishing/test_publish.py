@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -498,6 +499,33 @@ def test_a_missing_file_is_named(send: Send, root: Path, remote: Path) -> None:
 def test_a_folder_without_a_commit_is_one_line(tmp_path: Path, remote: Path) -> None:
     with pytest.raises(UsageError, match="has no commit to publish"):
         publish(tmp_path, Order(("90",), str(remote), "main", TITLE))
+
+
+def test_an_extension_by_command_holds_a_lab_open_too(
+    answering: Path,
+    remote: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("sqlalchemy", reason='needs the extra "course"')
+    from grader.course.database.records import Grant, GrantKind, Student
+    from grader.course.database.store import Store
+
+    monkeypatch.setattr(grader.course.commands.author, "find_root", lambda: answering)
+    monkeypatch.chdir(answering.parent)
+    rules = 'title = "T"\n[deadlines]\n90 = 2020-01-01T00:00:00Z\n'
+    (answering.parent / "course.toml").write_text(rules)
+    late, now = datetime(2999, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    with Store.open("sqlite:///course.db", answering.parent) as store:
+        store.put_students([Student("ada", "Ada", "", "student/ada")])
+        words = (late, True, "A. Teacher", "ill", now)
+        store.add_grant(Grant("ada", "90_echo", GrantKind.EXTENSION, *words))
+
+    assert run("publish", "--unproven", "90,92", "--to", str(remote), "--branch", "main") == 0
+
+    assert "labs/echo.py" not in paths(remote)
+    told = capsys.readouterr().err
+    assert "held back: labs/echo.py answers 90_echo, open until 2999-01-01 00:00 UTC" in told
 
 
 # The command

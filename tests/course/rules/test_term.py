@@ -305,6 +305,9 @@ class Rows:
     def likenesses(self, lab: str):
         return []
 
+    def remarks(self):
+        return []
+
 
 KINDS = {"extend": GrantKind.EXTENSION, "waive": GrantKind.WAIVER}
 
