@@ -77,6 +77,7 @@ class Attempt:
     exit_code: int
     report: Mapping[str, object] = field(repr=False)
     suite: str = "all"  # that judged it, or "public"
+    row: int | None = field(default=None, compare=False)  # its place among all, once recorded
 
     @property
     def infra(self) -> bool:
@@ -113,6 +114,14 @@ class Override:
     author: str
     reason: str
     made: datetime
+    # The row of the newest attempt that it was said of, 0 of none; None: nobody kept that.
+    after: int | None = field(default=None, compare=False)
+
+    def is_of(self, attempt: Attempt) -> bool:
+        """Whether an attempt was there when it was said; a clock tells where no rows do."""
+        if self.after is None or attempt.row is None:
+            return attempt.graded <= self.made
+        return attempt.row <= self.after
 
 
 class GrantKind(StrEnum):

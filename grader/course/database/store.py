@@ -172,8 +172,10 @@ class Store:
 
     def add_override(self, override: Override) -> None:
         """Record a person's word on a mark."""
+        own = select(func.max(t.AttemptRow.id)).where(t.AttemptRow.student == override.student)
         with self.writing() as session:
-            session.add(t.OverrideRow(**_values(override)))
+            after = session.scalar(own.where(t.AttemptRow.lab == override.lab)) or 0
+            session.add(t.OverrideRow(**{**_values(override), "after": after}))
 
     def overrides(self, lab: str | None = None) -> list[Override]:
         """All overrides of a lab (or of all labs), oldest first; the newest of a mark holds."""
@@ -228,7 +230,9 @@ def _unpublished() -> Select[Any]:
 
 def insert_attempt(session: Session, attempt: Attempt) -> bool:
     """Record a grading in a transaction, as ``Store.add_attempt`` does."""
-    row = insert_if_new(session, t.AttemptRow, {**_values(attempt), "infra": attempt.infra})
+    values = {**_values(attempt), "infra": attempt.infra}
+    del values["row"]  # which the database gives
+    row = insert_if_new(session, t.AttemptRow, values)
     return session.scalar(row.returning(t.AttemptRow.id)) is not None
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, synonym
 
 from grader.course.database.records import AFTER_DEADLINE, SERVICE, GrantKind
 from grader.course.database.stored_report import StoredReport
@@ -236,6 +236,7 @@ class AttemptRow(Table):
     infra: Mapped[bool]
     report: Mapped[Mapping[str, object]] = mapped_column(Packed)
     suite: Mapped[str] = mapped_column(server_default="all")
+    row: Mapped[int] = synonym("id")
 
 
 class DecisionRow(Table):
@@ -267,6 +268,7 @@ class OverrideRow(Table):
     author: Mapped[str]
     reason: Mapped[str]
     made: Mapped[datetime]
+    after: Mapped[int | None] = mapped_column("after_row")
 
 
 class GrantRow(Table):

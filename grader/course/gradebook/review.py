@@ -7,9 +7,8 @@ holds for every commit that was graded before it, through any regrade.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from grader.course.database.records import Attempt
+from grader.course.database.records import Attempt, Override
 from grader.course.database.stored_report import StoredReport
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import SHOWN_COMMIT, lab_number
@@ -61,18 +60,17 @@ def reviews(book: Gradebook) -> list[Review]:
 def reviews_of(book: Gradebook, student: str, lab: str) -> list[Review]:
     """What waits for a person of one student in one lab, in any commit that was graded."""
     word = book.marks[student, lab].override
-    decided = word.made if word else None
-    return list(_open(book.attempts.get((student, lab), ()), decided))
+    return list(_open(book.attempts.get((student, lab), ()), word))
 
 
-def _open(attempts: Sequence[Attempt], decided: datetime | None) -> Iterable[Review]:
+def _open(attempts: Sequence[Attempt], word: Override | None) -> Iterable[Review]:
     commits: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         if not attempt.infra:
             commits.setdefault(attempt.commit, []).append(attempt)
     for graded in commits.values():
         # As they were recorded: a clock that ran ahead makes no grading the newest.
-        if decided is None or decided < graded[0].graded:
+        if word is None or not word.is_of(graded[0]):
             yield from _seen(graded[-1])
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,6 @@ def book(folder: Path, *rows: Any) -> Gradebook:
         return read_gradebook(course(folder), store)
 
 
-def decided(when: datetime, points: float | None = 50.0) -> Any:
-    word = override("ada", points)
-    return type(word)(word.student, word.lab, word.points, word.author, word.reason, when)
-
-
 def test_what_is_not_plausible_waits_for_a_person(tmp_path: Path) -> None:
     found = reviews(
         book(tmp_path, attempt("ada", report=raced()), attempt("bob", report=raced("")))
@@ -69,15 +64,31 @@ def test_a_grading_that_failed_by_our_fault_is_nothing_to_look_at(tmp_path: Path
 def test_an_override_decides_and_holds_through_a_regrade(tmp_path: Path, points: float) -> None:
     again = attempt("ada", graded=after(60), report=raced())
 
-    assert reviews(book(tmp_path, attempt("ada", report=raced()), decided(after(40), points))) == []
+    assert reviews(book(tmp_path, attempt("ada", report=raced()), override("ada", points))) == []
     assert reviews(book(tmp_path, again)) == []
 
 
-@pytest.mark.parametrize(
-    "word", [decided(after(20)), decided(after(40), None)], ids=["before", "taken back"]
-)
-def test_an_override_that_does_not_know_of_it_decides_nothing(tmp_path: Path, word: Any) -> None:
+def test_an_override_that_is_taken_back_decides_nothing(tmp_path: Path) -> None:
+    word = override("ada", None)
+
     assert len(reviews(book(tmp_path, attempt("ada", report=raced()), word))) == 1
+
+
+def test_an_override_knows_what_was_recorded_before_it_whatever_clocks_say(tmp_path: Path) -> None:
+    ahead = attempt("ada", commit="1", graded=after(9000), report=raced())
+    behind = attempt("ada", commit="2", graded=after(-9000), report=raced())
+
+    assert reviews(book(tmp_path, ahead, override("ada", 50.0))) == []
+    assert [item.commit for item in reviews(book(tmp_path, behind))] == ["2"]
+
+
+def test_where_nobody_kept_the_order_clocks_tell_it() -> None:
+    word, graded = override("ada", 50.0), attempt("ada", graded=after(30))
+
+    assert word.is_of(graded)  # said at 40
+    assert not replace(word, made=after(20)).is_of(graded)
+    assert not replace(word, after=7).is_of(replace(graded, row=8))
+    assert replace(word, after=8).is_of(replace(graded, row=8))
 
 
 def test_the_terminal_the_table_and_the_page_name_it(
