@@ -4,6 +4,7 @@ A test is one item whatever it was tried with: who failed one of its cases has f
 the attempt that counts for a student's mark, in the tasks of code that the student has begun.
 """
 
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from grader.text import first_line
 FEWEST = 10  # students of whom a correlation says anything
 HOUR_SECONDS = 3600.0
 NO_WORDS = "no message"
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 PUBLIC = "public"  # the suite that students have
 
 
@@ -64,9 +66,12 @@ class Item:
 
     @property
     def told(self) -> tuple[str, int]:
-        """The line that most were told who failed, and how many."""
-        counts = Counter(self.missed.values()).most_common(1)
-        return counts[0] if counts else ("", 0)
+        """The line that most were told who failed, and how many; numbers in it aside."""
+        alike: dict[str, list[str]] = {}
+        for told in self.missed.values():
+            alike.setdefault(NUMBER.sub("0", told), []).append(told)
+        most = max(alike.values(), key=len, default=[])
+        return (most[0], len(most)) if most else ("", 0)
 
     @property
     def median_hours(self) -> float | None:

@@ -65,12 +65,16 @@ def test_a_test_is_one_item_whatever_it_was_tried_with(tmp_path: Path) -> None:
 def test_most_failed_come_first_and_the_usual_word_is_told(tmp_path: Path) -> None:
     given = {
         name: [graded(name, {"norm/a": "passed", "norm/b": "failed"}, said)]
-        for name, said in (("ada", "too small"), ("bob", "too large"), ("cyd", "too large"))
+        for name, said in (
+            ("ada", "too small"),
+            ("bob", "got 0.5, not 1e-3"),
+            ("cyd", "got -12, not 7"),
+        )
     }
     first, second = items_of(book_of(tmp_path, given), LAB)
 
     assert (first.key, second.key) == (a_test("b"), a_test("a"))
-    assert (first.tried, first.rate, first.told) == (3, 0.0, ("too large", 2))
+    assert (first.tried, first.rate, first.told) == (3, 0.0, ("got 0.5, not 1e-3", 2))
     assert first.discrimination is None  # of three students nothing is said
 
 

@@ -18,6 +18,7 @@ from grader.labs.lab import find_lab, find_root
 from grader.report.formats.terminal import make_console
 from grader.text import visible_line
 
+MOST_ITEMS = 20  # on a screen
 MOST_NAMED = 8  # students, in a line on a screen
 MOST_GAPS = 5
 WIDE_GAP = 0.2  # of the tests passed: from here on a gap is told
@@ -78,13 +79,15 @@ def _print(found: Sequence[Item], who: bool) -> None:
     for name in ("failed", "of", "telling", "hours", "task"):
         table.add_column(name, justify="left" if name == "task" else "right", no_wrap=True)
     table.add_column("what, and what most were told", overflow="fold")
-    for item in failed:
+    for item in failed[:MOST_ITEMS]:
         telling = "" if item.discrimination is None else f"{item.discrimination:+.2f}"
         hours = "" if item.median_hours is None else f"{item.median_hours:.1f}"
         counts = (str(len(item.missed)), str(item.tried), telling, hours)
         table.add_row(*map(Text, (*counts, item.key.task, _words(item, who))))
     if failed:
         make_console(sys.stdout).print(table)
+    if len(failed) > MOST_ITEMS:
+        print(f"and {len(failed) - MOST_ITEMS} more: --csv has all")
     kind = found[0].key.kind
     print(f"{len(failed)} of {len(found)} {kind}s were failed by somebody who had begun their task")
 
