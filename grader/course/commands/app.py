@@ -157,6 +157,16 @@ def grade_all(
     unrecorded: Annotated[
         bool, typer.Option("--unrecorded", help="grade and show; no mark is another by it")
     ] = False,
+    failed: Annotated[
+        str, typer.Option(metavar="TEST", help="only work whose newest grading failed this test")
+    ] = "",
+    outdated: Annotated[
+        bool, typer.Option("--outdated", help="only work that another version of the lab graded")
+    ] = False,
+    on_trial: Annotated[
+        str, typer.Option(metavar="REASON", help="count for nothing until that is published")
+    ] = "",
+    author: Annotated[str, typer.Option(metavar="NAME", help="who regrades on trial")] = "",
     course: ClassFile = COURSE_FILE,
 ) -> None:
     """Grade what was collected; a kill at any moment costs only what --resume makes again."""
@@ -176,6 +186,10 @@ def grade_all(
         beside=beside,
         dry_run=dry_run,
         unrecorded=unrecorded,
+        failed=failed,
+        outdated=outdated,
+        on_trial=on_trial,
+        author=author,
     )
     raise typer.Exit(grading.grade_all(order))
 

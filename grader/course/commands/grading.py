@@ -5,11 +5,12 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.commands.progress import Bar, Mean, duration
 from grader.course.config import load_course
-from grader.course.database.records import Attempt
+from grader.course.database.records import Attempt, Decision, Kind
 from grader.course.database.spool import Spool
 from grader.course.database.store import Store
 from grader.course.grading.batch import (
@@ -25,12 +26,13 @@ from grader.course.grading.batch import (
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.jobs import Done
 from grader.course.grading.leases import beside, visible_gpus
-from grader.errors import CannotGrade
+from grader.errors import CannotGrade, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.sandbox.level import choose_level
 from grader.text import moment_text, number, visible_line
 
+TRIAL_HINT = 'lab grade-all 3 --on-trial "the suite was mended" --author NAME'
 SHOWN_COMMIT = 10  # characters
 
 
@@ -51,6 +53,10 @@ class GradeOrder:
     beside: int | None  # gradings on a GPU at a time; None: what this machine has cores for
     dry_run: bool = False  # only tell what would be graded
     unrecorded: bool = False  # grade, and keep nothing of it
+    failed: str = ""  # only what failed this test
+    outdated: bool = False  # only what another version of the lab graded
+    on_trial: str = ""  # why; then it counts once somebody lets it
+    author: str = ""  # who says so
 
 
 def grade_all(order: GradeOrder) -> int:
@@ -72,6 +78,9 @@ def grade_all(order: GradeOrder) -> int:
         students=order.students,
         beside=order.beside or _beside(engine_name, device),
         recorded=not (order.dry_run or order.unrecorded),
+        asked=_asked(order),
+        failed=order.failed,
+        outdated=order.outdated,
     )
     if not batch.recorded:
         return _leave_no_trace(batch, order)
@@ -85,6 +94,18 @@ def grade_all(order: GradeOrder) -> int:
             return _grade(batch, order, plan(batch, store), spool)
         finally:
             spool.close()
+
+
+def _asked(order: GradeOrder) -> Decision | None:
+    """Return the word by which a run is on trial; raises UsageError."""
+    if not order.on_trial and not order.author:
+        return None
+    if not (order.on_trial.strip() and order.author.strip()):
+        raise UsageError("a regrade on trial is somebody's, and for a reason", TRIAL_HINT)
+    if order.resume:
+        raise UsageError("a regrade on trial is not gone on with", "discard it, and ask anew")
+    said = order.author.strip(), order.on_trial.strip()
+    return Decision("", Kind.ASKED, *said, datetime.now(UTC))
 
 
 def _leave_no_trace(batch: Batch, order: GradeOrder) -> int:
@@ -141,6 +162,9 @@ class Tally:
 
 
 def _grade(batch: Batch, order: GradeOrder, todo: Plan, spool: Spool) -> int:
+    if not todo.run:
+        print(f"{batch.lab.name}: there is no such work, so nothing was graded")
+        return 0
     if todo.outdated:
         told = f"{todo.outdated} of run {todo.run} were graded before {batch.lab.name} was changed"
         print(f"note: {told}; without --resume all are graded anew", file=sys.stderr)
@@ -186,6 +210,9 @@ def _tell_graded(batch: Batch, todo: Plan, tally: Tally, seconds: float) -> None
     print(f"{told}; {tally.mean}" if str(tally.mean) else told)
     for student, failure in tally.failures.items():
         print(visible_line(f"not graded {student}: {failure}"))
+    if batch.asked is not None:
+        print(f"on trial: no mark is another by it. lab gradebook --trial {todo.run} shows what")
+        print(f"would be; then lab gradebook publish {todo.run}, or discard {todo.run}")
 
 
 def _tell_plan(batch: Batch, todo: Plan) -> int:

@@ -8,13 +8,15 @@ again, and only so often.
 import fcntl
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 
 from grader.course.config import Course
-from grader.course.database.records import OF_SERVICE, Attempt, Frozen
+from grader.course.database.decisions import start_regrade
+from grader.course.database.records import OF_SERVICE, Attempt, Decision, Frozen
 from grader.course.database.spool import DiskFull, ResultLost, Spool
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
@@ -23,7 +25,8 @@ from grader.errors import CannotGrade, StoreError, UsageError
 from grader.labs.documents.submission import PSEUDOCODE_NAME
 from grader.labs.lab import Lab
 from grader.labs.standing import FOLDER
-from grader.report.facts.measured import table_of
+from grader.report.facts.measured import listed, table_of, text_of
+from grader.report.facts.summary import AT_FAULT
 
 SPOOL = "spool"
 MOST_FAILURES = 12  # in a row
@@ -44,6 +47,9 @@ class Batch:
     students: tuple[str, ...] = ()  # none: all
     beside: int = 1  # gradings on a GPU at a time
     recorded: bool = True  # else no run is started for it
+    asked: Decision | None = None  # on trial: counts for nothing until somebody says so
+    failed: str = ""  # only work whose newest grading failed this test
+    outdated: bool = False  # only work whose newest grading was by another version of the lab
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,7 @@ class Plan:
     @property
     def outdated(self) -> int:
         """How many of the run were graded with another version of the lab."""
-        versions = (table_of(a.report.get("provenance")).get("lab_version") for a in self.graded)
-        return sum(version != self.version for version in versions)
+        return sum(version_of(attempt) != self.version for attempt in self.graded)
 
 
 OnAttempt = Callable[[Attempt, str], None]  # with what failed of ours, or ""
@@ -104,18 +109,24 @@ def plan(batch: Batch, store: Store) -> Plan:
     lab = batch.lab
     newest = {item.student: item for item in store.frozen(lab.name)}
     _check_students(batch, newest, store)
-    run = _run(batch, store)
+    version = lab_version(lab)
+    meant = _meant(batch, store, version)
+    if meant is not None and not meant:
+        return Plan("", (), {}, (), version, {})
+    students = tuple(sorted(batch.students if meant is None else {name for name, _ in meant}))
+    run = _run(batch, store, students)
     frozen = {(item.student, item.commit): item for item in store.collections(lab.name)}
     graded = [attempt for attempt in store.attempts(lab.name, run=run) if not attempt.infra]
     done = {(attempt.student, attempt.commit) for attempt in graded}
-    version = lab_version(lab)
     jobs: list[Job] = []
     absent: dict[str, str] = {}
     for student in store.students():
         if batch.students and student.id not in batch.students:
             continue
         own = [item for (name, _), item in frozen.items() if name == student.id]
-        if not own:
+        if meant is not None:
+            own = [item for item in own if (student.id, item.commit) in meant]
+        elif not own:
             absent[student.id] = _why_absent(newest.get(student.id))
         for item in own:
             if (student.id, item.commit) not in done:
@@ -127,10 +138,44 @@ def plan(batch: Batch, store: Store) -> Plan:
     return Plan(run, tuple(jobs), frozen, tuple(graded), version, absent)
 
 
-def _run(batch: Batch, store: Store) -> str:
+def _meant(batch: Batch, store: Store, version: str) -> set[tuple[str, str]] | None:
+    """Return the students and commits that are graded anew for what their newest grading said.
+
+    None: all are. Raises UsageError if no grading of the lab knows the test.
+    """
+    if not batch.failed and not batch.outdated:
+        return None
+    newest = {(a.student, a.commit): a for a in store.attempts(batch.lab.name) if not a.infra}
+    if batch.students:
+        newest = {key: a for key, a in newest.items() if key[0] in batch.students}
+    if batch.outdated:
+        newest = {key: a for key, a in newest.items() if version_of(a) != version}
+    if not batch.failed:
+        return {*newest}
+    known = {name for a in newest.values() for name in _names(a.report)}
+    if batch.failed not in known:
+        near = get_close_matches(batch.failed, known, 1)
+        hint = f"did you mean {near[0]}?" if near else "lab gradebook items LAB --tests lists some"
+        raise UsageError(f"no grading of {batch.lab.name} has a test {batch.failed!r}", hint)
+    return {key for key, a in newest.items() if batch.failed in _names(a.report, AT_FAULT)}
+
+
+def version_of(attempt: Attempt) -> object:
+    """Return the version of the lab that an attempt was graded with."""
+    return table_of(attempt.report.get("provenance")).get("lab_version")
+
+
+def _names(report: Mapping[str, object], verdicts: Container[str] | None = None) -> set[str]:
+    """Return the ids of tests with such verdicts, or of all, and their names alone."""
+    tests = [table_of(test) for test in listed(report.get("tests"))]
+    fit = [t for t in tests if verdicts is None or text_of(t.get("verdict")) in verdicts]
+    ids = {text_of(test.get("id")) for test in fit}
+    return ids | {name.partition("[")[0] for name in ids}
+
+
+def _run(batch: Batch, store: Store, wanted: tuple[str, ...]) -> str:
     """Return the run to continue, of the same students, or a new one."""
-    wanted = tuple(sorted(batch.students))
-    # Those of the grading service are nobody else's to go on with.
+    # Those of the grading service, and those on trial, are nobody else's to go on with.
     runs = [run for run in store.runs(batch.lab.name) if run.note not in OF_SERVICE]
     if batch.resume and runs:
         same = [run.id for run in runs if run.students == wanted]
@@ -142,6 +187,8 @@ def _run(batch: Batch, store: Store) -> str:
         raise UsageError(told, "the same options with --resume go on with it; without, a new run")
     if not batch.recorded:
         return ""
+    if batch.asked is not None:
+        return start_regrade(store, batch.lab.name, batch.asked, wanted)
     return store.start_run(batch.lab.name, datetime.now(UTC), batch.engine, wanted)
 
 

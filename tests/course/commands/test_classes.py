@@ -121,6 +121,57 @@ def test_what_is_only_tried_leaves_no_trace(tmp_path: Path, programs: Programs) 
         assert (store.attempts(), store.runs(LAB)) == ([], [])
 
 
+def test_what_failed_a_test_is_regraded_on_trial_alone(tmp_path: Path, programs: Programs) -> None:
+    require_sandbox()
+    wrong = (DEMO / "solutions" / LAB / "wrong" / "no_check.py").read_text()
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": RIGHT + wrong})
+    demo.run("collect", LAB)
+    demo.run("grade-all", LAB)
+    with Store.open(demo.database) as store:
+        # Both have left the prompts alone.
+        (failing, *_) = set(failed_tests(store, "bob")) - set(failed_tests(store, "ada"))
+    trial = ("--on-trial", "mended", "--author", "A. Teacher")
+
+    code, out, err = demo.run("grade-all", LAB, "--failed", failing.partition("[")[0], *trial)
+
+    assert code == 0, err
+    assert f"{LAB}, run 2: 1 graded" in out
+    assert "lab gradebook --trial 2 shows" in out
+    before = points(demo)
+    code, out, _ = demo.run("gradebook", "--trial", "2")
+    assert code == 0
+    assert out.splitlines() == [
+        "run 2 of 1 students, on trial for mended:",
+        "by run 2 no mark changes; nothing was recorded",
+    ]
+    code, _, err = demo.run("grade-all", LAB, *trial)
+    assert (code, err.splitlines()[-2]) == (
+        2,
+        f"error: run 2 of {LAB} is on trial and not decided yet",
+    )
+    said = ("--author", "A. Teacher", "--reason", "as before")
+    assert demo.run("gradebook", "publish", "2", *said)[0] == 0
+    assert points(demo) == before
+    code, _, err = demo.run("gradebook", "discard", "2", *said)
+    assert (code, err.splitlines()[0]) == (
+        2,
+        "error: run 2 cannot be discarded: it was published already",
+    )
+    code, _, err = demo.run("grade-all", LAB, "--failed", "test_of_nobody")
+    assert (code, err.splitlines()[0]) == (
+        2,
+        f"error: no grading of {LAB} has a test 'test_of_nobody'",
+    )
+    code, out, _ = demo.run("grade-all", LAB, "--outdated")
+    assert (code, out) == (0, f"{LAB}: there is no such work, so nothing was graded\n")
+
+
+def failed_tests(store: Store, student: str) -> list[str]:
+    (attempt,) = store.attempts(LAB, student)
+    tests: list[dict[str, str]] = attempt.report["tests"]  # type: ignore[assignment]
+    return [test["id"] for test in tests if test["verdict"] == "failed"]
+
+
 def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path, programs: Programs) -> None:
     require_sandbox()
     demo = DemoClass(tmp_path, programs, {"ada": RIGHT})

@@ -4,7 +4,7 @@ What a command needs is imported inside it: it may need packages that not all ha
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,6 +17,9 @@ MarksFile = Annotated[
     Path, typer.Option("--course", metavar="FILE", help="default: course.toml here")
 ]
 StudentArgument = Annotated[str, typer.Argument(metavar="STUDENT", help="as in the roster")]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="a run on trial: lab grade-all --on-trial says which")
+]
 Author = Annotated[str, typer.Option(metavar="NAME", help="who says so")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="why; it stands beside the mark")]
 
@@ -57,8 +60,11 @@ def gradebook(
         Path | None,
         typer.Option(metavar="FILE", help="what the rules of another course.toml would change"),
     ] = None,
+    trial: Annotated[
+        str | None, typer.Option(metavar="RUN", help="what a regrade on trial would change")
+    ] = None,
     nobody_loses: Annotated[
-        bool, typer.Option("--nobody-loses", help="with --policy: 1 if somebody would lose by it")
+        bool, typer.Option("--nobody-loses", help="with these two: 1 if somebody would lose by it")
     ] = False,
 ) -> None:
     """Show the marks of a class, or write them to files."""
@@ -71,12 +77,17 @@ def gradebook(
     forms += [name for name, on in (("--canvas", canvas), ("--gradescope", gradescope)) if on]
     forms += ["--diff"] if diff else []
     forms += ["--policy"] if policy else []
+    forms += ["--trial"] if trial else []
     if len(forms) > 1:
         raise UsageError(f"{' and '.join(forms)} at once", "ask for one of them")
-    if nobody_loses and policy is None:
-        raise UsageError("nobody loses by what?", "name the other rules: --policy FILE")
+    if nobody_loses and policy is None and trial is None:
+        raise UsageError("nobody loses by what?", "name it: --policy FILE or --trial RUN")
     if diff:
         raise typer.Exit(commands.show_diff(course, *diff))
+    if trial:
+        from grader.course.commands.marks.trials import show_trial
+
+        raise typer.Exit(show_trial(course, trial, nobody_loses=nobody_loses))
     if policy:
         from grader.course.commands.marks.policies import WhatIf, show_policy
 
@@ -171,6 +182,40 @@ def waive(
 
     wish = grants.Wish(student, lab, None, take_back, author, reason)
     raise typer.Exit(grants.grant(_file(context, course), wish))
+
+
+@gradebook_app.command()
+@private
+def publish(
+    context: typer.Context,
+    run: RunArgument,
+    author: Author,
+    reason: Reason,
+    course: MarksFile = COURSE_FILE,
+) -> None:
+    """Let a regrade on trial count."""
+    _decide(_file(context, course), run, "published", author, reason)
+
+
+@gradebook_app.command()
+@private
+def discard(
+    context: typer.Context,
+    run: RunArgument,
+    author: Author,
+    reason: Reason,
+    course: MarksFile = COURSE_FILE,
+) -> None:
+    """Let a regrade on trial never count; it stays in the database."""
+    _decide(_file(context, course), run, "discarded", author, reason)
+
+
+def _decide(course: Path, run: str, kind: str, author: str, reason: str) -> NoReturn:
+    from grader.course.commands.marks import trials
+    from grader.course.database.records import Kind
+
+    word = trials.Word(run, Kind(kind), author, reason)
+    raise typer.Exit(trials.say(course, word))
 
 
 def _file(context: typer.Context, course: Path) -> Path:

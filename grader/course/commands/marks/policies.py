@@ -60,6 +60,15 @@ def show_policy(order: WhatIf) -> int:
     Returns 1 if nobody was to lose by it, and somebody would.
     """
     before, after = _books(order)
+    by = f"by {visible_line(str(order.policy))}"
+    return tell_changes(before, after, by, nobody_loses=order.nobody_loses)
+
+
+def tell_changes(before: Gradebook, after: Gradebook, by: str, *, nobody_loses: bool) -> int:
+    """Print what differs between two gradebooks of a course, ``by`` what, student by student.
+
+    Returns 1 if nobody was to lose by it, and somebody would.
+    """
     changed = {
         student.id: found
         for student in before.students
@@ -70,13 +79,13 @@ def show_policy(order: WhatIf) -> int:
             print(line)
     many = len(changed)
     what = "no mark changes" if not many else f"{_students(many)} would have other marks or totals"
-    print(f"by {visible_line(str(order.policy))} {what}; nothing was recorded")
+    print(f"{by} {what}; nothing was recorded")
     losers = [name for name, found in changed.items() if any(item.loses for item in found)]
-    if order.nobody_loses:
+    if nobody_loses:
         more = f" and {len(losers) - MOST_NAMED} more" if len(losers) > MOST_NAMED else ""
         named = f"{_students(len(losers))} would lose: {', '.join(losers[:MOST_NAMED])}{more}"
         print(named if losers else "nobody would lose by it", file=sys.stderr)
-    return 1 if order.nobody_loses and losers else 0
+    return 1 if nobody_loses and losers else 0
 
 
 def changes(before: Gradebook, after: Gradebook, student: str) -> Iterator[Changed]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from grader.course.database.decisions import decide, decisions, insert_regrade
 from grader.course.database.records import AFTER_DEADLINE, REGRADE, Decision, Kind, Run
 from grader.course.database.store import Store, insert_if_new
 from grader.extras import needs
@@ -45,13 +46,10 @@ class DatabaseRegradings(DatabaseLine[Row, Regrading]):
     ) -> str:
         """Queue work in a new run, of which the attempts count once it is published."""
         with self._course.writing() as session:
-            run = t.RunRow(lab=lab, started=asked.made, note=REGRADE, students=tuple(students))
-            session.add(run)
-            session.flush()
-            session.add(_decision(replace(asked, run=run.id, kind=Kind.ASKED)))
+            run = insert_regrade(session, lab, replace(asked, kind=Kind.ASKED), students)
             for student, commit in work:
-                session.add(Row(**_fresh(run.id, student, commit, device)))
-            return run.id
+                session.add(Row(**_fresh(run, student, commit, device)))
+            return run
 
     def judge_hidden(self, lab: str, student: str, commit: str, device: str, now: datetime) -> bool:
         """Queue work for the hidden tests after a deadline; False if it was, once."""
@@ -89,30 +87,11 @@ class DatabaseRegradings(DatabaseLine[Row, Regrading]):
 
     def decisions(self, run: str | None = None) -> list[Decision]:
         """List what was said of a regrade, or of all, oldest first."""
-        rows = select(t.DecisionRow).order_by(t.DecisionRow.id)
-        rows = rows if run is None else rows.where(t.DecisionRow.run == run)
-        with self._course.reading() as session:
-            return [
-                Decision(row.run, Kind(row.kind), row.author, row.reason, row.made)
-                for row in session.scalars(rows)
-            ]
+        return decisions(self._course, run)
 
     def decide(self, decision: Decision) -> bool:
         """End a regrade; what still waits of one that is discarded is not graded."""
-        own = Row.run == decision.run
-        with self._course.writing() as session:
-            if session.get(t.RunRow, decision.run, with_for_update=LOCK) is None:
-                return False
-            rows = select(t.DecisionRow.kind).where(t.DecisionRow.run == decision.run)
-            if [*session.scalars(rows)] != [Kind.ASKED]:
-                return False
-            waits = select(exists().where(own, Row.state.in_(OPEN)))
-            if decision.kind is Kind.PUBLISHED and session.scalar(waits):
-                return False
-            session.add(_decision(decision))
-            rest = update(Row).where(own, Row.state == State.WAITING)
-            session.execute(rest.values(state=State.SUPERSEDED, ended=decision.made))
-            return True
+        return decide(self._course, decision)
 
     def sweep(
         self, now: datetime, silence: timedelta, most: int, gone: Gone = nobody
@@ -174,16 +153,6 @@ class DatabaseRegradings(DatabaseLine[Row, Regrading]):
             setattr(row, name, getattr(item, name))
         session.flush()
         return item
-
-
-def _decision(decision: Decision) -> t.DecisionRow:
-    return t.DecisionRow(
-        run=decision.run,
-        kind=decision.kind,
-        author=decision.author,
-        reason=decision.reason,
-        made=decision.made,
-    )
 
 
 def _fresh(run: str, student: str, commit: str, device: str) -> dict[str, Any]:
