@@ -11,7 +11,8 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.course.database.tables import Packed, RunNumber, Table, only_one
+from grader.course.database.columns import Packed, RunNumber
+from grader.course.database.tables import Table, only_one
 
 STATES = ("waiting", "running", "graded", "superseded", "held")
 ORIGINS = ("terminal", "web", "notebook", "git")
