@@ -29,7 +29,8 @@ from stand_ins.classroom import (
 
 from grader.cli import app
 from grader.course.analysis.changes import compare_runs
-from grader.course.database.records import Remark, Student
+from grader.course.database.decisions import start_regrade
+from grader.course.database.records import Decision, Kind, Remark, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.exports import safe_cell
 from grader.course.gradebook.folders import plain_name
@@ -383,3 +384,42 @@ def test_an_odd_id_is_a_plain_file_name_of_its_own(text: str) -> None:
     assert len(name) < 120
     assert name != plain_name(text.lower() + "2")
     assert plain_name("ada.l-1@x") == "ada.l-1@x"
+
+
+def test_a_regrade_on_trial_shows_what_would_change_and_counts_once_it_is_published(
+    folder: Path, store: Store, run: Run
+) -> None:
+    asked = Decision("", Kind.ASKED, "A. Teacher", "mended", NOON)
+    name = start_regrade(store, LAB, asked, ["ada"])
+    better = attempt("ada", 90.0, run=name, graded=after(-9000), report=report(AFTER))
+    store.add_attempt(better)
+
+    code, out, err = run("--trial", name, "--nobody-loses")
+
+    assert (code, err) == (0, "nobody would lose by it\n")
+    assert f"  {LAB}: 75 / 100 -> 90 / 100\n" in out
+    assert f"by run {name} 1 student would have other marks or totals; nothing was recorded" in out
+    assert {a.points for a in store.attempts(LAB, "ada")} == {75.0}
+    said = ("--author", "A. Teacher", "--reason", "fair")
+    assert run("publish", name, *said)[:2] == (
+        0,
+        f"run {name} was published: its gradings count\n",
+    )
+    assert {a.points for a in store.attempts(LAB, "ada")} == {75.0, 90.0}
+    code, _, err = run("--trial", name)
+    assert (code, err.splitlines()[0].partition(" by ")[0]) == (
+        2,
+        f"error: run {name} was published",
+    )
+    code, _, err = run("discard", "77", *said)
+    assert (code, err.splitlines()[0]) == (2, "error: there is no run '77' on trial")
+
+
+def test_a_regrade_by_which_somebody_loses_is_told(folder: Path, store: Store, run: Run) -> None:
+    name = start_regrade(store, LAB, Decision("", Kind.ASKED, "A", "mended", NOON))
+    store.add_attempt(attempt("ada", 20.0, run=name, report=report(AFTER)))
+
+    code, _, err = run("--trial", name, "--nobody-loses")
+
+    assert (code, err) == (1, "1 student would lose: ada\n")
+    assert run("--trial", name)[0] == 0
