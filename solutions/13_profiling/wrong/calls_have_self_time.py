@@ -1,0 +1,11 @@
+"""Calls of the runtime are children too.
+
+Fails: trace
+"""
+
+LINES = {
+    "self_times": r"""
+-     for track in _tracks(events, ("cpu_op", "user_annotation")):
++     for track in _tracks(events, ("cpu_op", "user_annotation", "cuda_runtime")):
+""",
+}

@@ -1,0 +1,11 @@
+"""All GPUs share a sum.
+
+Fails: memory
+"""
+
+LINES = {
+    "peak_memory": r"""
+-             device = args["Device Type"], args["Device Id"]
++             device = args["Device Type"]
+""",
+}

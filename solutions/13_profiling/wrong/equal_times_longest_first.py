@@ -1,0 +1,11 @@
+"""Events of one ts come the longest first.
+
+Fails: trace
+"""
+
+LINES = {
+    "read_trace": r"""
+-     return sorted(kept, key=lambda event: event["ts"])
++     return sorted(kept, key=lambda event: (event["ts"], -event["dur"]))
+""",
+}

@@ -1,0 +1,11 @@
+"""Whatever has a track is a child.
+
+Fails: trace
+"""
+
+LINES = {
+    "self_times": r"""
+-     for track in _tracks(events, ("cpu_op", "user_annotation")):
++     for track in _tracks(events, {event.get("cat") for event in events}):
+""",
+}

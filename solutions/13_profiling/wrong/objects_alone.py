@@ -1,0 +1,11 @@
+"""A list of events is no trace.
+
+Fails: trace
+"""
+
+LINES = {
+    "read_trace": r"""
+-     events = trace.get("traceEvents") if isinstance(trace, dict) else trace
++     events = trace.get("traceEvents") if isinstance(trace, dict) else None
+""",
+}

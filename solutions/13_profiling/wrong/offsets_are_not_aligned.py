@@ -1,0 +1,11 @@
+"""Offsets are no multiples of 64.
+
+Fails: memory
+"""
+
+LINES = {
+    "plan_memory": r"""
+-             at = max(at, math.ceil(end / ALIGNMENT) * ALIGNMENT)
++             at = max(at, end)
+""",
+}

@@ -1,0 +1,11 @@
+"""The ring goes round the other way.
+
+Fails: reduce_scatter, all_reduce
+"""
+
+LINES = {
+    "reduce_scatter": r"""
+-         received = peer.exchange(total, (rank + 1) % world, (rank - 1) % world)
++         received = peer.exchange(total, (rank - 1) % world, (rank + 1) % world)
+""",
+}
