@@ -1,0 +1,154 @@
+"""Translate what was said by the sentences of a catalogue: ``{what} has shape {list}, …``.
+
+The places of a sentence take what stands in the text between its fixed words, from left to right;
+no text, however long and by whomever, makes that take more than a walk along it. In a translation
+``{told:say}`` is what stands there, translated in its turn.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+DEPTH = 4  # of sentences inside of sentences
+MOST_STARTS = 50  # at which one sentence is looked for inside of a text
+FIXED = 4  # letters of a sentence that may have anything in its places
+TELLING = 4  # letters of a sentence by which a line of a message is known
+_PLACE = re.compile(r"\{([a-z_0-9]*)(:say)?\}")
+_VERBS = {"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"}
+_AGREEING = re.compile(rf" (?:{'|'.join(_VERBS)})\b")
+_HANGING = (" ", ",", ";", ":", "(")  # how what is put behind something else begins
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """An English sentence with places, and its translation."""
+
+    source: str
+    target: str
+    names: tuple[str, ...]  # of the places, in order
+    letters: int  # how much of it is fixed
+    patterns: tuple[re.Pattern[str], ...]  # of what is fixed, around the places
+
+    @classmethod
+    def of(cls, source: str, target: str) -> "Sentence":
+        """Take a sentence apart."""
+        pieces = _PLACE.split(source)[::3]
+        fixed = [piece.replace("{{", "{").replace("}}", "}") for piece in pieces]
+        names = tuple(found[1] for found in _PLACE.finditer(source))
+        letters = sum(map(str.isalpha, "".join(fixed)))
+        patterns = tuple(re.compile(_any_number(piece)) for piece in fixed)
+        return cls(source, target, names, letters, patterns)
+
+    def starts(self, text: str) -> Iterator[int]:
+        """Go through the places where it may begin in a text."""
+        found = itertools.islice(self.patterns[0].finditer(text), MOST_STARTS)
+        return (match.start() for match in found)
+
+    def values(self, text: str) -> list[str] | None:
+        """Return what stands in the places of a text, None for another sentence."""
+        first, *others = self.patterns
+        found = first.match(text)
+        if found is None or (not others and found.end() < len(text)):
+            return None
+        values: list[str] = []
+        end = found.end()
+        for at, pattern in enumerate(others, 1):
+            last = at == len(others)
+            found = _at_the_end(pattern, text, end) if last else pattern.search(text, end)
+            if found is None:
+                return None
+            values.append(text[end : found.start()])
+            end = found.end()
+        return values
+
+
+def _any_number(piece: str) -> str:
+    """Return a pattern of fixed words whose verbs may be those of one thing or of several."""
+    escaped = re.escape(piece).replace(r"\ ", " ")
+    return _AGREEING.sub(lambda verb: f" (?:{verb[0][1:]}|{_VERBS[verb[0][1:]]})", escaped)
+
+
+def _at_the_end(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:
+    """Find fixed words that end a text; there are at most two lengths of them by their verbs."""
+    if not pattern.pattern:
+        return re.compile("").match(text, len(text))
+    tail = re.compile(f"(?:{pattern.pattern})$")
+    return tail.search(text, max(start, len(text) - 2 * len(pattern.pattern)))
+
+
+class Catalogue:
+    """Translations of whole texts and of sentences."""
+
+    def __init__(self, pairs: Mapping[str, str]) -> None:
+        self._whole = {source: target for source, target in pairs.items()}
+        sentences = [Sentence.of(s, t) for s, t in pairs.items() if _PLACE.search(s)]
+        self._sentences = sorted(sentences, key=lambda item: -item.letters)
+        self._hanging = [item for item in self._sentences if item.source.startswith(_HANGING)]
+        self._hanging += [Sentence.of(s, t) for s, t in pairs.items() if s.startswith(_HANGING)]
+
+    def say(self, text: str, telling: int = 0, depth: int = DEPTH) -> str:
+        """Return a text in the other language, or as it is; ``telling``: letters that it takes."""
+        if text in self._whole:
+            return self._whole[text]
+        if not depth or not text.strip():
+            return text
+        for sentence in self._sentences:
+            if sentence.letters < telling:
+                break
+            values = sentence.values(text)
+            if values is not None and self._fits(sentence, values, depth - 1):
+                return self._told(sentence, values, depth - 1)
+        return text
+
+    def _fits(self, sentence: Sentence, values: list[str], depth: int) -> bool:
+        """Tell whether so few fixed words say enough: else each place holds one word or a list."""
+        return sentence.letters >= FIXED or all(
+            " " not in value.strip().replace(", ", ",") or self.say(value, depth=depth) != value
+            for value in values
+        )
+
+    def said(self, message: str) -> str:
+        """Return a message line by line; of what is another's own words only a chance remains."""
+        return "\n".join(self._line(line) for line in message.split("\n"))
+
+    def _line(self, line: str) -> str:
+        told = self.say(line, TELLING)
+        bare = line.lstrip()
+        if told != line or bare == line:
+            return told
+        return line[: len(line) - len(bare)] + self.say(bare, TELLING)
+
+    def _told(self, sentence: Sentence, values: list[str], depth: int) -> str:
+        known: dict[str, str] = {}
+        for name, value in zip(sentence.names, self._parted(sentence, values), strict=True):
+            known.setdefault(name, value)
+
+        def put(place: re.Match[str]) -> str:
+            value = known.get(place[1], place[0])
+            return self.say(value, depth=depth) if place[2] else value
+
+        text = _PLACE.sub(put, sentence.target)
+        return text.replace("{{", "{").replace("}}", "}")
+
+    def _parted(self, sentence: Sentence, values: list[str]) -> Iterable[str]:
+        """Give each place its own where two touch: the second is what hangs on the first."""
+        touching = [found.end() for found in _PLACE.finditer(sentence.source)]
+        begins = {found.start() for found in _PLACE.finditer(sentence.source)}
+        parted = [*values]
+        for at, end in enumerate(touching[:-1]):
+            if end in begins:
+                both = parted[at] + parted[at + 1]
+                cut = self._cut(both)
+                parted[at], parted[at + 1] = both[:cut], both[cut:]
+        return parted
+
+    def _cut(self, text: str) -> int:
+        """Return where in a text something begins that hangs on what is before it."""
+        places = [
+            start
+            for item in self._hanging
+            for start in item.starts(text)
+            if item.values(text[start:]) is not None
+        ]
+        return min(places, default=len(text))
