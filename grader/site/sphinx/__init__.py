@@ -1,0 +1,1 @@
+"""What Sphinx is told: settings, anchors, formulas, the switch between languages, search."""
