@@ -12,17 +12,23 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from grader.course.database.records import Grant
 from grader.course.days import days_after, days_begun
+from grader.course.mail import MailRule, mail_rule
 from grader.course.policy import ServicePolicy, service_policy
+from grader.course.rules.assistants import Assistants
 from grader.course.rules.extra_time import extended, extra_time
 from grader.course.rules.keys import lab_of_key
 from grader.course.rules.late import LateRule, late_rule
+from grader.course.rules.regrades import RegradeRule
+from grader.course.rules.teams import Teams, teams
 from grader.course.rules.weights import TotalRule, total_rule
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
+from grader.languages.language import Language
 
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
 ENGINES = ("local", "ray")
+MOST_COMMENT = 4000  # characters
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!/|:memory:|file:)([^?]+)(\?.*)?", re.DOTALL)
 _SCHEME_OR_HOST = re.compile(r"[^/]*:")  # as git reads it: a URL, or host:path
 
@@ -57,6 +63,8 @@ class Course:
     branch: str = "student/{id}"
     publish_remote: str = ""
     publish_branch: str = "main"
+    language: Language = Language.ENGLISH  # of what students get
+    assistants: Assistants = Assistants.TUTOR  # what published trees ask of them
     deadlines: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
     extensions: Mapping[tuple[str, int], datetime] = field(
         default_factory=dict[tuple[str, int], datetime]
@@ -67,10 +75,15 @@ class Course:
     )
     late: LateRule = field(default_factory=LateRule)
     mark: MarkRule = MarkRule.BEST
+    regrade: RegradeRule = RegradeRule.NEWEST
     total: TotalRule | None = None  # None: the plain sum of the marks
+    teams: Teams = field(default_factory=dict[tuple[str, int], tuple[str, ...]])
     engine: str = "local"
     database: str = "sqlite:///course.db"
     service: ServicePolicy = field(default_factory=ServicePolicy)
+    mail: MailRule | None = None
+    corpus: tuple[Path, ...] = ()  # folders of answers that students' are compared with
+    canned: Mapping[str, str] = field(default_factory=dict[str, str])  # comments, by short names
 
     def deadline(self, student: str, lab: int) -> datetime | None:
         """Return the moment until which a student has time; None if the lab has no deadline.
@@ -87,6 +100,14 @@ class Course:
     def granted(self, student: str, lab: int) -> Granted:
         """Return what staff granted a student in a lab by command."""
         return self.grants.get((student, lab), NOTHING)
+
+    def team(self, student: str, lab: int) -> tuple[str, ...]:
+        """Return all who hand a lab in together with a student, themselves included."""
+        return self.teams.get((student, lab), (student,))
+
+    def is_team(self, one: str, other: str) -> bool:
+        """Whether two students hand in any lab together."""
+        return any(one in team and other in team for team in self.teams.values())
 
     def counts(self, lab: int) -> bool:
         """Whether a lab is part of the course's total."""
@@ -107,15 +128,15 @@ class Course:
 def load_course(path: Path) -> Course:
     """Read and validate ``course.toml``; a mistake raises ``CourseError`` with file and key."""
     try:
-        return _course(path)
+        return course_of(Table(path.name, "", _read(path)), path.absolute().parent)
     except LabError as error:  # what a Table raises
         raise CourseError(error.message, error.hint) from None
 
 
-def _course(path: Path) -> Course:
-    top = Table(path.name, "", _read(path))
-    folder = path.absolute().parent
+def course_of(top: Table, folder: Path) -> Course:
+    """Read a course from the table of a file in that folder; a mistake raises ``LabError``."""
     collect, publish = top.table("collect"), top.table("publish")
+    likeness = top.table("likeness")
     deadlines = _moments(top.table("deadlines"))
     service, longer = service_policy(top.table("service"), _moments), top.table("extra_time")
     percents = extra_time(longer)
@@ -128,6 +149,8 @@ def _course(path: Path) -> Course:
         branch=_branch(collect, "branch", "student/{id}", ("id",)),
         publish_remote=_remote(publish.text("remote", ""), folder),
         publish_branch=_branch(publish, "branch", "main", ("NN",)),
+        language=Language(_one_of(top, "language", tuple(Language), Language.ENGLISH)),
+        assistants=Assistants(_one_of(top, "assistants", tuple(Assistants), Assistants.TUTOR)),
         deadlines=deadlines,
         extensions=_later(
             _extensions(top, deadlines), extended(longer, percents, service.opens, deadlines)
@@ -135,12 +158,17 @@ def _course(path: Path) -> Course:
         extra_time=percents,
         late=late_rule(top.table("late")),
         total=total_rule(top, deadlines),
+        teams=teams(top.table("teams"), folder),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
+        regrade=RegradeRule(_one_of(top, "regrade", tuple(RegradeRule), RegradeRule.NEWEST)),
         engine=_one_of(top, "engine", ENGINES, "local"),
         database=_database(top.text("database", "sqlite:///course.db"), folder),
         service=service,
+        mail=mail_rule(top.table("mail")),
+        corpus=tuple(folder / Path(text).expanduser() for text in likeness.texts("corpus", ())),
+        canned=_canned(top.table("canned")),
     )
-    for table in (collect, publish, top):
+    for table in (collect, publish, likeness, top):
         table.finish()
     if "{id}" not in course.branch:
         raise collect.error("branch", "must contain {id}: else all students share one branch")
@@ -157,6 +185,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise CourseError(f"{path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise CourseError(f"{path} is not valid TOML: {error}", MOMENT_HINT) from None
+
+
+def _canned(table: Table) -> dict[str, str]:
+    """Read comments that a course has ready, by the names under which readers choose them."""
+    found = {name: table.text(name) for name in table.data}
+    for name, text in found.items():
+        if len(text) > MOST_COMMENT:
+            raise table.error(name, f"is too long: a comment has at most {MOST_COMMENT} characters")
+    return found
 
 
 def _zone(table: Table) -> tzinfo:

@@ -8,10 +8,12 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from grader.course.platform import Platform, platform_of
 from grader.errors import CourseError
 from grader.labs.toml import Table
 
 MOST_PER_DAY = 1000
+MOST_DAYS = 366  # in which one may ask for a regrade
 MOST_MINUTES = 7 * 24 * 60  # of a cooldown
 Network = IPv4Network | IPv6Network
 Kind = TypeVar("Kind", bound=StrEnum)
@@ -55,6 +57,8 @@ class ServicePolicy:
     proxies: tuple[Network, ...] = ()  # whose word on a client's address is taken
     hook_secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     sign_in: SignIn | None = None
+    requests_days: int = 7  # after grading and deadline, to ask for a regrade; 0: none
+    lti: Platform | None = None
 
 
 def service_policy(
@@ -73,11 +77,15 @@ def service_policy(
         proxies=_proxies(table),
         hook_secrets=_secrets(table.table("hooks")),
         sign_in=_sign_in(table.table("sign_in")),
+        requests_days=_count(table, "requests_days", MOST_DAYS, 7),
+        lti=platform_of(table.table("lti")),
     )
     table.finish()
     if policy.sign_in and not policy.address:
         told = "is needed by sign_in: the issuer sends browsers back to it"
         raise table.error("address", told)
+    if policy.lti and not policy.address:
+        raise table.error("address", "is needed by lti: the platform sends browsers to it")
     return policy
 
 
@@ -89,8 +97,8 @@ def _address(table: Table) -> str:
     return text.rstrip("/")
 
 
-def _count(table: Table, key: str, most: int) -> int:
-    value = table.value(key, 0)
+def _count(table: Table, key: str, most: int, default: int = 0) -> int:
+    value = table.value(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise table.error(key, f"must be a whole number from 0 to {most}, not {value!r}")
     return value

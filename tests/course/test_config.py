@@ -129,6 +129,7 @@ def test_a_url_is_no_path(tmp_path: Path, remote: str) -> None:
     [
         ('title = "Inference, autumn 2026"', "", "title: is missing"),
         ('mark = "last"', 'mark = "mean"', "mark: must be best or last, not 'mean'"),
+        ('mark = "last"', 'regrade = "best"', "regrade: must be newest or better, not 'best'"),
         ('mark = "last"', 'zone = "Berlin"', "zone: 'Berlin' is no time zone"),
         ('mark = "last"', 'zone = "../etc/passwd"', "zone: '../etc/passwd' is no time zone"),
         ('engine = "ray"', 'engine = "slurm"', "engine: must be local or ray, not 'slurm'"),

@@ -10,13 +10,17 @@ from typing import Annotated
 
 import typer
 
+from grader.course.commands.marks import desk, persons
 from grader.course.commands.marks.app import (
     COURSE_FILE,
     LabArgument,
     MarksFile,
     gradebook_app,
 )
+from grader.course.commands.reading import app as reading
+from grader.course.commands.rosters import roster_app
 from grader.course.private import private
+from grader.languages.language import Language
 
 CORES = len(os.sched_getaffinity(0))
 NewName = Annotated[str, typer.Argument(metavar="NN_topic", help="such as 16_prefix_cache")]
@@ -40,14 +44,21 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="prepare, scan and list;
 Unproven = Annotated[
     bool, typer.Option("--unproven", help="also labs that fail their model answers, or pass stubs")
 ]
+PublishedIn = Annotated[Language | None, typer.Option("--lang", help="of handouts and stubs")]
+WheelFolder = Annotated[Path | None, typer.Option("--wheel", metavar="DIR", help="a wheel instead")]
 Withdraw = Annotated[bool, typer.Option("--withdraw", help="take these labs off the branch")]
 
 
-def new(name: NewName) -> None:
+def new(
+    name: NewName,
+    manual: Annotated[
+        bool, typer.Option("--manual", help="that people grade by a rubric, without a suite")
+    ] = False,
+) -> None:
     """Write all files of a new lab, with a small example task to replace."""
     from grader.course.commands.author import new_lab
 
-    raise typer.Exit(new_lab(name))
+    raise typer.Exit(new_lab(name, manual=manual))
 
 
 def show_wrong(lab: LabArgument, name: WrongName) -> None:
@@ -64,6 +75,18 @@ def pictures(labs: SomeLabs = None, check: CheckOnly = False) -> None:
     raise typer.Exit(draw_pictures(labs or (), check))
 
 
+def translate(
+    labs: SomeLabs = None,
+    stamp: Annotated[
+        bool, typer.Option("--stamp", help="write into translations which English they translate")
+    ] = False,
+) -> None:
+    """List what of the Chinese texts is stale, missing or different; 1 if anything is."""
+    from grader.course.commands.translate import translate
+
+    raise typer.Exit(translate(labs or (), stamp=stamp))
+
+
 def publish(
     labs: Labs,
     to: Target = None,
@@ -73,11 +96,14 @@ def publish(
     give_away: GiveAway = False,
     unproven: Unproven = False,
     withdraw: Withdraw = False,
+    lang: PublishedIn = None,
+    wheel: WheelFolder = None,
 ) -> None:
     """Commit what students may see of labs to a branch of a remote, proven and without a leak."""
     from grader.course.commands.author import Wish, publish_labs
 
-    wish = Wish(tuple(labs), to, branch, course, dry_run, give_away, unproven, withdraw)
+    how = dry_run, give_away, unproven, withdraw
+    wish = Wish(tuple(labs), to, branch, course, *how, language=lang, wheel=wheel)
     raise typer.Exit(publish_labs(wish))
 
 
@@ -112,12 +138,15 @@ def collect(
     size: Annotated[
         int, typer.Option(metavar="MIB", min=1, max=4096, help="of one repository at most")
     ] = 256,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="only tell what would be collected")
+    ] = False,
     course: ClassFile = COURSE_FILE,
 ) -> None:
     """Freeze each student's work as of the deadline."""
     from grader.course.commands import classes
 
-    order = classes.CollectOrder(lab, course, roster, late, refresh, jobs, timeout, size)
+    order = classes.CollectOrder(lab, course, roster, late, refresh, jobs, timeout, size, dry_run)
     raise typer.Exit(classes.collect(order))
 
 
@@ -220,12 +249,36 @@ def similarity(
     threshold: Annotated[
         float, typer.Option(min=0.1, max=1.0, help="share of code that two answers have in common")
     ] = 0.6,
+    pairs: Annotated[bool, typer.Option("--pairs", help="list pairs, not clusters")] = False,
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="answers of others to compare with; repeatable"),
+    ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="- prints it alone")] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE", help="- prints it alone")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="pages that compare side by side")
+    ] = None,
 ) -> None:
     """List answers that are alike beyond the stub: students with each other and with solutions."""
-    from grader.course.commands.marks import similarity as similarity_commands
+    from grader.course.commands.marks import similarity as commands
 
-    raise typer.Exit(similarity_commands.similarity(course, lab, threshold, json))
+    order = commands.Order(course, lab, threshold, pairs, tuple(corpus or ()), json, csv, html)
+    raise typer.Exit(commands.similarity(order))
+
+
+def similarity_note(
+    lab: LabArgument,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="whose answers")],
+    state: Annotated[str, typer.Option(help="open, no matter, to be talked about or confirmed")],
+    author: Annotated[str, typer.Option(help="who says it")],
+    text: Annotated[str, typer.Option(help="why")],
+    course: MarksFile = COURSE_FILE,
+) -> None:
+    """Note what was decided about answers that are alike; it is kept, and changes no mark."""
+    from grader.course.commands.marks import similarity as commands
+
+    raise typer.Exit(commands.note(commands.Word(course, lab, tuple(names), state, author, text)))
 
 
 def register(lab: typer.Typer) -> None:
@@ -233,10 +286,15 @@ def register(lab: typer.Typer) -> None:
     lab.command()(new)
     lab.command()(show_wrong)
     lab.command()(pictures)
+    lab.command()(translate)
     lab.command()(publish)
     lab.command()(private(collect))
     lab.command(name="grade-all")(private(grade_all))
     lab.command()(private(backup))
     lab.command()(private(restore))
+    for more in (desk, persons, reading):  # of the gradebook's commands
+        more.register()
     lab.add_typer(gradebook_app, name="gradebook")
+    lab.add_typer(roster_app, name="roster")
     lab.command()(private(similarity))
+    lab.command(name="similarity-note")(private(similarity_note))

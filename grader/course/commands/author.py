@@ -3,7 +3,7 @@
 import ast
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -18,9 +18,11 @@ from grader.course.publishing.illustrate import apply, changes, page_changes
 from grader.course.publishing.leak import Leak
 from grader.course.publishing.new import write_lab
 from grader.course.publishing.publish import Order, Publication, publish
-from grader.errors import UsageError
-from grader.labs.lab import all_labs, find_lab, find_root
-from grader.prove.answers.edits import base_name, build
+from grader.course.publishing.wheels.wheel import Wheel, publish_wheel
+from grader.errors import LabError, UsageError
+from grader.labs.lab import Lab, all_labs, find_lab, find_root, load_lab
+from grader.languages.language import Language
+from grader.prove.answers.edits import base_name, build, build_sources, source_of
 from grader.prove.answers.field import field_bugs
 from grader.prove.files import shown, wrong_answers
 from grader.report.facts.next_step import typed
@@ -43,22 +45,30 @@ class Wish:
     give_away: bool = False
     unproven: bool = False
     withdraw: bool = False
+    language: Language | None = None
+    wheel: Path | None = None  # a folder, instead of a remote
 
 
-def new_lab(name: str) -> int:
+def new_lab(name: str, *, manual: bool = False) -> int:
     """Write a lab's files, and say what comes next."""
     root = find_root()
-    files = write_lab(root, name)
+    files = write_lab(root, name, manual=manual)
     for file in files:
         print(typed(file))
     number = int(name[:2])
-    print(f"\nnext: lab check {number}, which passes already; then replace the example task")
+    example = "the example" if manual else "the example task"
+    print(f"\nnext: lab check {number}, which passes already; then replace {example}")
+    if manual:
+        return 0
     print("(CONTRIBUTING.md: Add a lab)")
     return 0
 
 
 def show_wrong(lab_text: str, name: str) -> int:
-    """Print the answer that a file of ``wrong/`` stands for, and what of its base is changed."""
+    """Print the answer that a file of ``wrong/`` stands for, and what of its base is changed.
+
+    Of sources for a compiler the difference is all that is printed.
+    """
     lab = find_lab(lab_text, find_root())
     names = {file.stem: file for file in (*field_bugs(lab), *wrong_answers(lab))}
     file = names.get(Path(name).stem)
@@ -72,10 +82,17 @@ def show_wrong(lab_text: str, name: str) -> int:
     base = base_name(ast.parse(file.read_bytes()), lab.code_name)
     if base:
         right = lab.solutions / base
-        sides = (right.read_text(encoding="utf-8").splitlines(), whole.splitlines())
-        titles = (shown(lab, right), shown(lab, file))
-        print("", *difflib.unified_diff(*sides, *titles, lineterm=""), sep="\n")
+        _print_difference(lab, file, right, whole)
+        for name, source in build_sources(file, lab.sources, lab.solutions).items():
+            _print_difference(lab, file, source_of(right, name, lab.solutions), source)
     return 0
+
+
+def _print_difference(lab: Lab, file: Path, right: Path, whole: str) -> None:
+    sides = (right.read_text(encoding="utf-8").splitlines(), whole.splitlines())
+    titles = (shown(lab, right), shown(lab, file))
+    if difference := [*difflib.unified_diff(*sides, *titles, lineterm="")]:
+        print("", *difference, sep="\n")
 
 
 def draw_pictures(names: Sequence[str], check: bool) -> int:
@@ -96,22 +113,28 @@ def draw_pictures(names: Sequence[str], check: bool) -> int:
 
 def publish_labs(wish: Wish) -> int:
     """Publish and say what came of it; 1 if the leak scan found something, or a lab is broken."""
+    if wish.wheel and (wish.to or wish.branch or wish.withdraw):
+        hint = "leave out --to, --branch and --withdraw, or --wheel"
+        raise UsageError("a wheel is a file in a folder, and goes to no branch", hint)
     order = _order(wish)
     root = find_root()
 
     def proven(names: Sequence[str]) -> bool:
         return wish.unproven or are_right([find_lab(name, root) for name in names])
 
+    if wish.wheel:
+        made = publish_wheel(root, order, wish.wheel, dry_run=wish.dry_run, proven=proven)
+        if made.leaks or not made.proven:
+            return _refused(made.leaks) if made.leaks else _broken()
+        _tell_wheel(made, wish)
+        _tell_answers(made.held, made.gives_away, order)
+        return 0
     outcome = publish(root, order, dry_run=wish.dry_run, proven=proven)
-    if outcome.leaks:
-        return _refused(outcome.leaks)
-    if not outcome.proven:
-        print("error: what students would get is broken; nothing was published", file=sys.stderr)
-        print("hint: lab check LAB shows all; --unproven publishes all the same", file=sys.stderr)
-        return 1
+    if outcome.leaks or not outcome.proven:
+        return _refused(outcome.leaks) if outcome.leaks else _broken()
     for item in outcome.publications:
         _tell(item, order.remote, wish)
-        _tell_answers(item, order)
+        _tell_answers(item.held, item.gives_away, order)
     return 0
 
 
@@ -121,7 +144,7 @@ def _order(wish: Wish) -> Order:
     if wish.course != default or wish.course.exists():
         course = _with_grants(load_course(wish.course))
     remote = wish.to or (course.publish_remote if course else "")
-    if not remote:
+    if not remote and not wish.wheel:
         raise UsageError(
             "where to?", "give --to REMOTE, or [publish] remote in course.toml (docs/course.md)"
         )
@@ -137,6 +160,7 @@ def _order(wish: Wish) -> Order:
         over=frozenset(name for name in names if closing(course, int(name[:2]))) - still.keys(),
         terms=terms_of(course),
         withdraw=wish.withdraw,
+        language=wish.language or (course.language if course else Language.ENGLISH),
     )
 
 
@@ -154,6 +178,12 @@ def _with_grants(course: Course) -> Course:
         return granted(course, store.grants())
 
 
+def _broken() -> int:
+    print("error: what students would get is broken; nothing was published", file=sys.stderr)
+    print("hint: lab check LAB shows all; --unproven publishes all the same", file=sys.stderr)
+    return 1
+
+
 def _refused(leaks: Sequence[Leak]) -> int:
     for leak in leaks[:SHOWN_LEAKS]:
         print(leak)
@@ -163,6 +193,18 @@ def _refused(leaks: Sequence[Leak]) -> int:
     print(f"error: {lines} that students must not see; nothing was published", file=sys.stderr)
     print("hint: docs/course.md says how to go on, and what if it is harmless", file=sys.stderr)
     return 1
+
+
+def _tell_wheel(made: Wheel, wish: Wish) -> None:
+    if wish.dry_run:
+        print(*made.files, sep="\n")
+    verb = "would hold" if wish.dry_run else "holds"
+    print(f"{typed(made.file)} {verb} {', '.join(made.labs)}", file=sys.stderr)
+    print(f"  {len(made.files)} files, none of them hidden", file=sys.stderr)
+    if wish.unproven or wish.dry_run:
+        print(f"  not proven: {', '.join(made.labs)}", file=sys.stderr)
+    if not wish.dry_run:
+        print(f"  students: pip install {typed(made.file)}, then lab start", file=sys.stderr)
 
 
 def _tell(item: Publication, remote: str, wish: Wish) -> None:
@@ -192,13 +234,13 @@ def _tell(item: Publication, remote: str, wish: Wish) -> None:
         print(f"  note: {path} changed: {note}", file=sys.stderr)
 
 
-def _tell_answers(item: Publication, order: Order) -> None:
-    """Say what given code was held back, or gives a lab of the same branch away."""
-    for name, lab in item.held.items():
+def _tell_answers(held: Mapping[str, str], away: Mapping[str, str], order: Order) -> None:
+    """Say what given code was held back, or gives away a lab that is published beside it."""
+    for name, lab in held.items():
         until = moment_text(order.open_labs[lab])
         print(f"  held back: labs/{name}.py answers {lab}, open until {until}", file=sys.stderr)
         print("  hint: publish again after that, or now with --give-away", file=sys.stderr)
-    for name, lab in item.gives_away.items():
+    for name, lab in away.items():
         if lab in order.over:
             continue
         print(
@@ -209,5 +251,12 @@ def _tell_answers(item: Publication, order: Order) -> None:
 
 
 def _edited_by_students(item: Publication, changed: Sequence[str]) -> list[str]:
-    own = {f"labs/{lab}/{name}" for lab in item.labs for name in (f"{lab[3:]}.py", "PSEUDOCODE.md")}
+    own = {f"labs/{lab}/{name}" for lab in item.labs for name in _handed_in(lab)}
     return [path for path in changed if path in own]
+
+
+def _handed_in(lab: str) -> Sequence[str]:
+    try:
+        return load_lab(find_root() / "labs" / lab).handed_in
+    except LabError:  # it is on the branch as it once was
+        return f"{lab[3:]}.py", "PSEUDOCODE.md"

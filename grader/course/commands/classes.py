@@ -2,14 +2,15 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.course.commands.earlier import with_earlier
 from grader.course.commands.progress import Bar
 from grader.course.config import Course, load_course
-from grader.course.database.records import Remark, Student
+from grader.course.database.records import Frozen, Remark, Student
 from grader.course.database.store import Store
 from grader.course.grading.batch import only_one
 from grader.course.grading.collecting.collect import Collected, collect_class
@@ -18,7 +19,7 @@ from grader.course.grading.collecting.ledger import Collection, Outcome
 from grader.course.grading.collecting.lookalikes import Stray
 from grader.course.grading.collecting.roster import read_roster
 from grader.course.grants import granted
-from grader.errors import UsageError
+from grader.errors import InferlabError, UsageError
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.text import visible_line
 
@@ -38,11 +39,13 @@ class CollectOrder:
     jobs: int
     timeout: float
     megabytes: int
+    dry_run: bool = False  # only tell what would be collected
 
 
 def collect(order: CollectOrder) -> int:
     """Collect a lab of a class; 1 if there is a student of whom there is nothing to grade."""
-    course, lab = load_course(order.course), find_lab(order.lab, find_root())
+    course = load_course(order.course)
+    lab = _with_earlier(find_lab(order.lab, find_root()), course)
     if order.late and not course.late.takes_late:
         raise UsageError("the course has no late days", "[late] in course.toml gives some")
     students = _students(order, course)
@@ -53,7 +56,8 @@ def collect(order: CollectOrder) -> int:
         Bar(f"collecting {lab.name}", len(students), sys.stderr) as bar,
     ):
         _tell_roster(course, lab, students, store.students())
-        store.put_students(students)
+        if not order.dry_run:
+            store.put_students(students)
         known = {remark.student: remark.text for remark in store.remarks(lab.name)}
         collection = Collection(
             course=granted(course, store.grants()),
@@ -62,25 +66,59 @@ def collect(order: CollectOrder) -> int:
             late=order.late,
             refresh=order.refresh,
             bounds=Bounds(order.timeout, order.megabytes),
+            is_kept=not order.dry_run,
         )
 
         def on_collected(item: Collected) -> None:
+            found[item.student.id] = item
+            bar.step(f"{item.student.id}: {item.remark or item.outcome}")
+            # Whether somebody of their team handed in is known at the end.
+            remark = None if item.outcome is Outcome.MISSING else new_remark(item, item.remark)
+            keep(item.records, remark)
+
+        def new_remark(item: Collected, text: str) -> Remark | None:
             student = item.student.id
-            is_new = item.asked and item.remark != known.get(student, "")
-            remark = Remark(student, lab.name, item.remark, collection.now) if is_new else None
-            if item.records or remark:
-                store.add_frozen(*item.records, remark=remark)
-            found[student] = item
-            bar.step(f"{student}: {item.remark or item.outcome}")
+            is_new = item.asked and text != known.get(student, "")
+            return Remark(student, lab.name, text, collection.now) if is_new else None
+
+        def keep(records: Sequence[Frozen], remark: Remark | None) -> None:
+            if collection.is_kept and (records or remark):
+                store.add_frozen(*records, remark=remark)
 
         before = store.collections(lab.name)
         strays = collect_class(collection, students, before, order.jobs, on_collected)
-    return _tell_collected(collection, [found[student.id] for student in students], strays)
+        by = _handed_in_by(collection, found)
+        for student, item in found.items():
+            if item.outcome is Outcome.MISSING:
+                keep((), new_remark(item, "" if student in by else item.remark))
+    return _tell_collected(collection, [found[student.id] for student in students], strays, by)
+
+
+def _with_earlier(lab: Lab, course: Course) -> Lab:
+    """Let a lab know its stubs of earlier publications; a note where they cannot be read."""
+    try:
+        return with_earlier([lab], course, find_root())[0]
+    except InferlabError as error:
+        told = f"stubs of earlier publications are not known: {error.message}"
+        print(f"note: {visible_line(told, 400)}", file=sys.stderr)
+        return lab
+
+
+def _handed_in_by(collection: Collection, found: Mapping[str, Collected]) -> dict[str, str]:
+    """Return who handed in for those of whom there is nothing, by their ids."""
+    work = [each for each, item in found.items() if item.outcome is not Outcome.MISSING]
+    by: dict[str, str] = {}
+    for student in set(found).difference(work):
+        team = collection.course.team(student, collection.lab.number)
+        others = [each for each in work if each in team]
+        if others:
+            by[student] = _some(others)
+    return by
 
 
 def _students(order: CollectOrder, course: Course) -> tuple[Student, ...]:
     file = order.roster or course.roster
-    roster = read_roster(file, course.remote, course.branch)
+    roster = read_roster(file, course.remote, course.branch, together=course.is_team)
     for problem in roster.problems:
         print(f"error: {file.name}, {visible_line(problem)}", file=sys.stderr)
     if roster.problems:
@@ -125,16 +163,28 @@ def _tell_strays(strays: Sequence[Stray], told: set[str]) -> None:
         print(f"nobody's: {len(rest) - MOST_STRAYS} more branches of the remote")
 
 
-def _tell_collected(collection: Collection, found: list[Collected], strays: Sequence[Stray]) -> int:
+def _tell_collected(
+    collection: Collection,
+    found: Sequence[Collected],
+    strays: Sequence[Stray],
+    by: Mapping[str, str],
+) -> int:
     for item in found:
-        if item.remark:
+        if item.student.id in by:
+            told = f"team {item.student.id} ({item.student.name}): by {by[item.student.id]}"
+            print(visible_line(told, MOST_TOLD))
+        elif item.remark:
             sign = "missing" if item.outcome is Outcome.MISSING else "look at"
             told = f"{sign} {item.student.id} ({item.student.name}): {item.remark}"
             print(visible_line(told, MOST_TOLD))
     _tell_strays(strays, {item.student.id for item in found if item.asked})
-    counts = Counter(item.outcome for item in found)
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
-    print(f"{collection.lab.name}: {told}")
+    counts = Counter(item.outcome for item in found if item.student.id not in by)
+    told = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
+    told += [f"{len(by)} by their teams"] if by else []
+    recorded = "" if collection.is_kept else "; nothing was recorded"
+    print(f"{collection.lab.name}: {', '.join(told)}{recorded}")
+    if not collection.is_kept:
+        return 1 if counts[Outcome.MISSING] else 0
     due = collection.course.deadlines.get(collection.lab.number)
     if counts[Outcome.FROZEN] and due is None:
         print(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.commands.progress import Bar, Mean, duration
-from grader.course.config import load_course
+from grader.course.config import Course, load_course
 from grader.course.database.records import Attempt, Decision, Kind
 from grader.course.database.spool import Spool
 from grader.course.database.store import Store
@@ -26,9 +26,11 @@ from grader.course.grading.batch import (
 from grader.course.grading.engines import Engine, LocalEngine
 from grader.course.grading.jobs import Done
 from grader.course.grading.leases import beside, visible_gpus
+from grader.course.grading.unread import take_in
 from grader.errors import CannotGrade, UsageError
 from grader.judge.grade import choose_device
 from grader.labs.lab import Lab, find_lab, find_root
+from grader.labs.manual import WAITING
 from grader.sandbox.level import choose_level
 from grader.text import moment_text, number, visible_line
 
@@ -62,6 +64,8 @@ class GradeOrder:
 def grade_all(order: GradeOrder) -> int:
     """Grade a lab of a class; 3 if some could not be graded, by our fault."""
     course, lab = load_course(order.course), find_lab(order.lab, find_root())
+    if lab.is_manual:
+        return _take_in(course, lab, order)
     engine_name = order.engine or course.engine
     if engine_name == "local" and not order.dry_run:
         choose_level(order.sandbox)  # what holds for each of them is told at once
@@ -94,6 +98,33 @@ def grade_all(order: GradeOrder) -> int:
             return _grade(batch, order, plan(batch, store), spool)
         finally:
             spool.close()
+
+
+def _take_in(course: Course, lab: Lab, order: GradeOrder) -> int:
+    """Record what was collected of a lab that people grade: nothing is run."""
+    recorded = not (order.dry_run or order.unrecorded)
+    batch = Batch(
+        course,
+        lab,
+        students=order.students,
+        recorded=recorded,
+        asked=_asked(order),
+        failed=order.failed,
+        outdated=order.outdated,
+    )
+    with only_one(course, lab), Store.open(course.database, course.folder) as store:
+        found = take_in(batch, store)
+    for attempt in found.fresh if not recorded else ():
+        handed_in = moment_text(attempt.submitted, course.zone)
+        told = f"would be {WAITING}: {attempt.student}, {attempt.commit[:SHOWN_COMMIT]}"
+        print(visible_line(f"{told} of {handed_in}"))
+    for student, why in found.absent.items():
+        print(visible_line(f"nothing to read of {student}: {why}"))
+    before = f", {found.before} were recorded before" if found.before else ""
+    run = f", run {found.run}" if found.run else ""
+    told = f"{lab.name}{run}: people grade it; {len(found.fresh)} new {WAITING}{before}"
+    print(told if recorded else f"{told}; nothing was recorded")
+    return 0
 
 
 def _asked(order: GradeOrder) -> Decision | None:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from grader.errors import UsageError
 from grader.labs.lab import Lab
-from grader.prove.findings import CheckReport, Proof
+from grader.prove.files import check_files
+from grader.prove.findings import CheckReport, Finding, Proof
 from grader.text import visible
 
 ANSWERS = ("solution", "stub")
@@ -14,19 +15,29 @@ ANSWERS = ("solution", "stub")
 def are_right(labs: Sequence[Lab]) -> bool:
     """Tell whether labs pass their model answers and fail their stubs; print what does not hold.
 
-    A proof that came as it should is remembered, as ``lab check`` has it. Raises UsageError for a
-    lab without a model answer.
+    Of a lab that people grade the files are looked at. A proof that came as it should is
+    remembered, as ``lab check`` has it. Raises UsageError for a judged lab without a model answer.
     """
-    for lab in labs:
+    judged = [lab for lab in labs if not lab.is_manual]
+    for lab in judged:
         if not (lab.solutions / lab.code_name).is_file():
             told = f"{lab.name} has no model answer to be proven by"
             raise UsageError(told, "--unproven publishes it all the same")
-    names = ", ".join(lab.name for lab in labs)
-    print(f"proving {names}: model answer and stub", file=sys.stderr)
-    report = _report(labs)
-    for finding in report.failed:
+    failed = _of_files([lab for lab in labs if lab.is_manual])
+    if judged:
+        names = ", ".join(lab.name for lab in judged)
+        print(f"proving {names}: model answer and stub", file=sys.stderr)
+        failed = [*failed, *_report(judged).failed]
+    for finding in failed:
         print("\n".join(visible(line) for line in finding.lines()))
-    return not report.failed
+    return not failed
+
+
+def _of_files(labs: Sequence[Lab]) -> Sequence[Finding]:
+    """Return what is wrong with the files of labs that people grade: there is nothing to run."""
+    for lab in labs:
+        print(f"proving {lab.name}: its files, since people grade it", file=sys.stderr)
+    return CheckReport(tuple(each for lab in labs for each in check_files(lab))).failed
 
 
 def _report(labs: Sequence[Lab]) -> CheckReport:

@@ -166,3 +166,78 @@ class Likeness:
     def highest(self) -> float:
         """The larger of both shares, by which likenesses are sorted and flagged."""
         return max(self.share, self.other_share)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A word of the staff on a student's work, which the student reads; never changed.
+
+    It is on all of the work, on a ``task`` of it, or on a ``line`` of one ``file``. One with
+    ``withdraws`` takes back the comment of that number, and its text says why.
+    """
+
+    student: str
+    lab: str
+    commit: str  # as the gradebook knows the work
+    author: str
+    text: str
+    made: datetime
+    task: str = ""
+    file: str = ""
+    line: int | None = None  # from 1
+    withdraws: int | None = None
+    number: int | None = field(default=None, compare=False)  # once recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A person's word on the points of one task of a student's work; None takes it back.
+
+    The newest of a task holds, for every grading of that work.
+    """
+
+    student: str
+    lab: str
+    commit: str
+    task: str
+    points: float | None
+    author: str
+    reason: str
+    made: datetime
+    # The row of the newest grading of the work that it was said of, 0 of none.
+    after: int | None = field(default=None, compare=False)
+
+    def is_of(self, attempt: Attempt) -> bool:
+        """Whether a grading was there when it was said; a clock tells where no rows do."""
+        if self.after is None or attempt.row is None:
+            return attempt.graded <= self.made
+        return attempt.row <= self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A reader's points for one criterion of a rubric; the newest of each reader holds.
+
+    One that ``settles`` is somebody's last word where readers differ.
+    """
+
+    student: str
+    lab: str
+    commit: str
+    criterion: str
+    points: float
+    author: str
+    reason: str
+    made: datetime
+    settles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Somebody has read a student's work."""
+
+    student: str
+    lab: str
+    commit: str
+    author: str
+    made: datetime

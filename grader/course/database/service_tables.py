@@ -1,14 +1,13 @@
 """The tables of the grading service, in the course's own database.
 
-Hand-ins and regradings change while they wait and run, within what their indexes allow;
-``comments`` only grow.
+Hand-ins and regradings change while they wait and run, within what their indexes allow.
 A change here needs a migration, as it does in ``tables``.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from grader.course.database.columns import Packed, RunNumber
@@ -81,6 +80,7 @@ class RegradingRow(Table):
     started: Mapped[datetime | None]
     ended: Mapped[datetime | None]
     failure: Mapped[str]
+    seed: Mapped[int | None] = mapped_column(BigInteger)  # None: any
 
 
 class EventRow(Table):
@@ -126,18 +126,6 @@ class SessionRow(Table):
     csrf: Mapped[str]
     made: Mapped[datetime]
     ends: Mapped[datetime]
-
-
-class CommentRow(Table):
-    """One word of the staff on a hand-in; never changed."""
-
-    __tablename__ = "comments"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    hand_in: Mapped[int] = mapped_column(ForeignKey("hand_ins.id"), index=True)
-    author: Mapped[str]
-    text: Mapped[str]
-    made: Mapped[datetime]
 
 
 class AliasRow(Table):

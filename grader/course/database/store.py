@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from grader.course.database.connection import connect, explained, located, migrate, writing
 from grader.course.database.records import (
     Attempt,
+    Comment,
+    Correction,
     Frozen,
     Grant,
     Kind,
@@ -33,9 +35,12 @@ with needs("course"):
     from sqlalchemy.orm import Session
 
     from grader.course.database import tables as t
+    from grader.course.database.reading_tables import CommentRow, CorrectionRow
 
 WAIT_SECONDS = 60.0  # that a writer waits for another one
-Record = TypeVar("Record", Student, Frozen, Remark, Run, Attempt, Override, Grant, Likeness)
+Record = TypeVar(
+    "Record", Student, Frozen, Remark, Run, Attempt, Override, Grant, Likeness, Comment, Correction
+)
 
 
 class Store:
@@ -172,10 +177,8 @@ class Store:
 
     def add_override(self, override: Override) -> None:
         """Record a person's word on a mark."""
-        own = select(func.max(t.AttemptRow.id)).where(t.AttemptRow.student == override.student)
         with self.writing() as session:
-            after = session.scalar(own.where(t.AttemptRow.lab == override.lab)) or 0
-            session.add(t.OverrideRow(**{**_values(override), "after": after}))
+            insert_override(session, override)
 
     def overrides(self, lab: str | None = None) -> list[Override]:
         """All overrides of a lab (or of all labs), oldest first; the newest of a mark holds."""
@@ -201,6 +204,19 @@ class Store:
         """What the newest comparison found, in its order."""
         rows = select(t.LikenessRow).order_by(t.LikenessRow.id)
         return self._read(Likeness, rows if lab is None else rows.where(t.LikenessRow.lab == lab))
+
+    def comments(self, lab: str | None = None, student: str | None = None) -> list[Comment]:
+        """What the staff said of work, and what it took back, oldest first."""
+        rows = select(CommentRow).order_by(CommentRow.id)
+        rows = rows if lab is None else rows.where(CommentRow.lab == lab)
+        rows = rows if student is None else rows.where(CommentRow.student == student)
+        return self._read(Comment, rows)
+
+    def corrections(self, student: str | None = None) -> list[Correction]:
+        """Points of tasks that people gave, oldest first; the newest of a work and task holds."""
+        rows = select(CorrectionRow).order_by(CorrectionRow.id)
+        rows = rows if student is None else rows.where(CorrectionRow.student == student)
+        return self._read(Correction, rows)
 
     def _read(self, kind: type[Record], rows: Select[Any]) -> list[Record]:
         names = [field.name for field in fields(kind)]
@@ -234,6 +250,12 @@ def insert_attempt(session: Session, attempt: Attempt) -> bool:
     del values["row"]  # which the database gives
     row = insert_if_new(session, t.AttemptRow, values)
     return session.scalar(row.returning(t.AttemptRow.id)) is not None
+
+
+def insert_override(session: Session, override: Override) -> None:
+    """Record a person's word on a mark in a transaction, as ``Store.add_override`` does."""
+    after = session.scalar(select(func.max(t.AttemptRow.id))) or 0
+    session.add(t.OverrideRow(**{**_values(override), "after": after}))
 
 
 def insert_if_new(

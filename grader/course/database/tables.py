@@ -1,7 +1,7 @@
 """The tables of the course database, the same on SQLite and PostgreSQL.
 
 ``attempts``, ``overrides``, ``grants`` and ``frozen`` only grow; triggers guard the first three.
-Those of the grading service are in ``service_tables``.
+Those of the grading service are in ``service_tables``, of people who read in ``reading_tables``.
 A change here needs a migration: a test compares the migrated schema with these classes.
 """
 

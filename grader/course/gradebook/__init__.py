@@ -1,4 +1,4 @@
-"""Marks, and who sees them: the rule for a mark, pages, exports, answers that are alike.
+"""Marks, and who sees them: the rule for a mark, pages, exports.
 
 Only the commands of a course import this; it grades nothing.
 """

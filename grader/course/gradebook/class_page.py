@@ -12,16 +12,18 @@ from grader.course.database.records import Likeness, Student
 from grader.course.gradebook.charts import histogram, task_bars
 from grader.course.gradebook.folders import plain_name
 from grader.course.gradebook.gradebook import Gradebook
-from grader.course.gradebook.marks import Mark
+from grader.course.gradebook.marks import UNREAD, Mark
 from grader.course.gradebook.overview import Failing, Overview, Tried, overview
 from grader.course.gradebook.review import Review, reviews
+from grader.course.likeness.clusters import Cluster
 from grader.report.markup.chart import tick_step
 from grader.report.markup.web import escaped, figures, page, table
 from grader.text import number
 
 STUDENTS = "students"  # the folder of their pages
 MOST_LISTED = 50
-SIGNS = "* late, ! set by hand, ? to review, - nothing graded; each page says why"
+MOST_NAMED = 8  # students of a cluster
+SIGNS = "* late, ! set by hand, ? to review, - nothing graded, unread: waiting for a reader"
 STYLE = """
 main { max-width: 64rem }
 h3 { color: inherit; margin: 1.2rem 0 .2rem }
@@ -137,7 +139,7 @@ def _lab(found: Overview, title: str) -> Iterable[str]:
         top = tick_step(longest) * math.ceil(longest / tick_step(longest))
         svg = histogram(found.seconds, 0.0, top, "seconds")
         yield from figures([{"title": f"Time per submission in {found.lab}", "svg": svg}])
-    yield from _likenesses(found.likenesses)
+    yield from _clusters(found.clusters)
 
 
 def _failing(found: Overview) -> str:
@@ -156,19 +158,27 @@ def _tried(item: Tried) -> tuple[str, ...]:
     return (item.task, item.test, str(item.passed), str(item.failed), str(item.other))
 
 
-def _likenesses(found: Sequence[Likeness]) -> Iterable[str]:
+def _clusters(found: Sequence[Cluster]) -> Iterable[str]:
     if not found:
         return
-    pairs = "1 pair" if len(found) == 1 else f"{len(found)} pairs"
-    yield f"<details><summary><h3>Alike: {pairs}</h3></summary>"
-    rows = [
-        (item.student, item.other, f"{item.share:.0%}", f"{item.other_share:.0%}", str(item.tokens))
-        for item in found[:MOST_LISTED]
-    ]
-    yield table(("Student", "Other", "of the student's", "of the other's", "characters"), rows)
+    many = "1 cluster" if len(found) == 1 else f"{len(found)} clusters"
+    yield f"<details><summary><h3>Alike: {many}</h3></summary>"
+    yield table(
+        ("Students", "How they hang together", "Share most", "Of the first", "Of the other"),
+        (_cluster_row(item) for item in found[:MOST_LISTED]),
+    )
     if len(found) > MOST_LISTED:
-        yield f"<p>and {len(found) - MOST_LISTED} more pairs</p>"
-    yield "<p><small>A reason to look, never a verdict.</small></p></details>"
+        yield f"<p>and {len(found) - MOST_LISTED} more clusters</p>"
+    told = "A reason to look, never a verdict. Side by side: lab similarity LAB --html FOLDER"
+    yield f"<p><small>{told}</small></p></details>"
+
+
+def _cluster_row(item: Cluster) -> tuple[str, ...]:
+    pair = item.strongest
+    more = len(item.students) - MOST_NAMED
+    names = ", ".join(item.students[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    shares = f"{pair.share:.0%}", f"{pair.other_share:.0%}"
+    return names, item.line, f"{pair.student}, {pair.other}", *shares
 
 
 def _students(book: Gradebook, open: set[tuple[str, str]]) -> Iterable[str]:
@@ -210,7 +220,8 @@ def _total_cell(book: Gradebook, student: Student) -> str:
 
 def _mark_cell(mark: Mark, name: str, open: set[tuple[str, str]]) -> str:
     if mark.points is None:
-        return f'<td class="points" data-value="" title="{escaped(mark.why)}">-</td>'
+        shown = UNREAD if mark.is_unread else "-"
+        return f'<td class="points" data-value="" title="{escaped(mark.why)}">{shown}</td>'
     sign = "!" if mark.override else "*" if mark.late_days else ""
     sign += "?" if (mark.student, mark.lab) in open else ""
     shown = f"{number(mark.points)}{sign}"

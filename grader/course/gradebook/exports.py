@@ -1,4 +1,4 @@
-"""The gradebook for other programs: CSV long and wide, Canvas, Gradescope.
+"""The gradebook for other programs: CSV long and wide, Canvas, Moodle, Gradescope.
 
 A name that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP advises.
 Canvas: the columns are those that its gradebook importer asks for, in its order.
@@ -7,7 +7,8 @@ Canvas: the columns are those that its gradebook importer asks for, in its order
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,11 @@ from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.review import reviews_of
+from grader.course.rosters.people import FORMULA, Person
 from grader.files import write_file
-from grader.report.facts.stored import report_of
 from grader.report.formats.gradescope import render_gradescope
 from grader.text import encodable, visible_line
 
-# Excel reads a formula behind these, some programs behind the wide forms too.
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - they are meant
 LONG = (
     *("student", "name", "lab", "points", "possible", "late_days", "commit", "submitted"),
     *("graded", "run", "override_author", "override_reason", "why", "review", "look_at"),
@@ -31,6 +30,7 @@ LONG = (
 TOTAL = ("possible", "percent", "why")  # behind the total, where the course has a rule for it
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "Points Possible"
+MOODLE = {"number": "ID number", "login": "Username", "email": "Email address"}
 FULL = 100.0  # points of every lab
 
 
@@ -58,17 +58,50 @@ def wide_csv(book: Gradebook) -> bytes:
     )
 
 
-def canvas_csv(book: Gradebook) -> bytes:
+def canvas_csv(book: Gradebook, people: Mapping[str, Person]) -> bytes:
     """What Canvas imports under Grades: a column per assignment, named as the lab's folder.
 
-    A student is found by the id as SIS user ID or login; a lab without a mark stays as it is there.
+    A student is found by what the roster knows of Canvas's own ids; where it knows none, by the id
+    here as SIS user ID or login. A lab without a mark stays as it is there.
     """
     possible = (f"    {CANVAS_POINTS}", *[""] * (len(CANVAS) - 1), *[FULL] * len(book.labs))
     rows = (
-        (student.name, "", student.id, student.id, "", *_points(book, student))
+        (student.name, *_in_canvas(student, people), *_points(book, student))
         for student in book.students
     )
     return csv_of([(*CANVAS, *book.labs), possible, *rows])
+
+
+def moodle_csv(book: Gradebook, people: Mapping[str, Person]) -> bytes:
+    """What Moodle imports under Grades: a column per lab, behind those by which it finds students.
+
+    Where the roster knows nothing of a student, the id here stands for ID number and username. Who
+    has no mark is left out: an empty cell could take one back there.
+    """
+    persons = {student.id: _in_moodle(student, people) for student in book.students}
+    names = [name for name in MOODLE if any(getattr(p, name) for p in persons.values())]
+    head = (*(MOODLE[name] for name in names), "Full name", *book.labs)
+    marks = {student: [*_points(book, student)] for student in book.students}
+    rows = (
+        (*(getattr(persons[student.id], name) for name in names), student.name, *points)
+        for student, points in marks.items()
+        if any(point != "" for point in points)
+    )
+    return csv_of([head, *rows])
+
+
+def _in_canvas(student: Student, people: Mapping[str, Person]) -> Sequence[str]:
+    person = people.get(student.id, Person(student.id, student.name))
+    if person.canvas or person.number or person.login:
+        return (person.canvas, person.number, person.login, person.section)
+    return ("", student.id, student.id, person.section)
+
+
+def _in_moodle(student: Student, people: Mapping[str, Person]) -> Person:
+    person = people.get(student.id, Person(student.id, student.name))
+    if person.number or person.login or person.email:
+        return person
+    return replace(person, number=student.id, login=student.id)
 
 
 def gradescope_files(book: Gradebook, folder: Path) -> int:
@@ -143,6 +176,6 @@ def safe_cell(text: str) -> str:
 def _gradescope(mark: Mark) -> dict[str, Any]:
     if mark.attempt is None:
         return {"score": mark.points, "output": visible_line(mark.why), "output_format": "text"}
-    results = render_gradescope(report_of(mark.attempt.report))
+    results = render_gradescope(mark.report)
     said = f"{visible_line(mark.why, 1000)}\n{results['output']}"
     return results | {"score": mark.points, "output": said}

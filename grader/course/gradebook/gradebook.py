@@ -8,6 +8,8 @@ from typing import Protocol
 from grader.course.config import Course
 from grader.course.database.records import (
     Attempt,
+    Comment,
+    Correction,
     Frozen,
     Grant,
     Likeness,
@@ -16,10 +18,11 @@ from grader.course.database.records import (
     Run,
     Student,
 )
-from grader.course.gradebook.marks import Mark, by_deadline, lab_number, mark
+from grader.course.gradebook.marks import Mark, lab_number, mark
 from grader.course.gradebook.totals import totals
 from grader.course.grants import granted
 from grader.course.rules.total import Total
+from grader.labs.manual import WAITING
 from grader.text import number
 
 
@@ -38,6 +41,7 @@ class Gradebook:
     titles: Mapping[str, str]  # of labs, as far as they are known
     remarks: Mapping[tuple[str, str], str]  # of collecting, for the staff alone
     totals: Mapping[str, Total] = field(default_factory=dict[str, Total])  # by the course's rule
+    comments: Sequence[Comment] = ()  # on work of these students, withdrawn ones too
 
     def title(self, lab: str) -> str:
         """For example "01_llama: Llama from scratch"."""
@@ -75,9 +79,12 @@ class Gradebook:
         return found.head if found else f"{number(self.total(student))} points in all"
 
     def total_why(self, student: str) -> str:
-        """What the course's rule counts in a student's total; "" without one."""
+        """What the course's rule counts in a student's total; without one, what is not in it."""
         found = self.totals.get(student)
-        return found.why if found else ""
+        if found:
+            return found.why
+        unread = [mark.lab[:2] for mark in self.of(student) if mark.is_unread]
+        return f"without {', '.join(unread)} ({WAITING})" if unread else ""
 
 
 class Records(Protocol):
@@ -115,6 +122,14 @@ class Records(Protocol):
         """What the newest collection of each student and lab gave a person to look at."""
         ...
 
+    def comments(self, lab: str | None = None, student: str | None = None) -> Sequence[Comment]:
+        """What the staff said of work, and what it took back, oldest first."""
+        ...
+
+    def corrections(self, student: str | None = None) -> Sequence[Correction]:
+        """Points of tasks that people gave, in the order in which they were recorded."""
+        ...
+
     def likenesses(self, lab: str) -> Sequence[Likeness]:
         """Answers that share much of their code."""
         ...
@@ -137,23 +152,28 @@ def read_gradebook(
     course = granted(course, store.grants())
     # What slip days are left depends on all labs.
     alone = labs[0] if len(labs) == 1 and not course.late.slip_days else None
-    attempts = store.attempts(alone, student)
+    attempts = _attempts(course, store, alone, student)
     graded = {attempt.lab for attempt in attempts} | {run.lab for run in store.runs()}
     handed_in = graded | set(store.collected_labs())
     known = handed_in | {override.lab for override in store.overrides()}
     chosen = [lab for lab in sorted(known) if not labs or lab in labs]
     grouped: dict[tuple[str, str], list[Attempt]] = {}
     for attempt in attempts:
-        grouped.setdefault((attempt.student, attempt.lab), []).append(attempt)
+        for member in course.team(attempt.student, lab_number(attempt.lab)):
+            grouped.setdefault((member, attempt.lab), []).append(attempt)
     overrides: dict[tuple[str, str], list[Override]] = {}
     for override in store.overrides():
         overrides.setdefault((override.student, override.lab), []).append(override)
+    corrections: dict[tuple[str, str], list[Correction]] = {}
+    for word in store.corrections(None if _mates(course, student) else student):
+        for member in course.team(word.student, lab_number(word.lab)):
+            corrections.setdefault((member, word.lab), []).append(word)
     frozen = {(item.student, lab): item for lab in chosen for item in store.frozen(lab)}
     work = sorted(known) if course.late.slip_days else chosen
     marks = {
         (each.id, mark.lab): mark
         for each in students
-        for mark in _marks(course, each.id, work, grouped, overrides, frozen)
+        for mark in _marks(course, each.id, work, grouped, overrides, frozen, corrections)
         if mark.lab in chosen
     }
     likenesses = [item for lab in chosen for item in store.likenesses(lab)]
@@ -165,7 +185,28 @@ def read_gradebook(
         titles=titles or {},
         remarks={(item.student, item.lab): item.text for item in store.remarks()},
         totals=totals(course, own, graded, now or datetime.now(UTC), others),
+        comments=store.comments(alone, student),
     )
+
+
+def _attempts(
+    course: Course, store: Records, lab: str | None, student: str | None
+) -> Sequence[Attempt]:
+    """Read the attempts of a lab or of all, and of all or of a student and their teams."""
+    if student is None:
+        return store.attempts(lab)
+    found = [*store.attempts(lab, student)]
+    for mate in _mates(course, student):
+        found += [
+            a for a in store.attempts(lab, mate) if student in course.team(mate, lab_number(a.lab))
+        ]
+    return sorted(found, key=lambda attempt: attempt.row or 0)
+
+
+def _mates(course: Course, student: str | None) -> set[str]:
+    """Return with whom a student hands in any lab."""
+    teams = (team for (member, _), team in course.teams.items() if member == student)
+    return {mate for team in teams for mate in team if mate != student}
 
 
 def _marks(
@@ -175,15 +216,26 @@ def _marks(
     attempts: Mapping[tuple[str, str], Sequence[Attempt]],
     overrides: Mapping[tuple[str, str], Sequence[Override]],
     frozen: Mapping[tuple[str, str], Frozen],
+    corrections: Mapping[tuple[str, str], Sequence[Correction]],
 ) -> Iterator[Mark]:
     """Yield a student's marks, in the order in which slip days are spent."""
     left = course.late.slip_days
-    for lab in by_deadline(course, student, labs) if left else labs:
+    for lab in _by_deadline(course, student, labs) if left else labs:
         key = student, lab
         own = attempts.get(key, ()), overrides.get(key, ()), frozen.get(key)
-        found = _mark(course, *own, key, left)
+        found = _mark(course, *own, key, left, corrections.get(key, ()))
         left -= found.slip_days
         yield found
+
+
+def _by_deadline(course: Course, student: str, labs: Iterable[str]) -> list[str]:
+    """Return labs in the order of a student's deadlines, those without one last."""
+
+    def key(lab: str) -> tuple[bool, datetime, str]:
+        due = course.deadline(student, lab_number(lab))
+        return due is None, due or datetime.max.replace(tzinfo=UTC), lab
+
+    return sorted(labs, key=key)
 
 
 def _mark(
@@ -193,8 +245,9 @@ def _mark(
     frozen: Frozen | None,
     key: tuple[str, str],
     slip_days: int,
+    corrections: Sequence[Correction],
 ) -> Mark:
-    found = mark(attempts, overrides, course, *key, slip_days)
+    found = mark(attempts, overrides, course, *key, slip_days, corrections)
     if found.points is not None or attempts:
         return found
     # Why there is nothing to grade is known to whoever collected it.

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from grader.course.database.records import Likeness
 from grader.course.gradebook.charts import Solved
 from grader.course.gradebook.gradebook import Gradebook
+from grader.course.likeness.clusters import Cluster, clusters
 from grader.labs.lab import PSEUDOCODE
+from grader.labs.manual import PEOPLE
 from grader.labs.results import RULES, Report, Verdict
 from grader.report.facts.stored import report_of
 from grader.report.facts.summary import AT_FAULT, is_stub, summarize
@@ -50,20 +52,24 @@ class Overview:
     untouched: int  # handed in what they were given
     unreadable: int  # handed in what is no Python
     missing: int  # without a mark
+    unread: int  # of these, whose work waits for a reader
     tasks: Sequence[Solved]
     failing: Sequence[Failing]
     tests: Sequence[Tried]
     seconds: Sequence[float]
     likenesses: Sequence[Likeness]
+    clusters: Sequence[Cluster]  # of these, what a person should look at first
 
     @property
     def points_line(self) -> str:
         """Mean, median and who is missing."""
+        waiting = [f"{self.unread} waiting for a reader"] if self.unread else []
         if not self.points:
-            return f"nobody of {self.students} has a mark"
+            return "; ".join([f"nobody of {self.students} has a mark", *waiting])
         mean, middle = statistics.fmean(self.points), statistics.median(self.points)
         parts = [f"{len(self.points)} of {self.students} have a mark"]
         parts += [f"mean {mean:.1f}, median {middle:.1f}"]
+        parts += waiting
         parts += [f"{self.untouched} handed in the stub as it was"] if self.untouched else []
         parts += [f"{self.unreadable} a file that cannot be read"] if self.unreadable else []
         return "; ".join(parts)
@@ -80,11 +86,12 @@ class Overview:
 def overview(book: Gradebook, lab: str) -> Overview:
     """Count what the class did in a lab."""
     marks = [book.marks[student.id, lab] for student in book.students]
-    counted = [mark.attempt for mark in marks if mark.attempt is not None]
+    counted = [a for mark in marks if (a := mark.attempt) is not None and a.suite != PEOPLE]
     reports = [report_of(attempt.report) for attempt in counted]
     readable = [report for report in reports if not _is_unreadable(report)]
     begun = [report for report in readable if not is_stub(report)]
     points = [mark.points for mark in marks if mark.points is not None]
+    alike = [item for item in book.likenesses if item.lab == lab]
     return Overview(
         lab=lab,
         students=len(marks),
@@ -92,11 +99,13 @@ def overview(book: Gradebook, lab: str) -> Overview:
         untouched=len(readable) - len(begun),
         unreadable=len(reports) - len(readable),
         missing=len(marks) - len(points),
+        unread=sum(mark.is_unread for mark in marks),
         tasks=_tasks(reports),
         failing=_failing(begun),
         tests=_tried(reports),
         seconds=[attempt.seconds for attempt in counted],
-        likenesses=[item for item in book.likenesses if item.lab == lab],
+        likenesses=alike,
+        clusters=clusters(alike),
     )
 
 

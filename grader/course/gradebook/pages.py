@@ -3,13 +3,14 @@
 from pathlib import Path
 from urllib.parse import quote
 
-from grader.course.database.records import Student
+from grader.course.database.records import Attempt, Comment, Student
 from grader.course.gradebook.class_page import STUDENTS, class_page
 from grader.course.gradebook.folders import make_folder, plain_name
 from grader.course.gradebook.gradebook import Gradebook
 from grader.course.gradebook.marks import Mark
+from grader.course.reading.comments import place_of, standing
 from grader.files import write_file
-from grader.report.facts.stored import report_of
+from grader.labs.manual import WAITING
 from grader.report.formats.html import render_html
 from grader.report.markup.web import escaped, page
 from grader.text import number
@@ -35,7 +36,8 @@ def _write_student(book: Gradebook, student: Student, folder: Path) -> int:
     for mark in marks:
         if mark.attempt is not None:
             above = _above(student, mark, f"../{name}.html")
-            report = render_html(report_of(mark.attempt.report), above)
+            above += _comments(book, mark.attempt)
+            report = render_html(mark.report, above)
             write_file(folder / name / f"{mark.lab}.html", report.encode())
     write_file(folder / f"{name}.html", student_page(book, student).encode())
     return 1 + sum(mark.attempt is not None for mark in marks)
@@ -63,6 +65,24 @@ def _above(student: Student, mark: Mark, back: str) -> list[str]:
     return found
 
 
+def _comments(book: Gradebook, attempt: Attempt) -> list[str]:
+    """What the staff said of this work, and nobody took back."""
+    own = [
+        each
+        for each in standing(book.comments, attempt.commit)
+        if (each.student, each.lab) == (attempt.student, attempt.lab)
+    ]
+    return [_comment(each) for each in own]
+
+
+def _comment(word: Comment) -> str:
+    place = place_of(word).shown
+    about = f" on {escaped(place)}" if place else ""
+    text = "<br>".join(escaped(line) for line in word.text.split("\n"))
+    said = f"<strong>{escaped(word.author)}{about}:</strong> {text}"
+    return f'<p class="notice note comment">{said}</p>'
+
+
 def _mark(mark: Mark, title: str, folder: str) -> str:
     lab = escaped(title)
     if mark.attempt is not None:
@@ -73,6 +93,8 @@ def _mark(mark: Mark, title: str, folder: str) -> str:
 
 def points_of(mark: Mark) -> str:
     """For example "71.5 / 75", or a dash where there is no mark."""
+    if mark.is_unread:
+        return WAITING
     if mark.points is None:
         return "-"
     return f"{number(mark.points)} / {number(mark.possible)}"

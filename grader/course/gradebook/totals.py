@@ -7,6 +7,7 @@ from grader.course.config import Course
 from grader.course.gradebook.marks import Mark, lab_number
 from grader.course.rules.total import FULL, Standing, Total, total
 from grader.course.rules.weights import TotalRule
+from grader.labs.manual import WAITING
 
 NOT_DUE = "not due yet"
 NO_DEADLINE = "no deadline, and no mark"
@@ -48,7 +49,9 @@ def _standing(course: Course, mark: Mark, is_graded: bool, now: datetime) -> Sta
         # A person's word is of all points, whatever the machine could judge.
         return Standing(number, mark.points, FULL if mark.override else mark.possible)
     deadline = course.deadline(mark.student, number)
-    if deadline is None:
+    if mark.is_unread:
+        why = WAITING
+    elif deadline is None:
         why = NO_DEADLINE
     elif now <= deadline:
         why = NOT_DUE

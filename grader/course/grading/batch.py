@@ -22,7 +22,6 @@ from grader.course.database.store import Store
 from grader.course.grading.engines import Engine
 from grader.course.grading.jobs import Done, Job, attempt_of, lab_version
 from grader.errors import CannotGrade, StoreError, UsageError
-from grader.labs.documents.submission import PSEUDOCODE_NAME
 from grader.labs.lab import Lab
 from grader.labs.standing import FOLDER
 from grader.report.facts.measured import listed, table_of, text_of
@@ -118,6 +117,7 @@ def plan(batch: Batch, store: Store) -> Plan:
     frozen = {(item.student, item.commit): item for item in store.collections(lab.name)}
     graded = [attempt for attempt in store.attempts(lab.name, run=run) if not attempt.infra]
     done = {(attempt.student, attempt.commit) for attempt in graded}
+    worked = {name for name, _ in frozen}
     jobs: list[Job] = []
     absent: dict[str, str] = {}
     for student in store.students():
@@ -126,7 +126,7 @@ def plan(batch: Batch, store: Store) -> Plan:
         own = [item for (name, _), item in frozen.items() if name == student.id]
         if meant is not None:
             own = [item for item in own if (student.id, item.commit) in meant]
-        elif not own:
+        elif not own and worked.isdisjoint(batch.course.team(student.id, lab.number)):
             absent[student.id] = _why_absent(newest.get(student.id))
         for item in own:
             if (student.id, item.commit) not in done:
@@ -208,14 +208,14 @@ def _check_students(batch: Batch, newest: dict[str, Frozen], store: Store) -> No
 
 def files_of(course: Course, lab: Lab, path: str) -> dict[str, bytes]:
     """Read a lab's files in a folder of collected work, named from the course's; never a link."""
-    found = {name: course.folder / path / name for name in (lab.code_name, PSEUDOCODE_NAME)}
+    found = {name: course.folder / path / name for name in lab.handed_in}
     there = {name: at for name, at in found.items() if at.is_file() and not at.is_symlink()}
     return {name: file.read_bytes() for name, file in there.items()}
 
 
 def _job(batch: Batch, frozen: Frozen, version: str) -> Job | None:
     lab, files = batch.lab, files_of(batch.course, batch.lab, frozen.path)
-    if lab.code_name not in files:
+    if not files or (lab.code_name not in files and not lab.is_manual):
         return None
     return Job(
         student=frozen.student,

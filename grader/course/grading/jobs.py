@@ -166,7 +166,7 @@ def lab_version(lab: Lab) -> str:
         str(file.relative_to(lab.root)): file.read_bytes() for file in files if file.is_file()
     }
     # What a student writes is no part of it: in the instructors' tree it is the stub.
-    own = {lab.stub, lab.pseudocode}
+    own = {lab.folder / name for name in (*lab.handed_in, lab.pseudocode.name)}
     return fingerprint({name: text for name, text in found.items() if lab.root / name not in own})[
         :12
     ]

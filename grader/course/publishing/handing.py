@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
-from grader.course.config import Course, LateRule
+from grader.course.config import Assistants, Course, LateRule
 from grader.labs.lab import Lab
 from grader.text import moment_text, number, visible_line
 
@@ -25,13 +25,14 @@ that you handed in stands at <{address}>."""
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Where work is handed in, and until when; empty where no course says so."""
+    """Where work is handed in, until when, and with whose help; empty where no course says so."""
 
     branch: str = ""  # from which it is collected, with {id} for the student's
     address: str = ""  # of the course's grading service
     deadlines: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
     late: LateRule = field(default_factory=LateRule)
     zone: tzinfo = UTC  # in which moments are shown
+    assistants: Assistants = Assistants.TUTOR
 
 
 NO_TERMS = Terms()
@@ -41,18 +42,24 @@ def terms_of(course: Course | None) -> Terms:
     """Return what a course says of handing in."""
     if course is None:
         return Terms()
-    address = course.service.address
-    return Terms(course.branch, address, course.deadlines, course.late, course.zone)
+    address, dates = course.service.address, course.deadlines
+    return Terms(course.branch, address, dates, course.late, course.zone, course.assistants)
 
 
 def hand_in(terms: Terms, labs: Sequence[Lab]) -> str:
     """Return the section as Markdown."""
     text = _served(terms, labs[0]) if terms.address else _plain(terms, labs[0])
+    text = "\n".join([text, *(_read_by_people(lab) for lab in labs if lab.is_manual)])
     due = [(lab, terms.deadlines[lab.number]) for lab in labs if lab.number in terms.deadlines]
     if not due:
         return text
     rows = [f"| {lab.number:02d} | {moment_text(moment, terms.zone)} |" for lab, moment in due]
     return "\n".join([text, "", "| lab | until |", "| --- | --- |", *rows, "", _late(terms.late)])
+
+
+def _read_by_people(lab: Lab) -> str:
+    names = ", ".join(f"`{name}`" for name in lab.files)
+    return f"Of lab {lab.number:02d} people read {names}: no test gives points."
 
 
 def _served(terms: Terms, lab: Lab) -> str:

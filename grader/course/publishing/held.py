@@ -4,7 +4,7 @@ It is held back while that lab is open: until nobody can hand in for points any 
 late days included. Where no deadline says so, a person has to know.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 
 from grader.course.config import Course
@@ -14,6 +14,17 @@ from grader.labs.lab import Lab
 def answered(lab_names: Iterable[str]) -> dict[str, str]:
     """Return the lab that a module of labs/ answers, by the module: {"llama": "01_llama"}."""
     return {name.partition("_")[2]: name for name in lab_names}
+
+
+def given_away(
+    every: Iterable[str], published: Container[str], paths: Container[str]
+) -> dict[str, str]:
+    """Return the labs, of those ``published``, that a module among the paths answers, by it."""
+    return {
+        module: lab
+        for module, lab in answered(every).items()
+        if f"labs/{module}.py" in paths and lab in published
+    }
 
 
 def closing(course: Course | None, number: int) -> datetime | None:

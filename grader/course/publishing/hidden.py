@@ -37,7 +37,9 @@ INSTRUCTORS = ("solutions/", "reference/", "grader/suites/")
 ANSWERS = "ANSWERS.md"
 _LAB = re.compile(r"(?:^|/)(?:test_|baseline_)?(\d\d_[a-z0-9_]+)(?:\.py$|/)")
 _WRONG = re.compile(r"(solutions/\d\d_(\w+)/)wrong/\w+\.py")
-_IMPORT = re.compile(r"\W*(?:from\s+\S+\s+import\b|import\s+\S)")
+_IMPORT = re.compile(
+    r"\W*(?:from\s+\S+\s+import\b|import\s+\S|include\s*[<\"]|using\s+[\w:]+;$)"  # Python, C++
+)
 _NUMBERED = re.compile(r"^\W*\d+\W+")
 _MARKS = string.punctuation.replace("_", "") + "“”…•"
 _COMMENT = re.compile(r"\s#\s.*$")
@@ -169,6 +171,9 @@ def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> 
     public.everywhere |= {shape.digest for shape in _shapes(stub) if shape.last not in cut}
     public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
     public.everywhere |= _forms(_contracts(tasks))
+    for name in lab.get("files", ()):  # what people read is given out whole
+        given = files.get(f"{folder}/{name}", b"")
+        public.everywhere |= _forms(line for _, line in lines_of(given))
     for path in (f"{folder}/test_{topic}.py", f"labs/speed/{topic}.py"):
         tests = files.get(path, b"")
         lines = (line for _, line in lines_of(tests))

@@ -6,6 +6,9 @@ one has mended; a function is found under other names too. Not found is what was
 rewrapped or encoded.
 """
 
+import gzip
+import io
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,8 @@ from grader.course.publishing.shapes import shapes
 from grader.text import visible_line
 
 WEIGHTS = ".safetensors"  # of the checkpoints; no other file may be anything but text
+PACKED = ".gz"  # or text that was packed
+MOST_UNPACKED = 1 << 26  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +74,33 @@ def find_leaks(source: Files, folder: Path, tips: Sequence[str]) -> list[Leak]:
 
 
 def _leaks_in(item: Object, path: str, hidden: Hidden, public: Public) -> Iterator[Leak]:
-    if b"\0" in item.content and not path.endswith(WEIGHTS):
+    content = readable(item.content, path)
+    if content is None:
         yield Leak(path, 0, item.kind, item.id, None, "is not text: no line of it can be read")
         return
     found = False
-    for number, line in lines_of(item.content):
+    for number, line in lines_of(content):
         for form in telling(line):
             places = hidden.get(form, ())
             if places and not public.allows(form, places):
                 yield Leak(path, number, item.kind, item.id, places[0], line.strip())
                 found = True
                 break
-    for shape in () if found else shapes(item.content):
+    for shape in () if found else shapes(content):
         places = hidden.get(shape.digest, ())
         if places and not public.allows(shape.digest, places):
             text = f"{shape.name} is the same code under other names"
             yield Leak(path, shape.line, item.kind, item.id, places[0], text)
+
+
+def readable(content: bytes, path: str) -> bytes | None:
+    """Return what is read line by line of a file; None where nothing can be."""
+    if path.endswith(PACKED):
+        try:
+            with gzip.open(io.BytesIO(content)) as file:
+                content = file.read(MOST_UNPACKED + 1)
+        except (OSError, EOFError, zlib.error):
+            return None
+        if len(content) > MOST_UNPACKED:
+            return None
+    return content if b"\0" not in content or path.endswith(WEIGHTS) else None

@@ -31,12 +31,18 @@ PLACES = {
     "wrong_whole.py.txt": "solutions/$name/wrong/mean_of_all_rows.py",
     "wrong_in_place.py.txt": "solutions/$name/wrong/in_place.py",
 }
+# Of one that people grade.
+MANUAL_PLACES = {
+    "manual_handout.md.txt": "labs/$name/README.md",
+    "manual_lab.toml.txt": "labs/$name/lab.toml",
+    "manual_design.md.txt": "labs/$name/DESIGN.md",
+}
 _NAME = re.compile(r"(\d\d)_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 _PACKAGES = frozenset({"torch", "triton", "numpy", "transformers", "safetensors", "pytest"})
 _OURS = frozenset({"labs", "grader", "bench", "reference", "solutions", "tests"})
 
 
-def write_lab(root: Path, name: str) -> list[Path]:
+def write_lab(root: Path, name: str, *, manual: bool = False) -> list[Path]:
     """Write the files of a new lab and return them; if one is there already, none is written."""
     number, topic = _checked(root, name)
     words = {
@@ -48,7 +54,7 @@ def write_lab(root: Path, name: str) -> list[Path]:
     }
     texts = {
         root / Template(place).substitute(words): _filled(source, words)
-        for source, place in PLACES.items()
+        for source, place in (MANUAL_PLACES if manual else PLACES).items()
     }
     there = [str(path.relative_to(root)) for path in texts if path.exists()]
     if there:

@@ -10,6 +10,7 @@ from grader.course.publishing.hidden import Files
 from grader.course.publishing.repository import resolve
 from grader.course.publishing.tree import student_tree
 from grader.labs.lab import Lab
+from grader.languages.language import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Press:
     person: str  # "Name <address>"
     title: str
     terms: Terms = NO_TERMS
+    language: Language = Language.ENGLISH
 
     def commit(
         self,
@@ -43,15 +45,19 @@ class Press:
         tag = f"published/{branch}/{number}"
         stream = [
             f"commit refs/heads/{branch}\ncommitter {self.person} now\n".encode(),
-            _data(message.encode()),
+            data_command(message.encode()),
             f"from {parent}\n".encode() if parent else b"",
-            _tree(student_tree(self.files, labs, self.title, held, self.terms, branch)),
+            tree_commands(self._files(branch, labs, held)),
             f"tag {tag}\nfrom refs/heads/{branch}\ntagger {self.person} now\n".encode(),
-            _data(f"{holds}\n".encode()),
+            data_command(f"{holds}\n".encode()),
         ]
         options = ("--quiet", "--date-format=now")
         git("fast-import", *options, folder=self.folder, limits=OWN, stdin=b"".join(stream))
         return resolve(self.folder, f"refs/heads/{branch}"), f"refs/tags/{tag}"
+
+    def _files(self, branch: str, labs: Sequence[Lab], held: frozenset[str]) -> dict[str, bytes]:
+        said = self.title, held, self.terms, branch, self.language
+        return student_tree(self.files, labs, *said)
 
 
 def identity(root: Path) -> str:
@@ -59,12 +65,14 @@ def identity(root: Path) -> str:
     return git("log", "-1", "--format=%cn <%ce>", "HEAD", folder=root)
 
 
-def _tree(files: Mapping[str, bytes]) -> bytes:
+def tree_commands(files: Mapping[str, bytes]) -> bytes:
+    """Return what makes a commit of ``git fast-import`` hold these files, by path, alone."""
     parts = [b"deleteall\n"]
     for path, content in files.items():
-        parts += [f"M 100644 inline {path}\n".encode(), _data(content)]
+        parts += [f"M 100644 inline {path}\n".encode(), data_command(content)]
     return b"".join(parts)
 
 
-def _data(content: bytes) -> bytes:
+def data_command(content: bytes) -> bytes:
+    """Return bytes as ``git fast-import`` takes them."""
     return b"data %d\n%b\n" % (len(content), content)

@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.course.config import is_branch
 from grader.course.git import OWN, git
 from grader.course.publishing.handing import NO_TERMS, Terms
-from grader.course.publishing.held import answered, held_modules
+from grader.course.publishing.held import given_away, held_modules
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.leak import Leak, find_leaks
 from grader.course.publishing.press import Press, identity
@@ -26,6 +26,7 @@ from grader.course.publishing.selection import lab_folders, numbers, select
 from grader.course.publishing.tree import GENERATED
 from grader.errors import GitError, UsageError
 from grader.labs.lab import Lab
+from grader.languages.language import Language
 
 LAB_FIELD = "{NN}"
 
@@ -47,6 +48,7 @@ class Order:
     over: frozenset[str] = frozenset()
     terms: Terms = NO_TERMS
     withdraw: bool = False
+    language: Language = Language.ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def publish(
 
     ``proven`` is asked last whether the labs that students get anew, or changed, are right.
     """
-    source = _commit_of(root)
+    source = commit_of(root)
     files = files_at(root, source)
     branches = _branches(order, files)
     remote = look_at(order.remote, root)
@@ -93,12 +95,13 @@ def publish(
         folder = Path(name)
         git("init", "-q", "--bare", ".", folder=folder)
         history = {branch: fetch_history(folder, remote, branch) for branch in branches}
-        press = Press(folder, files, source, identity(root), order.title, order.terms)
+        said = order.title, order.terms, order.language
+        press = Press(folder, files, source, identity(root), *said)
         made = tuple(
             _prepare(press, remote, branch, names, history[branch], order)
             for branch, names in branches.items()
         )
-        _refuse_changes(root, {path for item in made for path in item.files})
+        refuse_changes(root, {path for item in made for path in item.files})
         tips = [name for item in made for name in (item.commit, *item.tags)]
         leaks = tuple(find_leaks(files, folder, tips))
         fresh = [item for item in made if item.is_new]
@@ -111,7 +114,8 @@ def publish(
     return Outcome(made, leaks)
 
 
-def _commit_of(root: Path) -> str:
+def commit_of(root: Path) -> str:
+    """Return the instructors' last commit, out of which all is published."""
     try:
         return resolve(root, "HEAD")
     except GitError as error:
@@ -168,11 +172,7 @@ def _prepare(
         files=files,
         before=before,
         held=held,
-        gives_away={
-            name: lab
-            for name, lab in answered(every).items()
-            if f"labs/{name}.py" in fresh and lab in own
-        },
+        gives_away=given_away(every, own, fresh),
         changed=tuple(lab.name for lab in labs if _differs(lab, before, files)),
     )
 
@@ -201,7 +201,7 @@ def _differs(lab: Lab, before: Mapping[str, str], files: Mapping[str, str]) -> b
     return any(files.get(path) != before.get(path) for path in own)
 
 
-def _refuse_changes(root: Path, paths: set[str]) -> None:
+def refuse_changes(root: Path, paths: set[str]) -> None:
     """What is published is what was committed: changes that would be left out are an error."""
     own = sorted(paths - {*GENERATED})
     out = git("diff", "--no-ext-diff", "--name-only", "-z", "HEAD", "--", *own, folder=root)

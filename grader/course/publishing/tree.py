@@ -11,15 +11,19 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from string import Template
 
+from grader.course.publishing.beside.assistants import NAMES, assistant_files
 from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
+from grader.labs.documents.untouched import digest
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.published import FILE, OWN, Published
+from grader.labs.translations.published import translated_files
+from grader.languages.language import Language
 from grader.text import visible_line
 
 README = Path(__file__).with_name("student_readme.md")
-GENERATED = ("README.md", FILE)  # of the tree: written here, and no files of the instructors'
+GENERATED = ("README.md", FILE, *NAMES)  # written here, and no files of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
@@ -32,7 +36,8 @@ KERNEL_PAGES = tuple(
     f"docs/{name}.md"
     for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "roofline")
 )
-KEPT = ("grader/course/", "grader/service/")  # of the judge, what instructors run
+CATALOGUE = "grader/languages/zh.po"  # what the judge says
+KEPT = ("grader/course/", "grader/service/", "grader/site/")  # of the judge, what instructors run
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
 SPEED = "labs/speed/"
@@ -53,18 +58,22 @@ def student_tree(
     held: frozenset[str] = frozenset(),
     terms: Terms = NO_TERMS,
     branch: str = "",
+    language: Language = Language.ENGLISH,
 ) -> dict[str, bytes]:
     """Choose the files of a student's tree, on a branch, from those of a commit, for some labs.
+
+    Handouts, prompts and stubs are in the language, as far as they are translated.
 
     Given code that is ``held`` is left out, and so are the programs that need it. A file that is
     needed and missing raises ``UsageError``. Without a lab it says so, and holds nothing else.
     """
-    own_words = Published(branch, terms.branch or OWN).text().encode()
+    texts = {lab.name: _given_out(files, lab) for lab in labs if lab.is_manual}
+    own_words = Published(branch, terms.branch or OWN, texts).text().encode()
     if not labs:
         told = f"# {visible_line(title)}\n\nNo lab is published here at present.\n".encode()
         return {"README.md": told, "LICENSE": _file(files, "LICENSE"), FILE: own_words}
     given = {name for lab in labs for name in lab.given} - held
-    wanted = [path for lab in labs for path in _lab_files(lab)]
+    wanted = [path for lab in labs for path in _lab_files(files, lab)]
     own = tuple(f"labs/{lab.name}/pictures/" for lab in labs)
     wanted += [path for path in files if path.startswith(own) and path.endswith(".svg")]
     programs = _programs(files, labs, given)
@@ -84,11 +93,19 @@ def student_tree(
     wanted += [path for path in ("labs/checkpoints/.gitattributes",) if path in files]
     wanted += [path for path in files if _is_judge(path) or path in (NOTEBOOKS, EXPLORER)]
     tree = {path: _file(files, path) for path in [*wanted, *TOP]}
+    for lab in labs:
+        tree |= translated_files(files, lab, chinese=language is Language.CHINESE)
     makefile = _file(files, "Makefile").decode()
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
     tree["Makefile"] = _makefile(makefile, targets).encode()
     tree |= {"README.md": _readme(labs, title, programs, terms).encode(), FILE: own_words}
+    tree |= assistant_files(terms.assistants, labs)
     return dict(sorted(tree.items()))
+
+
+def _given_out(files: Files, lab: Lab) -> dict[str, str]:
+    """Return what tells the files of a manual lab as they are, which students overwrite."""
+    return {name: digest(_file(files, f"labs/{lab.name}/{name}")) for name in lab.files}
 
 
 def _file(files: Files, path: str) -> bytes:
@@ -97,9 +114,11 @@ def _file(files: Files, path: str) -> bytes:
     return files[path]
 
 
-def _lab_files(lab: Lab) -> list[str]:
-    paths = (lab.handout, lab.folder / "lab.toml", lab.stub, lab.pseudocode, lab.public_suite)
-    return [str(path.relative_to(lab.root)) for path in paths]
+def _lab_files(files: Files, lab: Lab) -> list[str]:
+    own = [lab.handout, lab.folder / "lab.toml", *(lab.folder / name for name in lab.handed_in)]
+    paths = [str(path.relative_to(lab.root)) for path in own]
+    tests = str(lab.public_suite.relative_to(lab.root))
+    return [*paths, *([] if lab.is_manual and tests not in files else [tests])]
 
 
 def _plots(files: Files, labs: Sequence[Lab]) -> list[str]:
@@ -148,7 +167,7 @@ def _is_picture(path: str) -> bool:
 
 def _is_judge(path: str) -> bool:
     """True for a file of the judge that is neither a suite nor for instructors."""
-    ours = path.startswith(("grader/", "bench/")) and path.endswith(".py")
+    ours = path.startswith(("grader/", "bench/")) and path.endswith((".py", CATALOGUE))
     return ours and not is_hidden(path) and not path.startswith(KEPT)
 
 
@@ -227,13 +246,15 @@ def _settings(block: str, targets: Sequence[str]) -> str:
 
 
 def _readme(labs: Sequence[Lab], title: str, programs: Container[str], terms: Terms) -> str:
-    first = labs[0]
+    first = next((lab for lab in labs if not lab.is_manual), labs[0])
     task = next((task.id for task in first.tasks if task.id != PSEUDOCODE), PSEUDOCODE)
     return Template(README.read_text(encoding="utf-8")).substitute(
         title=visible_line(title),
-        rows="\n".join(map(_row, labs)),
+        rows="\n".join(
+            table_row(lab, f"[{lab.number:02d}](labs/{lab.name}/README.md)") for lab in labs
+        ),
         name=first.name,
-        code=first.code_name,
+        code=first.handed_in[0],
         number=first.number,
         task=task,
         chat="".join(row for name, row in ROWS.items() if name in programs),
@@ -241,8 +262,9 @@ def _readme(labs: Sequence[Lab], title: str, programs: Container[str], terms: Te
     )
 
 
-def _row(lab: Lab) -> str:
-    cells = (f"[{lab.number:02d}](labs/{lab.name}/README.md)", _cell(lab.title), _cell(lab.summary))
+def table_row(lab: Lab, first: str) -> str:
+    """Return what a table of labs says of one, with ``first`` in its first cell."""
+    cells = (first, _cell(lab.title), _cell(lab.summary))
     return f"| {' | '.join(cells)} |"
 
 

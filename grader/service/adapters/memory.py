@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from grader.course.database.records import Attempt, Grant, Kind, Student
+from grader.course.database.records import Attempt, Grant, Kind, Override, Student
 from grader.errors import StoreError
 from grader.service.adapters.memory_doors import MemoryDoors
+from grader.service.adapters.memory_likeness import MemoryLikenesses
 from grader.service.adapters.memory_line import MemoryLine
+from grader.service.adapters.memory_reading import MemoryReading
 from grader.service.adapters.memory_regradings import MemoryRegradings
-from grader.service.domain.records import Alias, Begun, Comment, Event, HandIn, State, Work
+from grader.service.adapters.memory_returns import MemoryReturns
+from grader.service.domain.records import Alias, Begun, Event, HandIn, State, Work
 from grader.service.domain.turns import LATELY, beginning, in_turn, superseded, taken
 from grader.service.ports.store import Check
 
@@ -28,11 +31,15 @@ class MemoryStore(MemoryLine[HandIn], MemoryDoors):
         self._attempts = list(attempts)
         self._events: list[Event] = []
         self._last_event = 0
-        self._comments: list[Comment] = []
         self._aliases: dict[tuple[str, str], Alias] = {}  # by lab and student
+        self.overrides: list[Override] = []
+        self.returns = MemoryReturns(self._lock, self.overrides.append)
+        self.alike = MemoryLikenesses(self._lock)
         self.regradings = MemoryRegradings(
             self._lock, self._work, self._busy, self._attempts.append
         )
+
+        self.reading = MemoryReading(self._lock, self._students, self.attempts)
 
     def receive(self, work: Work, path: str, check: Check) -> HandIn:
         """Take work in and queue it, unless ``check`` raises."""
@@ -119,17 +126,6 @@ class MemoryStore(MemoryLine[HandIn], MemoryDoors):
             old = {id for id, received in self._deliveries.items() if received < before}
             self._deliveries = {id: at for id, at in self._deliveries.items() if id not in old}
             return count + len(old)
-
-    def add_comment(self, comment: Comment) -> None:
-        """Record a comment."""
-        with self._lock:
-            self._check(comment.hand_in)
-            self._comments.append(comment)
-
-    def comments(self, number: int) -> list[Comment]:
-        """List a hand-in's comments, oldest first."""
-        with self._lock:
-            return [comment for comment in self._comments if comment.hand_in == number]
 
     def put_alias(self, alias: Alias) -> bool:
         """Choose a student's name on a board; False if somebody else has it there."""

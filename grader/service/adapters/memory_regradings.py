@@ -39,13 +39,14 @@ class MemoryRegradings(MemoryLine[Regrading]):
         device: str,
         asked: Decision,
         students: Sequence[str] = (),
+        seed: int | None = None,
     ) -> str:
         """Queue work in a new run, of which the attempts count once it is published."""
         with self._lock:
             run = self._start(lab, asked.made, REGRADE, students)
             self._decisions.append(replace(asked, run=run, kind=Kind.ASKED))
             for student, commit in work:
-                self._queue(run, lab, student, commit, device)
+                self._queue(run, lab, student, commit, device, seed)
             return run
 
     def judge_hidden(self, lab: str, student: str, commit: str, device: str, now: datetime) -> bool:
@@ -122,12 +123,20 @@ class MemoryRegradings(MemoryLine[Regrading]):
         self._runs.append(run)
         return run.id
 
-    def _queue(self, run: str, lab: str, student: str, commit: str, device: str) -> None:
+    def _queue(
+        self,
+        run: str,
+        lab: str,
+        student: str,
+        commit: str,
+        device: str,
+        seed: int | None = None,
+    ) -> None:
         found = self._look(student, commit)
         path, received = (found.path, found.received) if found else ("", None)
         number = len(self._items) + 1
         own = (number, run, student, lab, commit)
-        self._put(Regrading(*own, path, received, device, State.WAITING))
+        self._put(Regrading(*own, path, received, device, State.WAITING, seed=seed))
 
     def _record(self, item: Regrading, attempt: Attempt) -> None:
         self._keep(replace(attempt, run=item.run))

@@ -6,10 +6,82 @@ from typing import Annotated
 
 import typer
 
-from grader.course.commands.app import CORES, COURSE_FILE, ClassFile, EngineChoice, Isolation
+from grader.course.commands.app import (
+    CORES,
+    COURSE_FILE,
+    ClassFile,
+    EngineChoice,
+    Isolation,
+    gradebook_app,
+)
+from grader.course.commands.marks.app import LabArgument
 from grader.course.private import private
 from grader.errors import UsageError
 from grader.service.domain.records import Role
+
+Context = Annotated[
+    str, typer.Option("--context", metavar="ID", help="the course there, where it has several")
+]
+lti_app = typer.Typer(
+    help="A learning platform (Canvas, Moodle) by LTI 1.3.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+@lti_app.callback()
+def lti() -> None:
+    """A learning platform (Canvas, Moodle) by LTI 1.3."""
+
+
+@lti_app.command()
+@private
+def key(course: Annotated[Path, typer.Option("--course", metavar="FILE")] = COURSE_FILE) -> None:
+    """Make the course's key, once, and say what to register at the platform."""
+    from grader.service.commands.lti import make_key
+
+    raise typer.Exit(make_key(course))
+
+
+@lti_app.command()
+@private
+def members(
+    context: Context = "",
+    remove: Annotated[
+        bool, typer.Option("--remove", help="take who is gone off the roster; records stay")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would change; write nothing")
+    ] = False,
+    course: Annotated[Path, typer.Option("--course", metavar="FILE")] = COURSE_FILE,
+) -> None:
+    """Take the platform's students into the roster, by names and roles."""
+    from grader.service.commands.platform import take_members
+
+    raise typer.Exit(take_members(course, context, remove=remove, dry_run=dry_run))
+
+
+@gradebook_app.command()
+@private
+def send(
+    lti: Annotated[bool, typer.Option("--lti", help="to the platform of [service.lti]")] = False,
+    labs: Annotated[
+        list[str] | None, typer.Option("--lab", metavar="LAB", help="only this; may be repeated")
+    ] = None,
+    context: Context = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would be sent; send nothing")
+    ] = False,
+    course: Annotated[Path, typer.Option("--course", metavar="FILE")] = COURSE_FILE,
+) -> None:
+    """Send marks to a learning platform: those that it does not have yet, each once."""
+    from grader.service.commands.platform import send_marks
+
+    if not lti:
+        raise UsageError("marks are sent where?", "lab gradebook send --lti")
+    raise typer.Exit(send_marks(course, tuple(labs or ()), context, dry_run=dry_run))
 
 
 class ServeRole(StrEnum):
@@ -71,7 +143,50 @@ def token(
     raise typer.Exit(tokens.issue(course, owner, role) if owner else tokens.issue_all(course))
 
 
+def give_back(
+    lab: LabArgument,
+    students: Annotated[
+        list[str] | None, typer.Argument(metavar="[STUDENT…]", help="all, if none is named")
+    ] = None,
+    branch: Annotated[
+        bool, typer.Option("--branch", help="into each student's repository, on feedback/NN_topic")
+    ] = False,
+    mail: Annotated[bool, typer.Option("--mail", help="by mail, as [mail] says")] = False,
+    addresses: Annotated[
+        bool, typer.Option("--addresses", help="a secret address for each, as CSV, shown once")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would be given; nothing leaves")
+    ] = False,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="with --mail: once more to this student; may be repeated"),
+    ] = None,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="with --addresses: end those that there are")
+    ] = False,
+    author: Annotated[str, typer.Option(metavar="NAME", help="with --addresses: who says so")] = "",
+    course: ClassFile = COURSE_FILE,
+) -> None:
+    """Give students their reports back, as much of them as each may see."""
+    from grader.service.commands import giving
+
+    ways = (("branch", branch), ("mail", mail), ("addresses", addresses))
+    asked = [way for way, on in ways if on]
+    if len(asked) != 1:
+        told = f"--{' and --'.join(asked)} at once" if asked else "given back by which way?"
+        raise UsageError(told, "--branch, --mail or --addresses")
+    if (again and not mail) or (revoke and not addresses):
+        told = "--again belongs to --mail, --revoke to --addresses"
+        raise UsageError(told, "leave it out")
+    names, repeated = tuple(students or ()), tuple(again or ())
+    order = giving.Order(lab, course, asked[0], names, dry_run, repeated, revoke, author)
+    raise typer.Exit(giving.give_back(order))
+
+
 def register(lab: typer.Typer) -> None:
     """Add the commands."""
+    lab.add_typer(lti_app, name="lti")
     lab.command()(private(serve))
     lab.command()(private(token))
+    lab.command(name="give-back")(private(give_back))

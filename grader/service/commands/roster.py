@@ -11,7 +11,9 @@ from grader.text import visible_line
 
 def take_roster(course: Course, store: Store) -> None:
     """Take the course's roster into the database; raises UsageError if a row cannot be used."""
-    found = read_roster(course.roster, course.remote, course.branch, by_git=False)
+    found = read_roster(
+        course.roster, course.remote, course.branch, by_git=False, together=course.is_team
+    )
     for problem in found.problems:
         print(f"error: {course.roster.name}, {visible_line(problem)}", file=sys.stderr)
     if found.problems:

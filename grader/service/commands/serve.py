@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from grader.course.commands.earlier import with_earlier
 from grader.course.config import Course, load_course
 from grader.course.database.store import Store
 from grader.course.grading.engines import Engine, LocalEngine
@@ -31,13 +32,15 @@ from grader.service.adapters.database.database import DatabaseStore
 from grader.service.adapters.processes import has_ended, worker_name
 from grader.service.adapters.pushes import Pushes
 from grader.service.adapters.web.app import make_app, server_of
-from grader.service.adapters.web.site import Push
+from grader.service.adapters.web.shared.site import Push
 from grader.service.commands.accounts import identity_of
+from grader.service.commands.lti import launches_of
 from grader.service.commands.roster import take_roster
 from grader.service.core.chores import TURN_SECONDS, Chores
 from grader.service.core.desk import Desk
 from grader.service.core.pump import POLL_SECONDS, Pump, Way
 from grader.service.ports.clock import WallClock
+from grader.text import visible_line
 
 HANDED = 3  # the descriptor at which systemd hands over the first socket
 NICE = 5  # of gradings beside the pages that one process gives
@@ -66,6 +69,7 @@ def serve(order: Order) -> int:
     labs = labs_of(course)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # each start tells its plan
+    labs = _with_earlier(labs, course)
     stopped = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda _signal, _frame: stopped.set())
@@ -136,6 +140,7 @@ def _serve_pages(
             device=device,
             collect=collect,
             identity=identity_of(course),
+            launches=launches_of(course, database),
         )
         port = int(door.getsockname()[1])
         print(f"{course.title}: {_address(course, order.host, port)}", file=sys.stderr, flush=True)
@@ -151,6 +156,16 @@ def labs_of(course: Course) -> list[Lab]:
     """Return the labs that a course names with a deadline or an opening time, or all of them."""
     named = {*course.deadlines, *course.service.opens}
     return [lab for lab in all_labs(find_root()) if not named or lab.number in named]
+
+
+def _with_earlier(labs: list[Lab], course: Course) -> list[Lab]:
+    """Let labs know their stubs of earlier publications; a warning where they cannot be read."""
+    try:
+        return with_earlier(labs, course, find_root())
+    except InferlabError as error:
+        told = visible_line(error.message, 400)
+        logging.warning("stubs of earlier publications are not known: %s", told)
+        return labs
 
 
 def devices(wanted: str, labs: Sequence[Lab]) -> list[str]:

@@ -19,6 +19,7 @@ from grader.course.policy import Hidden
 from grader.errors import CannotGrade
 from grader.labs.documents.submission import fingerprint
 from grader.labs.lab import Lab
+from grader.service.core.views import of_team
 from grader.service.domain.records import HandIn, Origin, State, Who, Work
 from grader.service.domain.refusals import BadWork, NotFound, NotNow
 from grader.service.ports.clock import Clock
@@ -28,7 +29,10 @@ from grader.text import moment_text
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a student may do in a lab now: ``refusal`` None if they may hand in."""
+    """What a student, and with them their team, may do in a lab now.
+
+    ``refusal`` None: they may hand in.
+    """
 
     refusal: NotNow | None
     left: int | None  # hand-ins of today, None: any number
@@ -58,8 +62,8 @@ class Desk:
 
     def allowance(self, student: str, lab: Lab) -> Allowance:
         """Say what the policy allows a student in a lab at this moment."""
-        now = self._clock.now()
-        return self._allowance(student, lab, self._store.hand_ins(student, lab.name), now)
+        before = of_team(self.course, self._store, student, lab)
+        return self._allowance(student, lab, before, self._clock.now())
 
     def _allowance(
         self, student: str, lab: Lab, before: Sequence[HandIn], now: datetime
@@ -92,16 +96,21 @@ class Desk:
         refusal = self.allowance(student, lab).refusal
         if refusal is not None:
             raise refusal
-        if lab.code_name not in files:
+        missing = [name for name in lab.needed if name not in files]
+        if missing:
+            all_of_them = "all" if lab.is_manual else "both"
             raise BadWork(
-                f"{lab.code_name} is not among the files", "hand in both files of the lab"
+                f"{missing[0]} is not among the files", f"hand in {all_of_them} files of the lab"
             )
         now, number = self._clock.now(), fingerprint(files)
         path = self._keep(student, lab, files, now)
         work = Work(student, lab.name, files, number, now, origin, device, note, commit)
 
+        team = of_team(self.course, self._store, student, lab)
+        others = [item for item in team if item.student != student]
+
         def check(before: Sequence[HandIn]) -> None:  # again: two requests may have come at once
-            refusal = self._allowance(student, lab, before, now).refusal
+            refusal = self._allowance(student, lab, [*others, *before], now).refusal
             if refusal is not None:
                 raise refusal
 

@@ -11,6 +11,7 @@ from grader.labs.results import Report
 
 HIDDEN = "hidden"  # the suite that students do not have
 KEPT = ("device", "seconds", "lab_version", "gpu", "torch", "triton", "submission")
+_OF_READERS = ("grading", "status")  # that people give the points, and whether they have
 _DRAWN = ("seed",)  # of what was drawn for a grading
 
 
@@ -26,7 +27,7 @@ def shown_to_student(report: Report, feedback: Feedback) -> Report:
     return replace(
         report,
         provenance={key: report.provenance[key] for key in KEPT if key in report.provenance},
-        extras={},
+        extras={key: report.extras[key] for key in _OF_READERS if key in report.extras},
         tests=tuple(test for test in report.tests if test.suite != HIDDEN),
         contracts=report.contracts if feedback is Feedback.TASKS else (),
     )

@@ -18,7 +18,9 @@ from queue import Empty, SimpleQueue
 from grader.course.grading.batch import files_of
 from grader.course.grading.engines import Engine
 from grader.course.grading.jobs import Done, Job, Step, attempt_of, lab_version
+from grader.course.grading.unread import unread_attempt
 from grader.errors import StoreError
+from grader.labs.lab import Lab
 from grader.service.core.desk import Desk
 from grader.service.domain.records import HandIn, Regrading, State
 from grader.service.domain.turns import LATELY
@@ -126,9 +128,12 @@ class Pump:
     def _begin(self, item: HandIn | Regrading, engine: Engine) -> None:
         lab = self._desk.labs.get(item.lab)
         files = files_of(self._desk.course, lab, item.path) if lab and item.path else {}
-        if lab is None or lab.code_name not in files:
+        if lab is None or any(name not in files for name in lab.needed):
             gone = "its files are gone" if lab else f"there is no lab {item.lab}"
             self._failed(item, gone)
+            return
+        if lab.is_manual:
+            self._to_readers(item, lab)
             return
         if isinstance(item, HandIn):
             self._store.tell(item.number, "begun", {"tries": item.tries}, self._clock.now())
@@ -142,12 +147,19 @@ class Pump:
                 files=files,
                 device=self._way.device,
                 sandbox=self._way.sandbox,
-                seed=None,
+                seed=item.seed if isinstance(item, Regrading) else None,
                 beside=self._way.beside,
                 suite=self._desk.suite(item.student, lab),
                 ticket=item.key,
             )
         )
+
+    def _to_readers(self, item: HandIn | Regrading, lab: Lab) -> None:
+        """Let work wait for a reader: nothing of it is run."""
+        now = self._clock.now()
+        attempt = unread_attempt(lab, item.student, item.work, item.received, now)
+        if self._line(item).finish(item.number, self._way.worker, attempt, now):
+            self._say(item, "graded", {})
 
     def _record(self, done: Done) -> None:
         """Take a verdict to the gradebook; what is not this pump's any more is dropped."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from grader.course.analysis.changes import Change, compare, graded
 from grader.course.config import Course
-from grader.course.database.records import Attempt, Decision, Kind, Override, Run
+from grader.course.database.records import Attempt, Correction, Decision, Kind, Override, Run
 from grader.course.gradebook.marks import Mark, mark
 from grader.errors import UsageError
 from grader.labs.lab import Lab
@@ -70,11 +70,25 @@ class Regrades:
         # A class's reports take seconds to read, and what a run changes is looked at again.
         self._known: dict[str, tuple[Hashable, list[Shift]]] = {}
 
-    def ask(self, who: Who, lab: Lab, device: str, reason: str, student: str = "") -> str:
-        """Queue a regrade of a lab, of one student or of all; return its run.
+    def ask(
+        self,
+        who: Who,
+        lab: Lab,
+        device: str,
+        reason: str,
+        student: str = "",
+        commit: str = "",
+        seed: int | None = None,
+    ) -> str:
+        """Queue a regrade of a lab, of one student, of one work of theirs, or of all.
+
+        Returns its run. ``seed`` None: any.
 
         Raises UsageError if nothing was graded, or an earlier one is not decided yet.
         """
+        if lab.is_manual:
+            told = f"people grade {lab.name}: there is nothing to grade again"
+            raise UsageError(told, "give other points on the page of the work")
         for regrade in self.of_lab(lab.name):
             if regrade.ended is None:
                 told = f"run {regrade.run.id} of {lab.name} is not decided yet"
@@ -84,12 +98,13 @@ class Regrades:
             raise NotFound("there is no such student")
         places = {id: place for place, id in enumerate(known)}
         found = graded(self._store.attempts(lab.name, student or None))
-        work = sorted((key for key in found if key[0] in places), key=lambda key: places[key[0]])
+        keys = [key for key in found if key[0] in places and commit in ("", key[1])]
+        work = sorted(keys, key=lambda key: places[key[0]])
         if not work:
             raise UsageError(f"nothing of {lab.name} was graded yet", "there is nothing to regrade")
         asked = Decision("", Kind.ASKED, who.name, reason, self._clock.now())
         only = [student] if student else []
-        return self._store.regradings.ask(lab.name, work, device, asked, only)
+        return self._store.regradings.ask(lab.name, work, device, asked, only, seed)
 
     def of_lab(self, lab: str | None = None) -> list[Regrade]:
         """List the regrades of a lab, or of all, oldest first."""
@@ -122,11 +137,12 @@ class Regrades:
             if attempt.run != run and (until is None or attempt.graded <= until)
         ]
         own = self._store.attempts(lab, run=run)
-        content = tuple(map(_name, [*counting, *own])), tuple(overrides)
+        words = self._store.reading.corrections()
+        content = tuple(map(_name, [*counting, *own])), tuple(overrides), tuple(words)
         with self._lock:
             known = self._known.get(run)
             if known is None or known[0] != content:
-                found = self._shifts(lab, counting, own, overrides)
+                found = self._shifts(lab, counting, own, overrides, words)
                 known = self._known[run] = (content, found)
             return known[1]
 
@@ -157,11 +173,12 @@ class Regrades:
         counting: Sequence[Attempt],
         own: Sequence[Attempt],
         overrides: Sequence[Override],
+        corrections: Sequence[Correction],
     ) -> list[Shift]:
         new = _by_student(own, lambda each: not each.infra)
         old = _by_student(counting, lambda each: each.student in new)
         found = (
-            self._shift(student, lab, old.get(student, []), again, overrides)
+            self._shift(student, lab, old.get(student, []), again, overrides, corrections)
             for student, again in new.items()
         )
         return [shift for shift in found if shift.gain or shift.changes]
@@ -173,9 +190,10 @@ class Regrades:
         old: Sequence[Attempt],
         new: Sequence[Attempt],
         overrides: Sequence[Override],
+        corrections: Sequence[Correction],
     ) -> Shift:
-        before = mark(old, overrides, self._course, student, lab)
-        after = mark([*old, *new], overrides, self._course, student, lab)
+        before = mark(old, overrides, self._course, student, lab, 0, corrections)
+        after = mark([*old, *new], overrides, self._course, student, lab, 0, corrections)
         gradings = graded(new)
         return Shift(student, before, after, compare(graded(old), gradings, gradings))
 

@@ -11,6 +11,12 @@ REGRADING = "regrading-"  # what the name of such a grading begins with; its num
 SHOWN_HASH = 12  # characters of a hash that are shown
 
 
+def number_of(commit: str) -> str:
+    """Return the number of the hand-in that an attempt's "commit" names; "" of other work."""
+    count = commit.removeprefix(HAND_IN)
+    return count if count != commit and count.isdecimal() else ""
+
+
 class State(StrEnum):
     """Where a hand-in is on its way; ``GRADED``, ``SUPERSEDED`` and ``HELD`` are ends."""
 
@@ -119,6 +125,7 @@ class Regrading:
     started: datetime | None = None
     ended: datetime | None = None
     failure: str = ""
+    seed: int | None = None  # that it is graded by; None: any
 
     @property
     def key(self) -> str:
@@ -168,16 +175,6 @@ class Session:
     csrf: str = field(repr=False)
     made: datetime
     ends: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """A word of the staff on a hand-in, which the student reads; never changed."""
-
-    hand_in: int
-    author: str
-    text: str
-    made: datetime
 
 
 @dataclass(frozen=True, slots=True)

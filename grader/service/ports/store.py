@@ -12,7 +12,6 @@ from grader.course.database.records import Attempt, Decision, Grant, Run, Studen
 from grader.service.domain.records import (
     Alias,
     Begun,
-    Comment,
     Event,
     HandIn,
     Regrading,
@@ -22,6 +21,9 @@ from grader.service.domain.records import (
     Work,
 )
 from grader.service.domain.turns import LATELY
+from grader.service.ports.likeness import Likenesses
+from grader.service.ports.reading import Reading
+from grader.service.ports.requests import Returns
 
 Graded_co = TypeVar("Graded_co", HandIn, Regrading, covariant=True)
 Check = Callable[[Sequence[HandIn]], None]
@@ -136,10 +138,12 @@ class Regradings(Line[Regrading], Protocol):
         device: str,
         asked: Decision,
         students: Sequence[str] = (),
+        seed: int | None = None,
     ) -> str:
         """Queue work, as students and commits, in a new regrade; return its run.
 
         ``asked`` says who asks and why, whatever its run; ``students`` none: of the whole class.
+        ``seed`` None: any.
         """
         ...
 
@@ -236,15 +240,7 @@ class Doors(Protocol):
 
 
 class Words(Protocol):
-    """What people say beside marks."""
-
-    def add_comment(self, comment: Comment) -> None:
-        """Record a comment."""
-        ...
-
-    def comments(self, number: int) -> list[Comment]:
-        """List a hand-in's comments, oldest first."""
-        ...
+    """What students call themselves."""
 
     def put_alias(self, alias: Alias) -> bool:
         """Choose a student's name on a board; False if somebody else has one of its key there."""
@@ -280,6 +276,21 @@ class Store(Queue, Events, Doors, Words, Course, Protocol):
     """All of it, in one place."""
 
     @property
+    def returns(self) -> Returns:
+        """What goes back to students."""
+        ...
+
+    @property
     def regradings(self) -> Regradings:
         """What is graded once more."""
+        ...
+
+    @property
+    def alike(self) -> Likenesses:
+        """Answers that are alike."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """What people say when they read."""
         ...

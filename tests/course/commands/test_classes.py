@@ -1,5 +1,6 @@
 """``lab collect`` and ``lab grade-all`` as an instructor runs them, killed and interrupted too."""
 
+import csv
 import json
 import os
 import signal
@@ -190,6 +191,64 @@ def test_missing_ones_are_told_and_the_others_graded(tmp_path: Path, programs: P
     assert code == 0
     assert out.splitlines()[0] == "nothing to grade bob: there is no branch student/bob"
     assert points(demo) == {"ada": 95}
+
+
+def test_a_team_hands_in_once_and_each_of_it_has_the_mark(
+    tmp_path: Path, programs: Programs
+) -> None:
+    require_sandbox()
+    teams = f'[teams]\n{LAB[:2]} = [["ada", "bob", "cyd"]]\n'
+    demo = DemoClass(tmp_path, programs, {"ada": STUB, "bob": RIGHT, "dan": STUB}, teams)
+    with open(demo.folder / "roster.csv", "a") as roster:
+        roster.write("cyd,Cyd\n")
+
+    collected = demo.run("collect", LAB)
+    again = demo.run("collect", LAB)
+    graded = demo.run("grade-all", LAB)
+    long = demo.run("gradebook", "--csv", "long")
+
+    told = ["team ada (Name of ada): by bob", "team cyd (Cyd): by bob"]
+    assert collected[1].splitlines() == [
+        told[0],
+        "missing dan (Name of dan): only the untouched stub is there",
+        told[1],
+        f"{LAB}: 1 frozen, 1 nothing to collect, 2 by their teams",
+    ]
+    assert again[1].splitlines()[2:] == [
+        told[1],
+        f"{LAB}: 1 kept as frozen earlier, 1 nothing to collect, 2 by their teams",
+    ]
+    assert [line.partition(":")[0] for line in graded[1].splitlines()] == [
+        *("nothing to grade dan", f"{LAB}, run 1")
+    ]
+    with Store.open(demo.database) as store:
+        assert [remark.student for remark in store.remarks()] == ["dan"]
+    marks = {row["student"]: row for row in csv.DictReader(long[1].splitlines())}
+    assert [marks[each]["points"] for each in ("ada", "bob", "cyd", "dan")] == [
+        "95",
+        "95",
+        "95",
+        "",
+    ]
+    assert "handed in by bob, for their team" in marks["cyd"]["why"]
+    assert "for their team" not in marks["bob"]["why"]
+
+
+def test_what_is_only_tried_of_a_collection_leaves_no_trace(
+    tmp_path: Path, programs: Programs
+) -> None:
+    demo = DemoClass(tmp_path, programs, {"ada": RIGHT, "bob": STUB})
+
+    code, out, _ = demo.run("collect", LAB, "--dry-run")
+
+    assert code == 1
+    assert out.splitlines() == [
+        "missing bob (Name of bob): only the untouched stub is there",
+        f"{LAB}: 1 frozen, 1 nothing to collect; nothing was recorded",
+    ]
+    assert not (demo.folder / "collected").exists()
+    with Store.open(demo.database) as store:
+        assert (store.students(), store.frozen(LAB), store.remarks()) == ([], [], [])
 
 
 def test_what_is_to_be_looked_at_is_kept_until_a_collection_says_otherwise(

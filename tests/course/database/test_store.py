@@ -33,7 +33,7 @@ from stand_ins.classroom import (
 
 from grader.course.database import connection as databases
 from grader.course.database import tables
-from grader.course.database.records import Grant, GrantKind, Likeness, Remark, Student
+from grader.course.database.records import Comment, Grant, GrantKind, Likeness, Remark, Student
 from grader.course.database.store import Store
 from grader.errors import StoreError, UsageError
 
@@ -510,3 +510,23 @@ def test_a_new_database_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -
         os.umask(before)
 
     assert (tmp_path / "course.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_comments_on_hand_ins_of_an_older_schema_are_kept(url: str) -> None:
+    engine = databases.connect(databases.located(url, None), 5.0)
+    now = "'2026-10-01 12:00:00'" if url.startswith("sqlite") else "'2026-10-01 12:00:00+00'"
+    with databases.writing(engine).begin() as connection:
+        databases.upgrade(connection, "0009")
+        for line in (
+            "students VALUES ('ada', 'Ada', '', 'main', 0)",
+            "hand_ins (id, student, lab, sha256, received, origin, device, note, commit_id, path,"
+            " state, tries, worker, failure)"
+            f" VALUES (7, 'ada', '01_llama', 'ab', {now}, 'web', 'cpu', '', '', 'p', 'graded', 1,"
+            " '', '')",
+            f"comments (id, hand_in, author, text, made) VALUES (3, 7, 'T', 'hm', {now})",
+        ):
+            connection.execute(text(f"INSERT INTO {line}"))
+    engine.dispose()
+
+    with Store.open(url) as store:
+        assert store.comments() == [Comment("ada", LAB, "handin-7", "T", "hm", NOON)]

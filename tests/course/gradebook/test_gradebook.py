@@ -34,6 +34,8 @@ from grader.course.database.records import Decision, Kind, Remark, Student
 from grader.course.database.store import Store
 from grader.course.gradebook.exports import safe_cell
 from grader.course.gradebook.folders import plain_name
+from grader.course.rosters.forms import Kind as RosterKind
+from grader.course.rosters.people import read_people
 
 BEFORE = {"norm/a": "passed", "norm/b": "failed", "rope/a": "passed"}
 AFTER = {"norm/a": "passed", "norm/b": "passed", "rope/a": "timeout", "rope/c": "failed"}
@@ -141,6 +143,55 @@ def test_canvas_gets_the_columns_that_it_imports(run: Run) -> None:
     assert possible == ["    Points Possible", "", "", "", "", "100"]
     assert found[0] == ["Ada L.", "", "ada", "ada", "", "75"]
     assert found[2][-1] == ""
+
+
+ROSTER = """\
+id,name,email,number,login,canvas,section
+ada,Ada L.,ada@uni.example,7001,ada@uni,101,CS-101
+bob,Bob,bob@uni.example,7002,bob@uni,,
+"""
+
+
+def test_canvas_finds_students_by_its_own_ids_where_the_roster_has_them(
+    run: Run, folder: Path
+) -> None:
+    (folder / "roster.csv").write_text(ROSTER)
+
+    _, out, _ = run("--canvas")
+
+    found = rows(out)[2:]
+    assert found[0] == ["Ada L.", "101", "7001", "ada@uni", "CS-101", "75"]
+    assert found[1][1:] == ["", "7002", "bob@uni", "", "54"]
+    assert found[2] == ["Cyd", "", "cyd", "cyd", "", ""]
+
+
+def test_what_canvas_imports_is_a_roster_again(run: Run, folder: Path) -> None:
+    (folder / "roster.csv").write_text(ROSTER)
+    run("--canvas", "-o", "canvas.csv")
+
+    found = read_people(folder / "canvas.csv")
+
+    assert found.kind is RosterKind.CANVAS
+    assert [person.login for person in found.persons] == ["ada@uni", "bob@uni", "cyd"]
+
+
+def test_moodle_finds_students_by_number_username_or_email(run: Run, folder: Path) -> None:
+    (folder / "roster.csv").write_text(ROSTER)
+
+    code, out, _ = run("--moodle")
+
+    head, *found = rows(out)
+    assert code == 0
+    assert head == ["ID number", "Username", "Email address", "Full name", "01_llama"]
+    assert found[0] == ["7001", "ada@uni", "ada@uni.example", "Ada L.", "75"]
+    assert [row[0] for row in found] == ["7001", "7002"]  # cyd has no mark that could be set
+
+
+def test_moodle_gets_ids_of_ours_where_the_roster_tells_no_others(run: Run) -> None:
+    head, *found = rows(run("--moodle")[1])
+
+    assert head[:2] == ["ID number", "Username"]
+    assert [row[:2] for row in found] == [["ada", "ada"], ["bob", "bob"]]
 
 
 def test_gradescope_gets_a_results_file_per_student(run: Run, folder: Path) -> None:

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from stand_ins.classroom import LAB, NOON, after, attempt, course, override
+from stand_ins.classroom import LAB, NOON, after, attempt, course, override, report
 
 from grader.course.config import LateRule, MarkRule
-from grader.course.database.records import INFRA_EXIT, Attempt, Override
+from grader.course.database.records import INFRA_EXIT, Attempt, Correction, Override
 from grader.course.gradebook.marks import Mark, days, mark
+from grader.course.rules.regrades import RegradeRule
 
 HERE = Path("/course")
 TENTH = LateRule(per_day=0.1, days=3)
@@ -252,3 +254,121 @@ def test_what_public_tests_alone_judged_counts_until_hidden_ones_have() -> None:
     assert marked(public).points == 100.0
     assert marked([*public, broken]).points == 100.0
     assert marked([*public, hidden]).points == 40.0
+
+
+# Points by hand
+
+
+def by_hand(points: float | None, task: str = "norm", **given: Any) -> Correction:
+    word = Correction("ada", LAB, "c0ffee", task, points, "A. Teacher", "a typo", after(40))
+    return replace(word, **given)
+
+
+def with_points(
+    attempts: Sequence[Attempt], *words: Correction, late: LateRule | None = None
+) -> Mark:
+    return mark(attempts, [], course(HERE, late=late), "ada", LAB, 0, words)
+
+
+def halves(**given: Any) -> Attempt:
+    """An attempt with 50 points in norm and none in rope."""
+    found = report({"norm/a": "passed", "rope/a": "failed"})
+    return attempt("ada", 50.0, report=found, **given)
+
+
+def test_points_by_hand_stand_in_place_of_the_machines() -> None:
+    found = with_points([halves()], by_hand(30.0, "rope"), by_hand(40.0))
+
+    assert (found.points, found.possible, found.override) == (70.0, 100.0, None)
+    assert "norm set to 40 of 50 by A. Teacher on 2026-10-03 04:00 UTC: a typo" in found.why
+    assert "rope set to 30 of 50" in found.why
+
+
+def test_the_newest_word_on_a_task_holds_and_none_takes_it_back() -> None:
+    words = [by_hand(10.0), by_hand(20.0)]
+
+    assert with_points([halves()], *words).points == 20.0
+    assert with_points([halves()], *words, by_hand(None)).points == 50.0
+
+
+def test_points_by_hand_are_of_one_work_of_one_student_alone() -> None:
+    others = [
+        by_hand(0.0, student="bob"),
+        by_hand(0.0, lab="02_batching"),
+        by_hand(0.0, commit="b2"),
+    ]
+
+    assert with_points([halves()], *others).points == 50.0
+
+
+def test_points_by_hand_stay_through_a_regrade_which_the_mark_tells() -> None:
+    first, again = halves(row=1), replace(halves(row=2, run="2"), points=0.0, report=report({}))
+    word = by_hand(45.0, after=1)
+
+    before, regraded = with_points([first], word), with_points([first, again], word)
+
+    assert (before.points, regraded.points) == (45.0, 45.0)
+    assert "before it was graded again" not in before.why
+    assert regraded.why.endswith("a typo, before it was graded again")
+
+
+def test_points_by_hand_lose_by_lateness_what_the_machines_would() -> None:
+    found = with_points([halves(submitted=after(1))], by_hand(50.0, "rope"), late=TENTH)
+
+    assert found.points == 90.0
+    assert "10 % of its 100 points are lost" in found.why
+
+
+def test_what_a_machine_could_not_judge_a_person_can() -> None:
+    partial = report({"norm/a": "passed"})
+    partial["tasks"][1]["graded"] = False
+    work = attempt("ada", 50.0, possible=50.0, report=partial)
+
+    found = with_points([work], by_hand(25.0, "rope"))
+
+    assert (found.points, found.possible) == (75.0, 100.0)
+
+
+def test_points_of_a_task_that_is_no_more_count_for_nothing() -> None:
+    found = with_points([halves()], by_hand(5.0, "gone"))
+
+    assert found.points == 50.0
+    assert "gone, which this grading has no more, does not count" in found.why
+
+
+def regraded(rule: RegradeRule, *attempts: Attempt, corrections: Sequence[Correction] = ()) -> Mark:
+    of = replace(course(HERE), regrade=rule)
+    return mark(attempts, (), of, "ada", LAB, corrections=corrections)
+
+
+@pytest.mark.parametrize(("rule", "points"), [("newest", 60.0), ("better", 80.0)])
+def test_a_regrade_that_earns_less_counts_only_by_the_rule_of_the_newest(
+    rule: str, points: float
+) -> None:
+    first, second = attempt("ada", 80.0), attempt("ada", 60.0, run="2")
+
+    found = regraded(RegradeRule(rule), first, second)
+
+    assert found.points == points
+    told = "a later grading of it, which earned 60 points alone, does not count"
+    assert (told in found.why) == (rule == "better")
+
+
+def test_by_the_rule_of_the_better_a_regrade_that_earns_more_takes_effect() -> None:
+    first, second = attempt("ada", 80.0), attempt("ada", 90.0, run="2")
+
+    found = regraded(RegradeRule.BETTER, first, second, attempt("ada", 85.0, run="3"))
+
+    assert (found.points, found.attempt) == (90.0, second)
+
+
+def test_points_by_hand_are_part_of_what_is_better() -> None:
+    full, none = report({"norm/a": "passed", "rope/a": "passed"}), report({"norm/a": "passed"})
+    first = attempt("ada", 100.0, report=full)
+    second = attempt("ada", 50.0, run="2", report=none)
+    said = Correction("ada", LAB, "c0ffee", "rope", 10.0, "A. Teacher", "copied", after(40))
+
+    found = regraded(RegradeRule.BETTER, first, second, corrections=[said])
+
+    # With the word on rope both are worth the same: then the newer one counts.
+    assert (found.points, found.attempt) == (60.0, second)

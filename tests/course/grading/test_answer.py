@@ -46,6 +46,18 @@ def test_notebook_stands_for_code_that_nobody_wrote(
     assert remark == f"taken from {place}echo.ipynb"
 
 
+def test_a_task_whose_cell_is_gone_is_named(remote: Remote) -> None:
+    cells = [cell for cell in right(LAB)["cells"] if "%%task scale" not in "".join(cell["source"])]
+    commit = committed(remote, {"echo.ipynb": as_bytes(notebook_of(cells)).decode()})
+
+    files, remark = take(remote.folder, commit, LAB, Budget())
+
+    gone = "no cell begins with %%task scale: the task counts as not written"
+    assert remark == f"taken from echo.ipynb; {gone}"
+    assert b"the notebook has no cell that begins with %%task scale" in files["echo.py"]
+    assert ANSWER[ANSWER.index(b"class Store") :] in files["echo.py"]
+
+
 def test_code_of_ones_own_comes_before_a_notebook(remote: Remote) -> None:
     commit = committed(remote, {"echo.py": "mine", "echo.ipynb": NOTEBOOK})
 

@@ -16,7 +16,7 @@ from grader.course.git import git
 from grader.course.grading.collecting.collect import Collected, Outcome
 from grader.course.grading.collecting.fetch import Bounds, _is_name
 from grader.errors import UsageError
-from grader.labs.documents.submission import MAX_BYTES
+from grader.labs.documents.regular import MAX_BYTES
 
 NOWHERE = "there is no echo.py in 90_echo/, in labs/90_echo/ or at the top"
 

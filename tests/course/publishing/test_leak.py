@@ -1,6 +1,7 @@
 """The leak scan: what it finds, wherever it is, and what it lets pass."""
 
 import functools
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from grader.course.publishing.hidden import (
     telling,
     whole,
 )
-from grader.course.publishing.leak import Leak
+from grader.course.publishing.leak import MOST_UNPACKED, Leak, readable
 from grader.course.publishing.publish import Order, publish
 from grader.course.publishing.repository import files_at, read_objects
 from grader.course.publishing.selection import lab_folders, select
@@ -93,7 +94,14 @@ def test_marks_around_a_line_do_not_count(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["", "return x", "import torch.distributed as dist", "from grader.suite import assert_close"],
+    [
+        "",
+        "return x",
+        "import torch.distributed as dist",
+        "from grader.suite import assert_close",
+        "#include <torch/csrc/stable/library.h>",
+        "using torch::headeronly::ScalarType;",
+    ],
 )
 def test_short_lines_and_imports_tell_nothing(line: str) -> None:
     assert telling(line) == set()
@@ -370,6 +378,30 @@ def test_what_is_no_text_is_reported(root: Path, scan: Scan) -> None:
     assert "not text" in str(leak)
 
 
+def test_what_was_packed_is_read_as_what_it_packs(root: Path, scan: Scan) -> None:
+    given = "from labs.common import EchoConfig\n\nTRACE = 'labs/checkpoints/trace.json.gz'\n"
+    write(root, "labs/echo_trace.py", given)
+    toml = (root / "labs/90_echo/lab.toml").read_text()
+    write(root, "labs/90_echo/lab.toml", toml.replace("given = [", 'given = ["echo_trace", '))
+    packed = root / "labs/checkpoints/trace.json.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(b'{"events": []}\n'))
+    assert scan() == []
+
+    packed.write_bytes(gzip.compress(SECRET.encode()))
+    assert {leak.path for leak in scan()} == {"labs/checkpoints/trace.json.gz"}
+    packed.write_bytes(gzip.compress(SECRET.encode())[:-9])
+    assert ["not text" in str(leak) for leak in scan()] == [True]
+    packed.write_bytes(gzip.compress(b"a" * (MOST_UNPACKED + 1)))
+    assert ["not text" in str(leak) for leak in scan()] == [True]
+
+
+def test_every_file_of_the_real_labs_can_be_read(files: dict[str, bytes]) -> None:
+    tree = student_tree(files, select(lab_folders(files), files), "Labs")
+
+    assert [path for path, content in tree.items() if readable(content, path) is None] == []
+
+
 def test_weights_may_be_no_text_but_a_renamed_suite_is_found(root: Path, scan: Scan) -> None:
     toml = (root / "labs/90_echo/lab.toml").read_text()
     write(root, "labs/90_echo/lab.toml", 'checkpoints = ["tiny"]\n' + toml)
@@ -380,6 +412,21 @@ def test_weights_may_be_no_text_but_a_renamed_suite_is_found(root: Path, scan: S
     suite = (root / "grader/suites/test_90_echo.py").read_text()
     write(root, "labs/checkpoints/tiny/model.safetensors", suite)
     assert {leak.path for leak in scan()} == {"labs/checkpoints/tiny/model.safetensors"}
+
+
+@pytest.mark.parametrize("spoil", [lambda whole: whole[:-9], lambda whole: whole + b"\0more"])
+def test_a_packed_file_that_cannot_be_read_to_its_end_is_no_text(
+    root: Path, scan: Scan, spoil: Callable[[bytes], bytes]
+) -> None:
+    toml = (root / "labs/90_echo/lab.toml").read_text()
+    write(root, "labs/90_echo/lab.toml", 'checkpoints = ["tiny"]\n' + toml)
+    write(root, "labs/checkpoints/tiny/config.json", "{}")
+    packed = root / "labs/checkpoints/tiny/trace.json.gz"
+    packed.write_bytes(spoil(gzip.compress(SECRET.encode())))
+
+    (leak,) = scan()
+
+    assert "not text" in str(leak)
 
 
 def test_a_path_of_instructors_is_found_whatever_it_holds(root: Path, scan: Scan) -> None:

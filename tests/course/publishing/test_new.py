@@ -51,7 +51,9 @@ def test_every_file_of_a_lab_is_written(root: Path) -> None:
 
 
 def test_no_template_is_left_over(root: Path) -> None:
-    assert len(write_lab(root, "11_prefix_cache")) == len(list(SKELETON.iterdir()))
+    both = write_lab(root, "11_prefix_cache") + write_lab(root, "12_design", manual=True)
+
+    assert len(both) == len(list(SKELETON.iterdir()))
 
 
 def test_the_files_hold_against_the_contract_of_a_lab(root: Path) -> None:
@@ -61,6 +63,17 @@ def test_the_files_hold_against_the_contract_of_a_lab(root: Path) -> None:
 
     assert findings
     assert [finding for finding in findings if finding.outcome is Outcome.FAILED] == []
+
+
+def test_a_lab_that_people_grade_needs_three_files(root: Path) -> None:
+    files = write_lab(root, "11_prefix_cache", manual=True)
+
+    lab = find_lab("11", root)
+    names = sorted(str(file.relative_to(root)) for file in files)
+    own = "labs/11_prefix_cache/"
+    assert names == [f"{own}DESIGN.md", f"{own}README.md", f"{own}lab.toml"]
+    assert lab.files == ("DESIGN.md",)
+    assert {finding.outcome for finding in check_files(lab)} == {Outcome.OK}
 
 
 def test_the_lab_passes_its_proof_as_it_is(tmp_path: Path) -> None:

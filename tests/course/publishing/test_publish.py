@@ -68,6 +68,8 @@ def test_students_get_the_lab_the_judge_and_nothing_else(send: Send, remote: Pat
     assert paths(remote) == LAB_90 | {
         *("labs/common.py", "grader/__init__.py", "grader/cli/app.py", "Makefile", "README.md"),
         *("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore", "published.toml"),
+        *("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursor/rules/course.mdc"),
+        ".github/copilot-instructions.md",
     }
     assert 'branch = "main"\nhand_in = "student/{id}"' in text(remote, "published.toml")
     makefile = text(remote, "Makefile")
@@ -449,7 +451,7 @@ def test_a_remote_goes_by_its_name_too(root: Path, remote: Path) -> None:
     ("labs", "problem"),
     [
         (("77",), "there is no lab '77' in the last commit"),
-        (("90-93",), "there is no lab '93' in the last commit"),
+        (("90-94",), "there is no lab '94' in the last commit"),
         (("92-90",), "92-90 counts backwards"),
         (("",), "which labs"),
         (("../90_echo",), "there is no lab"),

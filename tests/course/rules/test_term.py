@@ -1,16 +1,14 @@
-"""Every mark and total of drawn terms is what the rules of docs/course.md say, computed here anew.
+"""Every mark and total of drawn terms is what the rules of docs/course.md say, computed anew.
 
-A term is what was recorded of one student in three labs, under a drawn policy: gradings of commits,
-regrades, overrides, extensions, waivers. The computation below is in fractions and hours, and knows
-nothing of how the program goes about it. Rows that have nothing to do with each other may have been
-recorded in any order.
+A term is what was recorded of one student in three labs, some of them perhaps of a team's, under a
+drawn policy: gradings of commits, regrades, overrides, extensions, waivers (``stand_ins/terms``).
+Rows that have nothing to do with each other may have been recorded in any order.
 """
 
-import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -24,52 +22,19 @@ pytest.importorskip("sqlalchemy", reason='needs the extra "course"')
 
 from stand_ins.classroom import ADA, BOB, attempt
 from stand_ins.fuzzing import fuzz
-from stand_ins.totals import best_total, total_rules
+from stand_ins.terms import HOUR, Row, Term, expected, expected_total
+from stand_ins.totals import total_rules
 
 from grader.course.config import Course, LateRule, MarkRule
 from grader.course.database.records import INFRA_EXIT, Grant, GrantKind, Override, Run
 from grader.course.gradebook.gradebook import Gradebook, read_gradebook
 from grader.course.rules.extra_time import extended
-from grader.course.rules.total import Standing
-from grader.course.rules.weights import LabRule, TotalRule
+from grader.course.rules.weights import TotalRule
 from grader.labs.toml import Table
 
 LABS = (1, 2, 3)
 START = datetime(2026, 10, 1, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 END = 400  # hours; nothing is handed in later
-
-
-@dataclass(frozen=True)
-class Row:
-    """Something recorded of a student in a lab; ``value`` is points, hours, or whether it holds."""
-
-    kind: str  # "attempt", "override", "extend" or "waive"
-    lab: int
-    value: float | None = None
-    commit: int = 0  # of an attempt: the hour at which it was handed in
-    possible: int = 100
-    suite: str = "all"
-    infra: bool = False
-    student: str = "ada"
-
-    @property
-    def related(self) -> tuple[Any, ...]:
-        """Rows of one key must keep their order."""
-        return self.kind, self.student, self.lab, self.commit
-
-
-@dataclass(frozen=True)
-class Term:
-    late: LateRule
-    shares: tuple[Fraction, ...]  # kept after each late day; then nothing
-    rule: MarkRule
-    due: tuple[int, ...]  # hours, by lab
-    extended: tuple[int | None, ...]  # by course.toml
-    percent: int  # extra time of ada; labs open at hour 0
-    total: TotalRule
-    now: int
-    rows: tuple[Row, ...]
 
 
 @st.composite
@@ -135,6 +100,7 @@ def terms(draw: st.DrawFn) -> Term:
         total=draw(total_rules(labs=3)),
         now=draw(st.integers(0, 700)),
         rows=tuple(_dated(row, due) for row in draw(st.lists(ROWS, max_size=12))),
+        together=draw(st.one_of(st.just(frozenset[int]()), st.frozensets(st.sampled_from(LABS)))),
     )
 
 
@@ -144,116 +110,12 @@ def _dated(row: Row, due: Sequence[int]) -> Row:
     return replace(row, commit=due[row.lab - 1] + row.commit)
 
 
-# -- the rules, from what was recorded alone -----------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Earned:
-    points: Fraction | None
-    possible: int = 100
-    spent: int = 0
-
-
-@dataclass(frozen=True)
-class Worth:
-    hour: int
-    late: int
-    spent: int
-    points: Fraction
-    possible: int
-    counts: bool
-
-
-def last(term: Term, kind: str, lab: int) -> float | None:
-    found = [row.value for row in term.rows if (row.kind, row.lab) == (kind, lab)]
-    return found[-1] if found else None
-
-
-def due_of(term: Term, lab: int) -> Fraction:
-    due = Fraction(term.due[lab - 1])
-    more = due * term.percent / 100
-    command = last(term, "extend", lab)
-    return max(due + more, term.extended[lab - 1] or 0, Fraction(command or 0))
-
-
-def gradings(term: Term, lab: int) -> dict[int, Row]:
-    """The grading of each commit that counts."""
-    rows = [row for row in term.rows if row.kind == "attempt" and row.lab == lab]
-    rows = [row for row in rows if row.student == "ada" and not row.infra]
-    if any(row.suite == "all" for row in rows):
-        rows = [row for row in rows if row.suite == "all"]
-    found: dict[int, Row] = {}
-    for row in rows:
-        before = found.get(row.commit)
-        if before is None or row.possible >= before.possible:
-            found[row.commit] = row
-    return found
-
-
-def worth(term: Term, row: Row, due: Fraction, left: int, waived: bool) -> Worth:
-    over = Fraction(row.commit) - due - Fraction(term.late.grace // HOUR)
-    late = max(0, math.ceil(over / 24))
-    options: list[tuple[Fraction, int]] = []
-    for spent in range(min(late, left, term.late.slip_per_lab) + 1):
-        days = late - spent
-        if waived or days == 0:
-            share = Fraction(1)
-        else:
-            share = term.shares[days - 1] if days <= len(term.shares) else Fraction(0)
-        options.append((Fraction(row.value or 0) * share, -spent))
-    points, spent = max(options)
-    counts = waived or late + spent <= len(term.shares)
-    return Worth(row.commit, late, -spent, points, row.possible, counts)
-
-
-def chosen(term: Term, found: Sequence[Worth]) -> Worth:
-    if term.rule is MarkRule.BEST:
-        return max(found, key=lambda w: (w.points, w.counts, -w.spent, w.hour))
-    groups = [[w for w in found if bool(w.late) is is_late] for is_late in (False, True)]
-    in_time, late = (max(group, key=lambda w: w.hour, default=None) for group in groups)
-    if in_time and late:
-        return late if late.points > in_time.points else in_time
-    return in_time or late  # type: ignore[return-value]
-
-
-def expected(term: Term) -> dict[int, Earned]:
-    left = term.late.slip_days
-    found: dict[int, Earned] = {}
-    for lab in sorted(LABS, key=lambda lab: (due_of(term, lab), lab)):
-        word = last(term, "override", lab)
-        own = term.total.labs.get(lab, LabRule())
-        slips = left if own.counts and word is None else 0
-        due, waived = due_of(term, lab), last(term, "waive", lab) is not None
-        graded = [worth(term, row, due, slips, waived) for row in gradings(term, lab).values()]
-        best = chosen(term, graded) if graded else None
-        earned = Earned(best.points, best.possible, best.spent) if best else Earned(None)
-        found[lab] = replace(earned, points=Fraction(word)) if word is not None else earned
-        left -= earned.spent
-    return found
-
-
-def expected_total(term: Term) -> Fraction | None:
-    graded = {row.lab for row in term.rows if row.kind == "attempt"}
-    known = {row.lab for row in term.rows if row.kind in ("attempt", "override")}
-    standings: list[Standing] = []
-    for lab, earned in expected(term).items():
-        possible = 100 if last(term, "override", lab) is not None else earned.possible
-        points = None if earned.points is None else float(earned.points)
-        is_out = points is None and (
-            lab not in graded or lab not in known or term.now <= due_of(term, lab)
-        )
-        standings.append(Standing(lab, points, possible, "out" if is_out else ""))
-    return best_total(standings, term.total)
-
-
-# -- the same by the program ---------------------------------------------------------------------
-
-
 class Rows:
     """What a gradebook is made of, in the order in which it was recorded."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = [(row, name(row.lab)) for row in rows]
+        self._places = {id(row): place for place, row in enumerate(rows, 1)}
 
     def students(self):
         return [ADA, BOB]
@@ -268,6 +130,7 @@ class Rows:
                 possible=float(row.possible),
                 suite=row.suite,
                 exit_code=INFRA_EXIT if row.infra else 0,
+                row=self._places[id(row)],
             )
             for row, named in self._rows
             if row.kind == "attempt" and lab in (None, named) and student in (None, row.student)
@@ -308,6 +171,12 @@ class Rows:
     def remarks(self):
         return []
 
+    def corrections(self, student: str | None = None):
+        return []
+
+    def comments(self, lab: str | None = None, student: str | None = None):
+        return []
+
 
 KINDS = {"extend": GrantKind.EXTENSION, "waive": GrantKind.WAIVER}
 
@@ -316,7 +185,9 @@ def name(lab: int) -> str:
     return f"{lab:02d}_lab"
 
 
-def read(term: Term, rows: Sequence[Row], labs: Sequence[str] = ()) -> Gradebook:
+def read(
+    term: Term, rows: Sequence[Row], labs: Sequence[str] = (), student: str | None = None
+) -> Gradebook:
     deadlines = {lab: START + term.due[lab - 1] * HOUR for lab in LABS}
     moments = {
         ("ada", lab): START + hour * HOUR
@@ -336,8 +207,9 @@ def read(term: Term, rows: Sequence[Row], labs: Sequence[str] = ()) -> Gradebook
         late=term.late,
         mark=term.rule,
         total=term.total,
+        teams={(who, lab): ("ada", "bob") for who in ("ada", "bob") for lab in term.together},
     )
-    return read_gradebook(course, Rows(rows), labs, now=START + term.now * HOUR)
+    return read_gradebook(course, Rows(rows), labs, student=student, now=START + term.now * HOUR)
 
 
 def in_another_order(rows: Sequence[Row], seed: int) -> list[Row]:
@@ -369,6 +241,14 @@ def term(*rows: Row, **given: Any) -> Term:
 @example(term(Row("attempt", 1, 80.0, 330), Row("attempt", 2, 90.0, 130), due=(300, 100, 200)))
 @example(term(Row("attempt", 1, 80.0, 90), Row("attempt", 1, 80.0, 120)))
 @example(term(Row("attempt", 1, 0.0, 130), Row("attempt", 2, 90.0, 230)))
+@example(
+    term(
+        Row("attempt", 1, 80.0, 120, student="bob"),
+        Row("attempt", 1, 70.0, 90),
+        Row("attempt", 2, 60.0, 190, student="bob"),
+        together=frozenset({1}),
+    )
+)
 @fuzz(200)
 @given(terms())
 def test_marks_and_totals_are_what_the_rules_say(term: Term) -> None:
@@ -401,6 +281,16 @@ def test_a_mark_is_the_same_whichever_labs_are_asked_for(term: Term) -> None:
     for lab in whole.labs:
         alone = read(term, term.rows, [lab]).marks["ada", lab]
         assert alone == whole.marks["ada", lab]
+
+
+@fuzz(60)
+@given(terms())
+def test_a_mark_is_the_same_whether_one_is_asked_for_or_all(term: Term) -> None:
+    whole = read(term, term.rows)
+
+    alone = read(term, term.rows, student="ada")
+    asked = {key: mark for key, mark in whole.marks.items() if key[0] == "ada"}
+    assert {key: alone.marks.get(key) for key in asked} == asked
 
 
 def told(book: Gradebook) -> list[Any]:

@@ -194,3 +194,17 @@ def test_a_folder_that_is_no_folder_is_ours(room: Classroom, tmp_path: Path) -> 
 
     with pytest.raises(CannotGrade, match="the hand-in cannot be kept"):
         room.hand_in()
+
+
+def test_a_teams_attempts_are_counted_together(room: Classroom) -> None:
+    pair = ("ada", "bob")
+    room.set(ServicePolicy(per_day=2), teams={(each, 2): pair for each in pair})
+
+    room.hand_in("ada")
+    room.hand_in("bob")
+
+    for each in pair:
+        with pytest.raises(NotNow, match="2 times today"):
+            room.hand_in(each)
+    assert room.hand_in("ada", lab=3).number == 3
+    assert room.hand_in("eve").number == 4

@@ -23,13 +23,13 @@ from stand_ins.handed_in import (
 from grader.course.commands.backup import back_up_course
 from grader.course.config import Course, load_course
 from grader.course.database.connection import connect, located, upgrade
-from grader.course.database.records import Decision, Kind
+from grader.course.database.records import Comment, Decision, Kind
 from grader.course.database.store import Store as CourseStore
 from grader.course.grading.backups.backup import back_up
 from grader.course.grading.backups.restore import restore
 from grader.errors import UsageError
 from grader.service.adapters.database.database import DatabaseStore
-from grader.service.domain.records import Alias, Comment, Session, State
+from grader.service.domain.records import Alias, Session, State
 from grader.service.ports.store import Store
 
 HELD = "hand-ins/01_llama/20261001T120000-00/llama.py"
@@ -70,7 +70,7 @@ def use(store: Store) -> None:
     tokens = [store.add_token(f"hash {name}", name, "student", NOON) for name in ("ada", "bob")]
     store.open_session(Session("cookie", tokens[0].id, "csrf", NOON, minutes(60)))
     store.revoke("bob", minutes(4))
-    store.add_comment(Comment(1, "A. Teacher", "see me", minutes(5)))
+    store.reading.add_comment(comment("see me"))
     store.put_alias(Alias("ada", LAB, "zeta"))
     store.first_delivery("delivery", NOON)
     asked = Decision("", Kind.ASKED, "A. Teacher", "a test was wrong", NOON)
@@ -78,11 +78,15 @@ def use(store: Store) -> None:
     store.regradings.judge_hidden(LAB, "ada", "handin-1", "cpu", NOON)
 
 
+def comment(text: str) -> Comment:
+    return Comment("ada", LAB, "handin-1", "A. Teacher", text, minutes(5))
+
+
 def everything(course: Course) -> list[object]:
     with opened(course) as store:
         items = store.hand_ins()
         numbers = [item.number for item in items]
-        words = [[store.events(n), store.comments(n)] for n in numbers]
+        words = [[store.events(n) for n in numbers], store.reading.comments()]
         doors = [store.tokens(), store.session("cookie", NOON), store.aliases(LAB)]
         again = [store.regradings.of_run(run) for run in "123"]
         regrades = [store.regradings.runs(), store.regradings.decisions(), again]
@@ -105,7 +109,7 @@ def go_on(course: Course) -> None:
         assert finish(store, claim(store))
         assert [attempt.run for attempt in store.attempts(LAB)] == ["1", "1"]
         assert store.add_token("new", "ada", "student", NOON).id == 3
-        store.add_comment(Comment(1, "A. Teacher", "thank you", minutes(5)))
+        store.reading.add_comment(comment("thank you"))
     engine = connect(located(course.database, course.folder), 5.0)
     with pytest.raises(DatabaseError, match="append-only"), engine.begin() as connection:
         connection.execute(text("DELETE FROM comments"))

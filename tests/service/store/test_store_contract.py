@@ -25,7 +25,6 @@ from grader.errors import StoreError
 from grader.service.domain.records import (
     Alias,
     Begun,
-    Comment,
     HandIn,
     Origin,
     Role,
@@ -620,22 +619,6 @@ def test_old_deliveries_are_forgotten_with_old_events(store: Store) -> None:
 
 
 # Words
-
-
-def test_comments_come_back_oldest_first(store: Store) -> None:
-    item, other = hand_in(store, "ada"), hand_in(store, "bob")
-    said = [Comment(item.number, "A. Teacher", f"<b>{n}</b>", minutes(9 - n)) for n in range(3)]
-    for comment in said:
-        store.add_comment(comment)
-    store.add_comment(Comment(other.number, "A. Teacher", "else", NOON))
-
-    assert store.comments(item.number) == said
-    assert store.comments(99) == []
-
-
-def test_a_comment_on_nothing_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError):
-        store.add_comment(Comment(7, "A. Teacher", "hm", NOON))
 
 
 def test_an_alias_is_one_students_alone_on_a_board(store: Store) -> None:

@@ -14,11 +14,12 @@ from stand_ins.web_class import CODE, LAB, NOW, SECRET, WebClass
 from grader.labs.lab import load_lab
 from grader.service.adapters.web import live
 from grader.service.adapters.web.gate.rates import Limits, Streams
-from grader.service.adapters.web.site import Push
-from grader.service.domain.records import Origin, Role, State
+from grader.service.adapters.web.shared.site import Push
+from grader.service.domain.records import Origin, Role, State, Who
 
 Open = Callable[..., WebClass]
 Files = list[tuple[str, tuple[str, bytes]]]
+S17 = Who("s17", Role.STUDENT)
 
 
 def sent(*files: tuple[str, bytes]) -> Files:
@@ -182,7 +183,7 @@ def test_a_stream_follows_a_grading_and_says_that_it_is_alive(
     seen: list[str] = []
 
     async def follow() -> None:
-        async for text in live._events(lesson.site, item.number, 0, lambda: True):
+        async for text in live._events(lesson.site, S17, item, 0, lambda: True):
             seen.append(text)
             if text.startswith(":") and item.state is State.WAITING:
                 await asyncio.to_thread(lesson.grade, item, mixed())
@@ -203,7 +204,7 @@ def test_a_stream_ends_with_the_right_to_see_it(
     answers = iter((True, True, False))
 
     async def follow() -> list[str]:
-        found = live._events(lesson.site, item.number, 0, lambda: next(answers))
+        found = live._events(lesson.site, S17, item, 0, lambda: next(answers))
         return [text async for text in found]
 
     seen = asyncio.run(asyncio.wait_for(follow(), 20))

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,19 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
+from stand_ins.alike import OWN, RENAMED
 from stand_ins.lab_browser import browser_program
 from stand_ins.sample_reports import measured, mixed, speed_entry
-from stand_ins.web_class import CODE, NOW, WebClass
+from stand_ins.web_class import CODE, LAB, NOW, WebClass
 
+from grader.course.database.giving.records import Address
+from grader.course.database.records import Comment
+from grader.labs.task import Criterion
 from grader.service.adapters.web import live
 from grader.service.adapters.web.app import server_of
-from grader.service.domain.records import Alias, Comment, Role
+from grader.service.core.door import hashed
+from grader.service.core.people.requests import Reply
+from grader.service.domain.records import Alias, Role, Who
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.skipif(browser_program() is None, reason="there is no Chromium here")
@@ -128,7 +135,15 @@ def test_every_page_fits_and_nothing_is_complained_of(
     paths = ["/", "/labs/90", "/labs/91", "/attempts/1", "/attempts/2/diff", "/queue", "/board/90"]
     run = lesson.regrade("s18", mixed())
     lesson.hand_in("s18", code=CODE + b"# " + b"long" * 200)
-    staff = ["/class", "/class/90", "/students/s18", "/students/a%2Fb%3Fc%23d", f"/runs/{run}"]
+    staff = [
+        "/class?show=late",
+        "/class",
+        "/class/90",
+        "/class/90/items",
+        "/students/s18",
+        "/students/a%2Fb%3Fc%23d",
+        f"/runs/{run}",
+    ]
     for owner, role, seen in (
         ("s18", Role.STUDENT, paths),
         ("boss", Role.INSTRUCTOR, paths + staff),
@@ -158,13 +173,41 @@ def fill(lesson: WebClass) -> None:
     lesson.store.fail(3, "worker", "the machine lost power", NOW, most=1)
     lesson.hand_in("s18", code=CODE + b"# again\n")
     lesson.store.put_alias(Alias("s18", "90_echo", "quick"))
-    lesson.store.add_comment(Comment(1, "tutor", "See the contract.\n\nIt says so.", NOW))
+    said = Comment("s17", LAB, "handin-1", "tutor", "See the contract.\n\nIt says so.", NOW)
+    lesson.store.reading.add_comment(said)
+    ask(lesson)
+    lesson.store.returns.add_address(Address(hashed(SECRET), "s18", "90_echo", "boss", NOW))
 
 
-OPEN_PAGES = ("/login", "/nothing/of/the/kind")
+def ask(lesson: WebClass) -> None:
+    """Let s18 ask about attempt 2: 1 is corrected, 2 is open."""
+    who, item = Who("s18", Role.STUDENT), lesson.store.hand_in(2)
+    assert item is not None
+    first = lesson.site.requests.ask(who, item, "rope", "The handout says otherwise:\nsee 2.1.")
+    reply = Reply("You are right.", points=40.0, before=10.0)
+    lesson.site.requests.answer(Who("boss", Role.INSTRUCTOR), first, reply, "cpu")
+    lesson.site.requests.ask(who, item, "norm", "l" + "o" * 300 + "ng")
+
+
+SECRET = "s" * 43
+OPEN_PAGES = ("/login", "/nothing/of/the/kind", f"/given/{SECRET}")
 OWN_PAGES = ("/", "/labs/90", "/labs/91", "/attempts/1", "/attempts/2", "/attempts/4", "/queue")
-PAGES = (*OWN_PAGES, "/attempts/2/diff", "/board/90")
-STAFF_PAGES = ("/class", "/class/90", "/students/s18", "/attempts/3")
+PAGES = (*OWN_PAGES, "/attempts/2/diff", "/board/90", "/requests")
+STAFF_PAGES = (
+    *("/class", "/class/90", "/class/90/items", "/students/s18", "/attempts/3", "/attempts/2"),
+    *("/requests", "/reading", "/reading/90", "/likeness/90"),
+)
+
+
+def faults(page: Any) -> list[str]:
+    """Return what of a page, all of it unfolded, keeps somebody out."""
+    page.eval_on_selector_all("details", "all => all.forEach(each => each.open = true)")
+    return [
+        f"{each['id']}: {node['html'][:160]}"
+        for each in Axe().run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -187,20 +230,33 @@ def test_no_page_keeps_anybody_out(
         watched = Watched(context, address, token)
 
         for path in paths:
-            page = watched.go(path)
-            page.eval_on_selector_all("details", "all => all.forEach(each => each.open = true)")
-            found = Axe().run(page).response["violations"]
-            grave += [
-                f"{path} as {role}: {each['id']}: {node['html'][:160]}"
-                for each in found
-                if each["impact"] in ("serious", "critical")
-                for node in each["nodes"]
-            ]
+            grave += [f"{path} as {role}: {told}" for told in faults(watched.go(path))]
         asked_wrongly = "Failed to load resource" if not role else "nothing"
         assert [said for said in watched.complaints if asked_wrongly not in said] == []
         context.close()
 
     assert grave == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_answers_that_are_alike_are_for_all_to_compare(
+    lesson: WebClass, address: str, chromium: Any, scheme: str, width: int
+) -> None:
+    for student, code in (("s17", OWN), ("s18", RENAMED)):
+        lesson.hand_in(student, code=code.encode())
+    one, other, *_ = (answer.key for answer in lesson.compare().answers)
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    watched = Watched(context, address, lesson.token("tutor", Role.ASSISTANT))
+
+    grave = [
+        told
+        for path in ("/likeness/90", f"/likeness/90/{one}/{other}")
+        for told in faults(watched.go(path))
+    ]
+
+    assert grave == watched.complaints == []
+    context.close()
 
 
 def focused(page: Any) -> str:
@@ -271,5 +327,49 @@ def test_a_class_is_read_without_scripts(lesson: WebClass, address: str, chromiu
     page.click("button:text('Set the mark')")
     page.wait_for_selector("text=shown at the desk")
 
-    assert lesson.books.overrides()[0].points == 80
+    assert lesson.books.overrides()[-1].points == 80
     context.close()
+
+
+@pytest.mark.parametrize("size", [PHONE, {"width": 1280, "height": 900}])
+def test_one_reads_by_keys_alone(
+    lesson: WebClass, address: str, chromium: Any, size: dict[str, int]
+) -> None:
+    lab = lesson.site.desk.lab("90")
+    task = lab.tasks[0]
+    rubric = (Criterion("steps", "Steps", task.points, "Each step is said.", task.id),)
+    lesson.site.desk.labs[LAB] = replace(lab, rubric=rubric, readers=2)
+    for student in ("s17", "s18"):
+        lesson.grade(lesson.hand_in(student), mixed("it is wrong"))
+    token = lesson.token("tutor", Role.INSTRUCTOR)
+    watched = Watched(chromium.new_context(viewport=size), address, token)
+    page = watched.go("/reading")
+    page.click("text=Echo")
+    page.wait_for_url(f"{address}/reading/90")
+
+    page.keyboard.press("n")
+    page.wait_for_url(f"{address}/attempts/1/code")
+    page.keyboard.press("c")
+    page.wait_for_selector("#text:focus")
+    page.keyboard.type("now r is a letter")
+    page.press("#text", "Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{address}/attempts/1/code#comments")
+    assert "now r is a letter" in page.inner_text("#comments")
+    page.keyboard.press("n")
+    page.wait_for_url(f"{address}/attempts/2/code")
+    page.keyboard.press("p")
+    page.wait_for_url(f"{address}/attempts/1/code")
+    page.fill("#points-steps", "3")
+    page.press("#points-steps", "Enter")
+    page.wait_for_url(f"{address}/attempts/1/code#rubric")
+    for path in ("/reading", "/reading/90", "/reading/90/alike?criterion=steps"):
+        watched.go(path)
+    page = watched.go("/attempts/1/code?file=echo.py&line=2")
+    assert page.input_value("#line") == "2"
+    assert page.input_value("#file") == "echo.py"
+    found = Axe().run(page)
+    serious = [v for v in found.response["violations"] if v["impact"] in ("serious", "critical")]
+    assert serious == []
+
+    assert watched.complaints == []

@@ -44,6 +44,7 @@ def gradebook(
     ] = None,
     csv: Annotated[str | None, typer.Option(metavar="FORM", help="long or wide")] = None,
     canvas: Annotated[bool, typer.Option("--canvas", help="CSV for Canvas")] = False,
+    moodle: Annotated[bool, typer.Option("--moodle", help="CSV for Moodle")] = False,
     gradescope: Annotated[
         bool, typer.Option("--gradescope", help="a results.json per student, into the folder -o")
     ] = False,
@@ -74,7 +75,8 @@ def gradebook(
     from grader.course.commands.marks import book as commands
 
     forms = [f"--csv {csv}"] if csv is not None else []
-    forms += [name for name, on in (("--canvas", canvas), ("--gradescope", gradescope)) if on]
+    others = (("--canvas", canvas), ("--moodle", moodle), ("--gradescope", gradescope))
+    forms += [name for name, on in others if on]
     forms += ["--diff"] if diff else []
     forms += ["--policy"] if policy else []
     forms += ["--trial"] if trial else []
@@ -116,7 +118,7 @@ def override(
     from grader.course.commands.marks import book as commands
 
     word = commands.Word(student, lab, points, author, reason)
-    raise typer.Exit(commands.override(_file(context, course), word))
+    raise typer.Exit(commands.override(course_of(context, course), word))
 
 
 @gradebook_app.command()
@@ -139,7 +141,7 @@ def items(
 
     if output != "-" and not csv:
         raise UsageError("only --csv goes to a file", "lab gradebook items LAB --csv -o FILE")
-    order = commands.Order(_file(context, course), lab, tests, who, csv, output)
+    order = commands.Order(course_of(context, course), lab, tests, who, csv, output)
     raise typer.Exit(commands.items(order))
 
 
@@ -161,7 +163,7 @@ def extend(
     from grader.course.commands.marks import grants
 
     wish = grants.Wish(student, lab, until, False, author, reason)
-    raise typer.Exit(grants.grant(_file(context, course), wish))
+    raise typer.Exit(grants.grant(course_of(context, course), wish))
 
 
 @gradebook_app.command()
@@ -181,7 +183,7 @@ def waive(
     from grader.course.commands.marks import grants
 
     wish = grants.Wish(student, lab, None, take_back, author, reason)
-    raise typer.Exit(grants.grant(_file(context, course), wish))
+    raise typer.Exit(grants.grant(course_of(context, course), wish))
 
 
 @gradebook_app.command()
@@ -194,7 +196,7 @@ def publish(
     course: MarksFile = COURSE_FILE,
 ) -> None:
     """Let a regrade on trial count."""
-    _decide(_file(context, course), run, "published", author, reason)
+    _decide(course_of(context, course), run, "published", author, reason)
 
 
 @gradebook_app.command()
@@ -207,7 +209,7 @@ def discard(
     course: MarksFile = COURSE_FILE,
 ) -> None:
     """Let a regrade on trial never count; it stays in the database."""
-    _decide(_file(context, course), run, "discarded", author, reason)
+    _decide(course_of(context, course), run, "discarded", author, reason)
 
 
 def _decide(course: Path, run: str, kind: str, author: str, reason: str) -> NoReturn:
@@ -218,6 +220,6 @@ def _decide(course: Path, run: str, kind: str, author: str, reason: str) -> NoRe
     raise typer.Exit(trials.say(course, word))
 
 
-def _file(context: typer.Context, course: Path) -> Path:
+def course_of(context: typer.Context, course: Path) -> Path:
     """Return the course's file: --course may stand before or behind the name of a command."""
     return course if course != COURSE_FILE else context.obj or COURSE_FILE

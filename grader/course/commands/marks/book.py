@@ -13,21 +13,33 @@ from rich.text import Text
 
 from grader.course.analysis.changes import Change, compare_runs
 from grader.course.config import Course, load_course
+from grader.course.database.giving.records import held
+from grader.course.database.giving.returns import Returns
 from grader.course.database.records import Override, Student
 from grader.course.database.store import Store
-from grader.course.gradebook.exports import Csv, canvas_csv, gradescope_files, long_csv, wide_csv
+from grader.course.gradebook.exports import (
+    Csv,
+    canvas_csv,
+    gradescope_files,
+    long_csv,
+    moodle_csv,
+    wide_csv,
+)
 from grader.course.gradebook.gradebook import Gradebook, read_gradebook
-from grader.course.gradebook.marks import SHOWN_COMMIT
+from grader.course.gradebook.marks import SHOWN_COMMIT, UNREAD, Mark
 from grader.course.gradebook.pages import points_of, write_pages
 from grader.course.gradebook.review import Review, reviews
+from grader.course.rosters.people import known_people
 from grader.errors import InferlabError, UsageError
 from grader.files import check_writable, write_file
 from grader.labs.lab import find_lab, find_root, load_lab
+from grader.labs.manual import WAITING
 from grader.report.formats.forms import STDOUT
 from grader.report.formats.terminal import make_console
 from grader.text import number, visible_line
 
 FULL = 100.0
+CANVAS, MOODLE = "--canvas", "--moodle"
 MOST_REVIEWS = 20  # on a screen
 MOST_NAMED = 5  # students there
 NOT_YET = "collect first: lab collect LAB --from ROSTER"
@@ -57,10 +69,10 @@ class Word:
 
 def book(order: Order) -> int:
     """Show the gradebook, export it, or write its pages."""
-    if order.form not in ("", "--canvas", "--gradescope", *(f"--csv {form}" for form in Csv)):
+    if order.form not in ("", CANVAS, MOODLE, "--gradescope", *(f"--csv {form}" for form in Csv)):
         raise UsageError(f"there is no {visible_line(order.form)}", f"--csv {' or '.join(Csv)}")
     if not order.form and order.output != STDOUT:
-        forms = "--csv long, --csv wide, --canvas or --gradescope"
+        forms = "--csv long, --csv wide, --canvas, --moodle or --gradescope"
         raise UsageError(f"what is to be written to {order.output}?", forms)
     found = _read(order)
     if order.form:
@@ -106,7 +118,13 @@ def _export(found: Gradebook, order: Order) -> None:
         count = gradescope_files(found, Path(order.output))
         print(f"{count} results in {order.output}", file=sys.stderr)
         return
-    render = {"--canvas": canvas_csv, f"--csv {Csv.LONG}": long_csv, f"--csv {Csv.WIDE}": wide_csv}
+    if order.form in (CANVAS, MOODLE):
+        if told := _waiting(found):
+            print(f"note: {told}", file=sys.stderr)
+        write = canvas_csv if order.form == CANVAS else moodle_csv
+        write_data(order.output, write(found, known_people(found.course.roster)))
+        return
+    render = {f"--csv {Csv.LONG}": long_csv, f"--csv {Csv.WIDE}": wide_csv}
     write_data(order.output, render[order.form](found))
 
 
@@ -127,14 +145,27 @@ def _print(found: Gradebook) -> None:
         table.add_column(lab[:2], justify="right")  # a row is to fit a terminal
     table.add_column("total", justify="right")
     for student in found.students:
-        marks = [
-            "-" if mark.points is None else number(mark.points) for mark in found.of(student.id)
-        ]
+        marks = map(_short, found.of(student.id))
         name = visible_line(f"{student.id}  {student.name}", 40)
         table.add_row(*map(Text, (name, *marks, found.total_shown(student.id))))
     make_console(sys.stdout).print(table)
     _print_reviews(reviews(found))
     _print_remarks(found)
+    if told := _waiting(found):
+        print(told)
+
+
+def _short(mark: Mark) -> str:
+    if mark.points is None:
+        return UNREAD if mark.is_unread else "-"
+    return number(mark.points)
+
+
+def _waiting(found: Gradebook) -> str:
+    """Say how many marks are not there yet because nobody has read the work."""
+    count = sum(found.marks[s.id, lab].is_unread for s in found.students for lab in found.labs)
+    many = "1 mark is" if count == 1 else f"{count} marks are"
+    return f"{many} {WAITING}: no mark yet, and in no total" if count else ""
 
 
 def _print_remarks(found: Gradebook) -> None:
@@ -162,9 +193,13 @@ def show_student(order: Order, name: str) -> int:
         raise UsageError("--student shows one student's marks on the screen", "leave out the rest")
     found = _read(order, name)
     student = found.students[0]
+    with open_store(found.course) as store:
+        back = held(Returns(store).holds(student.id))
     print(visible_line(f"{student.id}  {student.name}"))
     for mark in found.told(student.id):
         print(f"  {mark.lab}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
+        if word := back.get((student.id, mark.lab)):
+            print(f"    held back by {visible_line(f'{word.author}: {word.reason}', 1000)}")
         if remark := found.remark(student.id, mark.lab):
             print(f"    look at: {visible_line(remark, 1000)}")
     if total := found.totals.get(name):
@@ -221,7 +256,7 @@ def override(course_file: Path, word: Word) -> int:
     course = load_course(course_file)
     lab = find_lab(word.lab, find_root())
     check_said(word.author, word.reason)
-    points = _points(word.points)
+    points = points_typed(word.points)
     with open_store(course) as store:
         student = known_student(store.students(), word.student)
         now = datetime.now(UTC)
@@ -240,7 +275,8 @@ def check_said(author: str, reason: str) -> None:
             raise UsageError(f"--{name} is empty", "it stands beside the mark")
 
 
-def _points(text: str) -> float | None:
+def points_typed(text: str) -> float | None:
+    """Return points as typed, None for "none"; raises UsageError."""
     if text == "none":
         return None
     try:

@@ -5,13 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.commands.marks.book import check_said, known_student, open_store
-from grader.course.config import MOMENT_HINT, YEARS, Course, load_course
+from grader.course.config import Course, load_course
 from grader.course.database.records import Grant, GrantKind
 from grader.course.database.store import Store
 from grader.course.gradebook.gradebook import read_gradebook
 from grader.course.gradebook.pages import points_of
-from grader.course.grants import granted
-from grader.errors import UsageError
+from grader.course.grants import check_grant, moment_of
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.text import moment_text, visible_line
 
@@ -38,34 +37,13 @@ def grant(course_file: Path, wish: Wish) -> int:
     with open_store(course) as store:
         student = known_student(store.students(), wish.student).id
         ends = wish.take_back or wish.until == NONE
-        until = None if ends or wish.until is None else _moment(wish.until)
-        _check(course, store, (student, lab.number, kind), until, holds=not ends)
+        until = None if ends or wish.until is None else moment_of(wish.until)
         said = wish.author.strip(), wish.reason.strip()
         word = Grant(student, lab.name, kind, until, not ends, *said, datetime.now(UTC))
+        check_grant(course, store.grants(), word)
         store.add_grant(word)
         _tell(course, store, student, lab)
     return 0
-
-
-def _check(
-    course: Course,
-    store: Store,
-    key: tuple[str, int, GrantKind],
-    until: datetime | None,
-    *,
-    holds: bool,
-) -> None:
-    student, number, kind = key
-    due = course.deadline(student, number)
-    if due is None:
-        raise UsageError(f"lab {number} has no deadline", "so nothing of it is ever late")
-    if until is not None and until <= due:
-        told = f"{student} has time until {moment_text(due, course.zone)} by course.toml"
-        raise UsageError(told, "an extension ends later; none takes one back")
-    before = granted(course, store.grants()).granted(student, number)
-    held = before.waiver if kind is GrantKind.WAIVER else before.extension
-    if not holds and held is None:
-        raise UsageError(f"{student} has no {kind} in lab {number}", "so none can be taken back")
 
 
 def _tell(course: Course, store: Store, student: str, lab: Lab) -> None:
@@ -75,15 +53,3 @@ def _tell(course: Course, store: Store, student: str, lab: Lab) -> None:
     print(f"{student}, {lab.name}: due {moment_text(due, course.zone)}{waived}")
     if mark := book.marks.get((student, lab.name)):
         print(f"{student}, {lab.name}: {points_of(mark)}: {visible_line(mark.why, 1000)}")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is no moment", MOMENT_HINT) from None
-    if moment.tzinfo is None:
-        raise UsageError(f"{text} does not say its offset from UTC", MOMENT_HINT)
-    if moment.year not in YEARS:
-        raise UsageError(f"{text} is out of range", MOMENT_HINT)
-    return moment.astimezone(UTC)

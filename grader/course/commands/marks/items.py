@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.course.analysis.items import Gap, Item, Kind, gaps_of, items_of
+from grader.course.analysis.items_table import WIDE_GAP, items_csv
 from grader.course.commands.marks.book import open_store, write_data
 from grader.course.config import load_course
-from grader.course.gradebook.exports import csv_of
 from grader.course.gradebook.gradebook import read_gradebook
 from grader.errors import UsageError
 from grader.labs.lab import find_lab, find_root
@@ -21,11 +21,6 @@ from grader.text import visible_line
 MOST_ITEMS = 20  # on a screen
 MOST_NAMED = 8  # students, in a line on a screen
 MOST_GAPS = 5
-WIDE_GAP = 0.2  # of the tests passed: from here on a gap is told
-COLUMNS = (
-    *("lab", "kind", "task", "name", "says", "tried", "failed", "pass_rate", "discrimination"),
-    *("median_hours_to_pass", "told", "told_times", "failed_by"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +38,18 @@ class Order:
 def items(order: Order) -> int:
     """Show what a class did not understand of a lab, or write all items as CSV."""
     course = load_course(order.course)
-    lab = find_lab(order.lab, find_root()).name
+    wanted = find_lab(order.lab, find_root())
+    lab = wanted.name
+    if wanted.is_manual:
+        hint = "lab gradebook comments, and the service's /reading, say what they said"
+        raise UsageError(f"people grade {lab}: no test tells what was not understood", hint)
     with open_store(course) as store:
         book = read_gradebook(course, store, [lab])
     found = items_of(book, lab)
     if not found:
         raise UsageError(f"nothing that was begun of {lab} has been judged", "lab grade-all first")
     if order.csv:
-        write_data(order.output, csv_of([COLUMNS, *(_row(lab, item) for item in found)]))
+        write_data(order.output, items_csv(lab, found))
         return 0
     _print(_chosen(found, order), order.who)
     _print_gaps(gaps_of(book, lab))
@@ -62,15 +61,6 @@ def _chosen(found: Sequence[Item], order: Order) -> list[Item]:
     kinds = {item.key.kind for item in found}
     kind = Kind.TEST if order.tests or Kind.CONTRACT not in kinds else Kind.CONTRACT
     return [item for item in found if item.key.kind is kind]
-
-
-def _row(lab: str, item: Item) -> Sequence[object]:
-    told, times = item.told
-    return (
-        *(lab, item.key.kind, item.key.task, item.key.name, item.says),
-        *(item.tried, len(item.missed), item.rate, item.discrimination, item.median_hours),
-        *(told, times, " ".join(item.missed)),
-    )
 
 
 def _print(found: Sequence[Item], who: bool) -> None:

@@ -2,7 +2,11 @@
 
 from alembic import context
 
-from grader.course.database.service_tables import Table
+# Imported, so that the metadata knows their tables.
+import grader.course.database.likeness_tables  # pyright: ignore[reportUnusedImport]
+import grader.course.database.reading_tables  # pyright: ignore[reportUnusedImport]
+import grader.course.database.roster_tables  # noqa: F401 # pyright: ignore[reportUnusedImport]
+from grader.course.database.giving.tables import Table
 
 context.configure(
     connection=context.config.attributes["connection"],

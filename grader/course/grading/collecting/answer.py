@@ -5,17 +5,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grader.course.git import OFFLINE, git, git_bytes
-from grader.course.grading.collecting.elsewhere import Elsewhere, elsewhere, named
+from grader.course.grading.collecting.elsewhere import Elsewhere, elsewhere, named, work_names
 from grader.course.grading.collecting.fetch import Broken
 from grader.errors import GitError, InferlabError
 from grader.labs.documents.notebook import is_notebook, notebook_name
-from grader.labs.documents.submission import (
-    MAX_BYTES,
-    PSEUDOCODE_NAME,
-    files_of_notebook,
-    shown,
-)
-from grader.labs.documents.untouched import is_nothing, is_untouched
+from grader.labs.documents.regular import MAX_BYTES, shown
+from grader.labs.documents.submission import PSEUDOCODE_NAME, files_of_notebook
+from grader.labs.documents.untouched import holds_nothing, is_untouched, touched
 from grader.labs.lab import Lab
 from grader.readers import Budget
 
@@ -29,29 +25,39 @@ ONLY_STUB = "only the untouched stub is there"
 
 def places(lab: Lab) -> tuple[str, ...]:
     """Return all paths on which it depends what is collected, in the order in which they count."""
-    return (lab.name, f"labs/{lab.name}", *_names(lab), notebook_name(lab))
+    return (lab.name, f"labs/{lab.name}", *_names(lab))
 
 
 def take(repository: Path, commit: str, lab: Lab, budget: Budget) -> tuple[dict[str, bytes], str]:
     """Return the lab's files in a commit by name, and a remark.
 
     A notebook stands for them where there is no code, or only the stub that nobody has touched.
-    Raises Broken without the code, and where it is the untouched stub and no prompt is answered.
+    Raises Broken without the code, and where it is the untouched stub and no prompt is answered. Of
+    a lab that people grade it takes what is there of its files.
     """
     entries = _entries(repository, commit, _candidates(lab))
     folder = _folder(entries, lab)
     if folder is None:
         raise Broken(_missing(repository, commit, entries, lab))
+    if lab.is_manual:
+        return _take_named(repository, commit, folder, entries, lab)
     code, told = _file(repository, folder + lab.code_name, entries)
     text, problem = _file(repository, folder + PSEUDOCODE_NAME, entries)
     is_left_out = text is None and folder + PSEUDOCODE_NAME in entries
     left_out = f"{problem}: left out" if is_left_out else ""
+    sources: dict[str, bytes] = {}
+    for name in lab.sources:
+        content, problem = _file(repository, folder + name, entries)
+        if content is not None:
+            sources[name] = content
+        elif folder + name in entries:
+            left_out = _joined(left_out, f"{problem}: left out")
     useless = ""  # why the notebook is
     if folder + notebook_name(lab) in entries and (code is None or is_untouched(lab, code)):
         try:
             files, remark = _from_notebook(repository, folder, entries, lab, text, budget)
-            if not is_nothing(lab, files[lab.code_name], files.get(PSEUDOCODE_NAME)):
-                return files, remark
+            if not holds_nothing(lab, files | sources):
+                return files | sources, remark
             code = files[lab.code_name] if code is None else code
         except Broken as broken:
             if folder + lab.code_name not in entries:
@@ -59,13 +65,30 @@ def take(repository: Path, commit: str, lab: Lab, budget: Budget) -> tuple[dict[
             useless = str(broken)
     if code is None:
         raise Broken(told)
-    if is_nothing(lab, code, text):
+    files = {lab.code_name: code} | ({} if text is None else {PSEUDOCODE_NAME: text}) | sources
+    if holds_nothing(lab, files):
         told = f"{ONLY_STUB}, and {useless}" if useless else ONLY_STUB
         raise Broken(_joined(told, left_out, _beside(repository, commit, lab, folder)))
     remark = f"{lab.code_name} is a pointer of Git LFS" if code.startswith(LFS) else ""
     useless = f"the stub is taken, since {useless}" if useless else ""
-    files = {lab.code_name: code} | ({} if text is None else {PSEUDOCODE_NAME: text})
     return files, _joined(useless, remark, left_out)
+
+
+def _take_named(
+    repository: Path, commit: str, folder: str, entries: Entries, lab: Lab
+) -> tuple[dict[str, bytes], str]:
+    """Return those of a manual lab's files that are in a folder, and which are not."""
+    found = {name: _file(repository, folder + name, entries) for name in lab.files}
+    files = {name: content for name, (content, _) in found.items() if content is not None}
+    remarks = [told for content, told in found.values() if content is None]
+    if not files:
+        raise Broken("; ".join(remarks))
+    own = touched(lab, files)
+    if not own:
+        raise Broken(_joined(ONLY_STUB, *remarks, _beside(repository, commit, lab, folder)))
+    remarks += [f"{name} is as it was given out" for name in files if name not in own]
+    remarks += [f"{name} is a pointer of Git LFS" for name in own if files[name].startswith(LFS)]
+    return files, _joined(*remarks)
 
 
 def _joined(*remarks: str) -> str:
@@ -96,9 +119,9 @@ def state_of(repository: Path, commit: str, lab: Lab) -> State:
     folder = _folder(entries, lab)
     if folder is None:
         return {}
-    names = _names(lab)
+    names = lab.handed_in
     code = folder + lab.code_name
-    has_notebook = folder + notebook_name(lab) in entries
+    has_notebook = not lab.is_manual and folder + notebook_name(lab) in entries
     if has_notebook and (code not in entries or _is_stub(repository, code, entries, lab)):
         names = (*names, notebook_name(lab))
     return {name: entries[folder + name] for name in names if folder + name in entries}
@@ -121,7 +144,8 @@ def _stub_object(lab: Lab, like: str) -> str:
 
 
 def _names(lab: Lab) -> tuple[str, ...]:
-    return (lab.code_name, PSEUDOCODE_NAME)
+    """Return the names that count in a folder: of a lab that is judged, its notebook's too."""
+    return lab.files or (*lab.handed_in, notebook_name(lab))
 
 
 def _folders(lab: Lab) -> tuple[str, ...]:
@@ -129,13 +153,12 @@ def _folders(lab: Lab) -> tuple[str, ...]:
 
 
 def _candidates(lab: Lab) -> list[str]:
-    names = (*_names(lab), notebook_name(lab))
-    return [*places(lab)[:2], *(folder + name for folder in _folders(lab) for name in names)]
+    return [*places(lab)[:2], *(folder + name for folder in _folders(lab) for name in _names(lab))]
 
 
 def _folder(entries: Entries, lab: Lab) -> str | None:
     """Return the first folder, with a slash, that holds code or notebook; "" is the top."""
-    names = (lab.code_name, notebook_name(lab))
+    names = work_names(lab)
     return next((f for f in _folders(lab) if any(f + name in entries for name in names)), None)
 
 
@@ -144,7 +167,8 @@ def _missing(repository: Path, commit: str, entries: Entries, lab: Lab) -> str:
     for place in places(lab)[:2]:
         if place in entries and entries[place][0] != _TREE_MODE:
             return f"{place} is not a folder"
-    told = f"there is no {lab.code_name} in {lab.name}/, in labs/{lab.name}/ or at the top"
+    name = " and no ".join(lab.needed)
+    told = f"there is no {name} in {lab.name}/, in labs/{lab.name}/ or at the top"
     found = _elsewhere(repository, commit, lab)
     if found.work:
         return f"{told}; it lies in {named(found.work)}"
@@ -162,6 +186,9 @@ def _elsewhere(repository: Path, commit: str, lab: Lab, folder: str | None = Non
 
     def is_stub(path: str, entry: tuple[str, str]) -> bool:
         content, _ = _file(repository, path, {path: entry})
+        if lab.is_manual:
+            name = next((n for n in lab.files if n.casefold() == Path(path).name.casefold()), "")
+            return content is not None and not touched(lab, {name: content})
         if content is None or not is_notebook(path):
             return content is not None and is_untouched(lab, content)
         try:
@@ -169,9 +196,9 @@ def _elsewhere(repository: Path, commit: str, lab: Lab, folder: str | None = Non
             files, *_ = files_of_notebook(lab, content, None, shown(path), Budget(1))
         except InferlabError:
             return False
-        return is_nothing(lab, files[lab.code_name], files.get(PSEUDOCODE_NAME))
+        return holds_nothing(lab, files)
 
-    known = () if folder is None else (lab.code_name, notebook_name(lab))
+    known = () if folder is None else work_names(lab)
     return elsewhere(repository, commit, lab, [f"{folder}{name}" for name in known], is_stub)
 
 

@@ -83,8 +83,11 @@ def doubts(
 
 def newer_elsewhere(repository: Path, branches: Iterable[str], lab: Lab, than: Commit) -> list[str]:
     """Return those of other branches, fetched, whose last commit is newer and has other work."""
-    stub = git("hash-object", "--stdin", folder=repository, stdin=lab.stub.read_bytes())
-    known = {"", stub, _code(repository, than.hash, lab)}
+    stubs = tuple(
+        git("hash-object", "--stdin", folder=repository, stdin=(lab.folder / name).read_bytes())
+        for name in lab.needed
+    )
+    known = {("",) * len(stubs), stubs, _code(repository, than.hash, lab)}
     found: list[str] = []
     for branch in branches:
         for name, date in _line(repository, "-1", f"{OTHERS}{branch}"):
@@ -94,8 +97,9 @@ def newer_elsewhere(repository: Path, branches: Iterable[str], lab: Lab, than: C
     return found
 
 
-def _code(repository: Path, commit: str, lab: Lab) -> str:
-    return state_of(repository, commit, lab).get(lab.code_name, ("", ""))[1]
+def _code(repository: Path, commit: str, lab: Lab) -> tuple[str, ...]:
+    state = state_of(repository, commit, lab)
+    return tuple(state.get(name, ("", ""))[1] for name in lab.needed)
 
 
 def _line(repository: Path, *options: str) -> Iterator[tuple[str, datetime | None]]:

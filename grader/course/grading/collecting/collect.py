@@ -232,7 +232,8 @@ def _work_elsewhere(
         names = newer_elsewhere(repository, fetched, order.lab, tip) if tip and fetched else []
     except (Broken, GitError):
         return []  # only a hint, and what is wrong is told elsewhere
-    return [f"newer work on {order.lab.code_name} lies on {', '.join(names)}"] if names else []
+    work = " or ".join(order.lab.needed)
+    return [f"newer work on {work} lies on {', '.join(names)}"] if names else []
 
 
 def _take(

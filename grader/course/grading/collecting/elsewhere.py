@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.course.git import LIMITS, OFFLINE, git_bytes
 from grader.errors import GitError
 from grader.labs.documents.notebook import notebook_name
-from grader.labs.documents.submission import shown
+from grader.labs.documents.regular import shown
 from grader.labs.lab import Lab
 
 LOOKING = replace(LIMITS, seconds=20.0, cpu_seconds=10)
@@ -32,6 +32,11 @@ class Elsewhere:
     stubs: tuple[str, ...] = ()  # as they were given out
 
 
+def work_names(lab: Lab) -> tuple[str, ...]:
+    """Return the names of what is work by itself: answers to prompts alone are none."""
+    return lab.files or (lab.code_name, notebook_name(lab))
+
+
 def elsewhere(
     repository: Path, commit: str, lab: Lab, known: Collection[str], is_stub: IsStub
 ) -> Elsewhere:
@@ -45,7 +50,7 @@ def elsewhere(
         )
     except GitError:
         return Elsewhere()
-    names = b"|".join(re.escape(name.encode()) for name in (lab.code_name, notebook_name(lab)))
+    names = b"|".join(re.escape(name.encode()) for name in work_names(lab))
     wanted = re.compile(rb"(?:[^\0]*/)?(?:" + names + rb")", re.IGNORECASE)
     work: list[str] = []
     stubs: list[str] = []

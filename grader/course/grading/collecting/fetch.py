@@ -18,7 +18,7 @@ from grader.course.git import HARMLESS, LIMITS, OTHER_END, git, git_bytes, git_l
 from grader.course.grading.collecting.lookalikes import instead
 from grader.course.grading.collecting.objects import TooMuch, check_objects
 from grader.errors import GitError, GitLimit
-from grader.labs.documents.submission import MAX_BYTES
+from grader.labs.documents.regular import MAX_BYTES
 from grader.limited import Limits, Resource
 
 TIP = "refs/heads/tip"

@@ -43,6 +43,7 @@ class Collection:
     late: bool = False  # up to the last late day, beside what was in time
     refresh: bool = False
     bounds: Bounds = field(default_factory=Bounds)
+    is_kept: bool = True  # else nothing is written of what is found
 
     def due(self, student: str) -> datetime | None:
         """Return a student's deadline; None if the lab has none."""
@@ -185,7 +186,7 @@ class Ledger:
 def _keep(order: Collection, path: str, files: Mapping[str, bytes]) -> None:
     """Write the files of a commit, all or none; what is there already is left as it is."""
     place = order.course.folder / path
-    if place.is_dir():
+    if not order.is_kept or place.is_dir():
         return
     (order.course.folder / FOLDER).mkdir(mode=0o700, exist_ok=True)
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from grader.course.config import Course
 from grader.course.database.records import Student
-from grader.labs.documents.submission import shown
+from grader.labs.documents.regular import shown
 
 MOST_NAMED = 5  # of one student
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")

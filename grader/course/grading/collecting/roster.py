@@ -8,7 +8,7 @@ Canvas exports under Grades is a roster as it is.
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,17 @@ class Roster:
 
 
 def read_roster(
-    file: Path, remote: str = "", branch: str = "student/{id}", *, by_git: bool = True
+    file: Path,
+    remote: str = "",
+    branch: str = "student/{id}",
+    *,
+    by_git: bool = True,
+    together: Callable[[str, str], bool] = lambda one, other: False,
 ) -> Roster:
     """Read a roster. ``remote`` and ``branch`` (with ``{id}``) stand in for what a row leaves open.
 
-    ``by_git``: each student needs a repository, since work is collected from there.
+    ``by_git``: each student needs a repository, since work is collected from there. ``together``
+    tells of two students whether they may share a branch, as a team does.
 
     Raises UsageError where there is no file, no header or no student at all.
     """
@@ -54,7 +60,7 @@ def read_roster(
     columns = canvas or _columns(file, header)
     students: list[Student] = []
     problems = [f"row 1: {unreadable[line]}" for line in lines if line in unreadable]
-    seen = _Seen()
+    seen = _Seen(together)
     for row, fields, lines in rows:
         if not any(field.strip() for field in fields):
             continue
@@ -62,7 +68,7 @@ def read_roster(
             continue
         found = _student(fields, columns, branch)
         problem = next((unreadable[line] for line in lines if line in unreadable), "")
-        problem = problem or _extra(fields, columns) or _problem(found)
+        problem = problem or _extra(fields, columns) or student_problem(found)
         if by_git and not (problem or found.repository or remote):
             problem = 'no repository is given, and course.toml names no "remote" for all'
         problem = problem or seen.problem(row, found)
@@ -176,14 +182,14 @@ def read_emails(file: Path) -> dict[str, str]:
     names = [name.strip().casefold() for name in header]
     if "email" not in names:
         told = f"{file.name} has no column email"
-        raise UsageError(told, "by it students are known who sign in with their accounts")
+        raise UsageError(told, "by it students sign in with their accounts, and get mail")
     columns = {name: names.index(name) for name in ("id", "email") if name in names}
     found: dict[str, str] = {}
     for row, fields, _ in rows:
         email, id = _field(fields, columns, "email").lower(), _field(fields, columns, "id")
         if not email:
             continue
-        if not _EMAIL.fullmatch(email):
+        if not is_email(email):
             shown = visible_line(email, 60)
             raise UsageError(f"{file.name}, row {row}: {shown!r} is no plain e-mail address")
         if found.setdefault(email, id) != id:
@@ -196,8 +202,13 @@ def is_id(text: str) -> bool:
     return len(text) <= _ID_LENGTH and _ID.fullmatch(text) is not None
 
 
-def _problem(student: Student) -> str:
-    """Return what is wrong with one row by itself."""
+def is_email(text: str) -> bool:
+    """True for a plain e-mail address."""
+    return _EMAIL.fullmatch(text) is not None
+
+
+def student_problem(student: Student) -> str:
+    """Return what is wrong with one row by itself, or an empty string."""
     if not student.id:
         return "the id is missing"
     if not is_id(student.id):
@@ -231,8 +242,9 @@ def repository_problem(text: str) -> str:
 class _Seen:
     """Remembers rows, to find what may stand in one row only."""
 
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, ...], int] = {}
+    def __init__(self, together: Callable[[str, str], bool]) -> None:
+        self._rows: dict[tuple[str, ...], tuple[int, str]] = {}
+        self._together = together
 
     def problem(self, row: int, student: Student) -> str:
         """Return what an earlier row has already, or an empty string."""
@@ -242,6 +254,7 @@ class _Seen:
             ("place", student.repository, student.branch): "repository and branch are those of row",
         }
         for key, text in told.items():
-            if (other := self._rows.setdefault(key, row)) != row:
+            other, id = self._rows.setdefault(key, (row, student.id))
+            if other != row and not (key[0] == "place" and self._together(id, student.id)):
                 return f"{text} {other}"
         return ""

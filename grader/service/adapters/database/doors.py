@@ -1,4 +1,4 @@
-"""Who may come in, and what is said of a hand-in: events, comments, names on a board."""
+"""Who may come in, the events of hand-ins, and names on a board."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -8,7 +8,7 @@ from typing import Any
 from grader.course.database.store import Store, insert_if_new
 from grader.errors import StoreError
 from grader.extras import needs
-from grader.service.domain.records import Alias, Comment, Event, Role, Session, Token
+from grader.service.domain.records import Alias, Event, Role, Session, Token
 
 with needs("course"):
     from sqlalchemy import delete, select, text, update
@@ -113,17 +113,6 @@ class DatabaseDoors:
             row = insert_if_new(session, t.DeliveryRow, {"id": id, "received": now})
             return session.scalar(row.returning(t.DeliveryRow.id)) is not None
 
-    def add_comment(self, comment: Comment) -> None:
-        """Record a comment."""
-        with self._course.writing() as session:
-            session.add(t.CommentRow(**_values(Comment, comment)))
-
-    def comments(self, number: int) -> list[Comment]:
-        """List a hand-in's comments, oldest first."""
-        rows = select(t.CommentRow).where(t.CommentRow.hand_in == number).order_by(t.CommentRow.id)
-        with self._course.reading() as session:
-            return [Comment(**_values(Comment, row)) for row in session.scalars(rows)]
-
     def put_alias(self, alias: Alias) -> bool:
         """Choose a student's name on a board; False if somebody else has it there."""
         own = t.AliasRow.student == alias.student, t.AliasRow.lab == alias.lab
@@ -147,7 +136,7 @@ class DatabaseDoors:
         return sorted(found, key=lambda alias: alias.name)  # each database sorts in its own way
 
 
-def _values(kind: type[Event | Token | Session | Comment | Alias], row: object) -> dict[str, Any]:
+def _values(kind: type[Event | Token | Session | Alias], row: object) -> dict[str, Any]:
     return {field.name: getattr(row, field.name) for field in fields(kind)}
 
 

@@ -43,12 +43,13 @@ class DatabaseRegradings(DatabaseLine[Row, Regrading]):
         device: str,
         asked: Decision,
         students: Sequence[str] = (),
+        seed: int | None = None,
     ) -> str:
         """Queue work in a new run, of which the attempts count once it is published."""
         with self._course.writing() as session:
             run = insert_regrade(session, lab, replace(asked, kind=Kind.ASKED), students)
             for student, commit in work:
-                session.add(Row(**_fresh(run, student, commit, device)))
+                session.add(Row(**_fresh(run, student, commit, device), seed=seed))
             return run
 
     def judge_hidden(self, lab: str, student: str, commit: str, device: str, now: datetime) -> bool:
@@ -190,5 +191,6 @@ def _record(row: Row, lab: str, path: str | None, committed: datetime | None) ->
         path=path or "",
         received=committed,
         device=row.device,
+        seed=row.seed,
         **changing,
     )

@@ -3,14 +3,17 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
+from grader.course.database.giving.records import HELD_BACK
 from grader.course.database.records import Attempt
+from grader.course.reading.comments import place_of, standing
 from grader.extras import needs
 from grader.labs.lab import Lab
-from grader.service.adapters.web.answers import too_often
+from grader.labs.manual import WAITING
 from grader.service.adapters.web.live import EventStream, stream
-from grader.service.adapters.web.site import Site, site_of
+from grader.service.adapters.web.shared.answers import too_often
+from grader.service.adapters.web.shared.site import Site, site_of
+from grader.service.adapters.web.shared.visitors import Bearer
 from grader.service.adapters.web.texts.uploads import handed_in, parts_of
-from grader.service.adapters.web.visitors import Bearer
 from grader.service.domain.records import HandIn, Origin, Who
 from grader.service.domain.refusals import BadWork, NotFound
 
@@ -38,11 +41,17 @@ def labs(request: Request, who: Bearer) -> dict[str, Any]:
 
 @router.get("/labs/{lab}/hand-ins")
 def hand_ins(request: Request, who: Bearer, lab: str) -> dict[str, Any]:
-    """List the student's own hand-ins of a lab."""
+    """List the hand-ins of a lab by the student and their team."""
     site = site_of(request)
-    name = site.desk.lab(lab).name
-    found, graded = site.store.hand_ins(who.name, name), site.views.gradings(who.name, name)
-    return {"hand_ins": [_state(site, item) | _points(graded.get(item.key)) for item in found]}
+    chosen = site.desk.lab(lab)
+    found = site.views.hand_ins(who.name, chosen)
+    graded = site.views.gradings_of(who, found)
+    told = {"held_back": _held_back(site, who, who.name, chosen.name)}
+    return {
+        "hand_ins": [
+            _state(site, item) | _points(site, graded.get(item.key)) | told for item in found
+        ]
+    }
 
 
 @router.post("/labs/{lab}/hand-ins", status_code=201)
@@ -78,13 +87,19 @@ def attempt(request: Request, who: Bearer, number: int) -> dict[str, Any]:
         "wait_median_seconds": _seconds(pace.median if pace else None),
         "wait_worst_seconds": _seconds(pace.worst if pace else None),
         "comments": [
-            {"author": word.author, "text": word.text, "made": word.made.isoformat()}
-            for word in site.store.comments(item.number)
+            {
+                "author": word.author,
+                "text": word.text,
+                "made": word.made.isoformat(),
+                "about": place_of(word).shown,
+            }
+            for word in standing(site.store.reading.comments(item.lab, item.student), item.key)
         ],
     }
-    graded = site.views.attempt(item)
+    graded = site.views.attempt(who, item)
     report = site.views.report(who, graded).to_json() if graded else None
-    return found | _points(graded) | {"report": report}
+    held_back = _held_back(site, who, item.student, item.lab)
+    return found | _points(site, graded) | {"report": report, "held_back": held_back}
 
 
 @router.get("/hand-ins/{number}/events")
@@ -104,7 +119,7 @@ def file(request: Request, who: Bearer, number: int, name: str) -> Response:
 def file_of(site: Site, item: HandIn, name: str) -> Response:
     """Return a file of a hand-in to be kept, never to be shown by a browser."""
     lab = site.desk.lab(item.lab)
-    if name not in (lab.code_name, lab.pseudocode.name):
+    if name not in lab.handed_in:
         raise NotFound("there is no such file")
     content = site.views.files(item, lab).get(name)
     if content is None:
@@ -144,14 +159,20 @@ def _lab(site: Site, who: Who, lab: Lab) -> dict[str, Any]:
     }
 
 
+def _held_back(site: Site, who: Who, student: str, lab: str) -> str | None:
+    return HELD_BACK if site.views.held(who, student, lab) else None
+
+
 def _seconds(time: timedelta | None) -> float | None:
     return None if time is None else time.total_seconds()
 
 
-def _points(graded: Attempt | None) -> dict[str, Any]:
-    if graded is None:
-        return {"points": None, "possible": None}
-    return {"points": graded.points, "possible": graded.possible}
+def _points(site: Site, graded: Attempt | None) -> dict[str, Any]:
+    worth = site.views.points(graded) if graded else None
+    if worth is None:
+        told = {"waits": WAITING} if graded else {}
+        return {"points": None, "possible": None, **told}
+    return {"points": worth[0], "possible": worth[1]}
 
 
 def _state(site: Site, item: HandIn) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from grader.course.likeness.drawn import STYLE
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.service.adapters.web import (
@@ -12,22 +13,35 @@ from grader.service.adapters.web import (
     hooks,
     operation,
     pages,
+    queue,
     regrades,
     sign_in,
     staff,
 )
-from grader.service.adapters.web.answers import environment, on_error, refusal
+from grader.service.adapters.web.desk import (
+    given,
+    grants,
+    items,
+    likeness,
+    reading,
+    requests,
+    unread,
+)
+from grader.service.adapters.web.desk import launches as launch_pages
 from grader.service.adapters.web.gate.gate import Gate
 from grader.service.adapters.web.gate.patience import PatientProtocol
 from grader.service.adapters.web.gate.rates import Limits
 from grader.service.adapters.web.oidc.identity import Identity
 from grader.service.adapters.web.operation import Metrics
-from grader.service.adapters.web.site import Books, Collect, Site
+from grader.service.adapters.web.shared.answers import environment, on_error, refusal
+from grader.service.adapters.web.shared.site import Books, Collect, Launches, Site
 from grader.service.adapters.web.texts.handouts import handout_of
 from grader.service.adapters.web.texts.reports import SHEET
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
 from grader.service.core.overviews import Overviews
+from grader.service.core.people.reading import Readers
+from grader.service.core.people.unread import Unread
 from grader.service.core.regrades import Regrades
 from grader.service.core.views import Views
 from grader.service.ports.clock import Clock
@@ -43,7 +57,20 @@ with needs("service"):
 from grader.errors import InferlabError
 
 STATIC = Path(__file__).parent / "static"
-SHEETS = {"service.css": "text/css", "service.js": "text/javascript", "icon.svg": "image/svg+xml"}
+SHEETS = {
+    "service.css": "text/css",
+    "service.js": "text/javascript",
+    "reading.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+DESK = (
+    *(given.router, grants.router, items.router, launch_pages.router, likeness.router),
+    *(reading.router, requests.router, unread.router),
+)
+PAGES = (
+    *(sign_in.router, pages.router, queue.router, boards.router, staff.router, regrades.router),
+    *(api.router, hooks.router, operation.router),
+)
 CACHED = {"cache-control": "public, max-age=300"}
 
 
@@ -57,12 +84,14 @@ def make_app(
     device: Callable[[Lab], str] = lambda lab: "cpu",
     collect: Collect | None = None,
     identity: Identity | None = None,
+    launches: Launches | None = None,
 ) -> FastAPI:
     """Make the application of a course, whose desk takes what is handed in.
 
     ``books`` is the course database behind ``store``, and may be the same object. ``device`` says
     where a lab's hand-ins are graded. ``collect`` is told of pushes and must return at once;
-    without it no hook is there. ``identity`` lets students in by their accounts.
+    without it no hook is there. ``identity`` lets students in by their accounts, and
+    ``launches`` whom a learning platform vouches for.
     """
     limits = limits or Limits()
     course, labs = desk.course, [*desk.labs.values()]
@@ -76,6 +105,8 @@ def make_app(
         Door(store, clock),
         Views(course, store, clock),
         Regrades(course, store, clock),
+        Readers(course, store, books, clock),
+        Unread(course, store, books, clock),
         Overviews(),
         limits,
         {lab.name: handout_of(lab) for lab in labs},
@@ -83,12 +114,13 @@ def make_app(
         device,
         collect,
         identity,
+        launches,
     )
     app = FastAPI(title=course.title, openapi_url=None, docs_url=None, redoc_url=None)
     app.router.redirect_slashes = False
     app.state.site, app.state.metrics = site, Metrics()
-    for module in (sign_in, pages, boards, staff, regrades, api, hooks, operation):
-        app.include_router(module.router)
+    for router in (*DESK, *PAGES):
+        app.include_router(router)
     app.add_api_route("/static/{name}", static, methods=["GET"])
     for kind in (InferlabError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, on_error)
@@ -102,6 +134,8 @@ def static(name: str) -> Response:
     """Give a file that the pages are drawn with."""
     if name == "report.css":
         return Response(SHEET, media_type="text/css", headers=CACHED)
+    if name == "likeness.css":
+        return Response(STYLE, media_type="text/css", headers=CACHED)
     if name not in SHEETS:
         raise HTTPException(404)
     return Response((STATIC / name).read_bytes(), media_type=SHEETS[name], headers=CACHED)

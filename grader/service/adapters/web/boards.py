@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
+from grader.course.database.giving.records import held
 from grader.extras import needs
-from grader.service.adapters.web.answers import Told, page
-from grader.service.adapters.web.site import site_of
-from grader.service.adapters.web.visitors import FromForm, Signed
+from grader.service.adapters.web.shared.answers import Told, page
+from grader.service.adapters.web.shared.site import site_of
+from grader.service.adapters.web.shared.visitors import FromForm, Signed
 from grader.service.core.board import board, chosen_name
 from grader.service.domain.records import Alias, Role
 from grader.service.domain.refusals import NotFound
@@ -25,7 +26,9 @@ def leaderboard(request: Request, visit: Signed, name: str) -> Response:
     site = site_of(request)
     chosen = site.desk.lab(name)
     aliases = site.store.aliases(chosen.name)
-    entries = board(aliases, site.store.attempts(chosen.name)) if aliases else []
+    back = held(site.store.returns.holds()) if aliases else {}
+    shown = [alias for alias in aliases if (alias.student, chosen.name) not in back]
+    entries = board(shown, site.store.attempts(chosen.name)) if shown else []
     own = next((alias.name for alias in aliases if alias.student == visit.who.name), "")
     rows = [
         (

@@ -11,8 +11,8 @@ from typing import Any
 
 from grader.extras import needs
 from grader.report.facts.measured import table_of, text_of
-from grader.service.adapters.web.answers import Told
-from grader.service.adapters.web.site import Push, Site, site_of
+from grader.service.adapters.web.shared.answers import Told
+from grader.service.adapters.web.shared.site import Push, Site, site_of
 from grader.service.core.door import same
 from grader.service.domain.refusals import NotFound
 

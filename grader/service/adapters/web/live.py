@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from grader.extras import needs
-from grader.service.adapters.web.answers import too_often
 from grader.service.adapters.web.gate.rates import Streams
-from grader.service.adapters.web.site import Site
-from grader.service.adapters.web.visitors import is_still_in
+from grader.service.adapters.web.shared.answers import too_often
+from grader.service.adapters.web.shared.site import Site
+from grader.service.adapters.web.shared.visitors import is_still_in
 from grader.service.core.views import told
 from grader.service.domain.records import Event, HandIn, Who
 
@@ -60,27 +60,28 @@ def stream(site: Site, request: Request, who: Who, item: HandIn) -> EventStream:
     if not site.limits.streams.enter(key):
         raise too_often(RETRY_MS / 1000)
     return EventStream(
-        _events(site, item.number, after, partial(is_still_in, request)), site.limits.streams, key
+        _events(site, who, item, after, partial(is_still_in, request)), site.limits.streams, key
     )
 
 
 async def _events(
-    site: Site, number: int, after: int, may_go_on: Callable[[], bool]
+    site: Site, who: Who, asked: HandIn, after: int, may_go_on: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """Give events as text until the grading ends, or the session does that it was asked for by;
     places in the queue have no id: no events.
     """
     yield f"retry: {RETRY_MS}\n\n"
-    quiet, place = 0.0, None
+    number, quiet, place = asked.number, 0.0, None
     for look in range(int(MOST_SECONDS / LOOK_SECONDS)):
         if look % LOOKS == 0 and not await run_sync(may_go_on):
             return
         # First whether it is over: what happens after that look is seen by the next one.
         item = await run_sync(site.store.hand_in, number)
         found = await run_sync(partial(site.store.events, number, after))
+        is_held = bool(found) and await run_sync(site.views.held, who, asked.student, asked.lab)
         for event in found:
             after = event.id
-            yield _text(event)
+            yield _text(event, is_held)
         if item is None or not item.is_open:
             yield f"event: end\ndata: {json.dumps({'state': item.state if item else ''})}\n\n"
             return
@@ -95,6 +96,8 @@ async def _events(
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _text(event: Event) -> str:
+def _text(event: Event, is_held: bool) -> str:
     # JSON on one line: nothing in it can end the event or begin another.
-    return f"id: {event.id}\nevent: {event.kind}\ndata: {json.dumps(told(event))}\n\n"
+    return (
+        f"id: {event.id}\nevent: {event.kind}\ndata: {json.dumps(told(event, is_held=is_held))}\n\n"
+    )

@@ -4,7 +4,7 @@ import shutil
 
 from grader.errors import CannotGrade
 from grader.extras import needs
-from grader.service.adapters.web.site import Site, site_of
+from grader.service.adapters.web.shared.site import Site, site_of
 from grader.service.domain.records import State
 from grader.service.domain.refusals import NotFound
 

@@ -1,31 +1,35 @@
 """The pages of students; the staff sees them too, of everybody. They work without JavaScript."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
+from grader.course.database.giving.records import HELD_BACK
 from grader.course.database.records import Attempt
-from grader.course.gradebook.marks import Mark, mark
+from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.pages import points_of
+from grader.course.reading.comments import said
+from grader.course.reading.points import corrected
 from grader.extras import needs
 from grader.labs.lab import Lab
-from grader.service.adapters.web.answers import page
 from grader.service.adapters.web.api import file_of, refuse_what_cannot_be_taken
 from grader.service.adapters.web.live import EventStream, stream
-from grader.service.adapters.web.site import Site, site_of
+from grader.service.adapters.web.shared.answers import drawing, page
+from grader.service.adapters.web.shared.site import Site, site_of
+from grader.service.adapters.web.shared.visitors import FromForm, Signed
+from grader.service.adapters.web.texts.asked import asked_line, options
 from grader.service.adapters.web.texts.changes import changes
+from grader.service.adapters.web.texts.comments import comment_lines
 from grader.service.adapters.web.texts.handouts import KINDS, picture_of
 from grader.service.adapters.web.texts.paces import pace_line, time_text
 from grader.service.adapters.web.texts.reports import drawn
 from grader.service.adapters.web.texts.uploads import from_form, handed_in, parts_of
-from grader.service.adapters.web.visitors import FromForm, Signed
 from grader.service.core.desk import Allowance
 from grader.service.core.door import Visit
-from grader.service.core.outlook import Pace
 from grader.service.core.views import told
-from grader.service.domain.records import SHOWN_HASH, Event, HandIn, Origin, State
+from grader.service.domain.records import SHOWN_HASH, Event, HandIn, Origin, State, Who
 from grader.service.domain.refusals import NotFound
-from grader.text import moment_text, number, visible
+from grader.text import moment_text, number
 
 with needs("service"):
     from fastapi import APIRouter, File, Form, UploadFile
@@ -34,8 +38,6 @@ with needs("service"):
     from starlette.responses import RedirectResponse, Response
 
 router = APIRouter()
-SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-MOST_SHOWN = 500  # of what waits, on a page
 _SAID = {
     "begun": "The grading has begun",
     "again": "Something of ours broke; it is graded again",
@@ -55,6 +57,7 @@ class LabLine:
     deadline: str
     is_late: bool
     left: str
+    is_held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +67,28 @@ class HandInLine:
     item: HandIn
     moment: str
     points: str
+    waits: bool = False  # for a reader
 
 
 @router.get("/")
 def labs(request: Request, visit: Signed) -> Response:
     """List the labs."""
     site = site_of(request)
-    attempts, overrides = [], []
-    if not visit.who.is_staff:
-        attempts = site.store.attempts(student=visit.who.name)
-        overrides = [o for o in site.books.overrides() if o.student == visit.who.name]
-    lines: list[LabLine] = []
-    for lab in site.labs:
-        found = mark(attempts, overrides, site.course, visit.who.name, lab.name)
-        lines.append(_lab_line(site, visit, lab, found))
-    return page(site, "labs.html", visit=visit, lines=lines)
+    name = visit.who.name
+    book = None if visit.who.is_staff else site.gradebook(student=name)
+    marks = {mark.lab: mark for mark in book.of(name)} if book and book.students else {}
+    held = {lab for lab in marks if site.views.held(visit.who, name, lab)}
+    for lab in held:
+        marks[lab] = replace(marks[lab], points=None, attempt=None, why=HELD_BACK)
+    has_total = book is not None and bool(marks) and not held
+    return page(
+        site,
+        "labs.html",
+        visit=visit,
+        lines=[_lab_line(site, visit, lab, marks.get(lab.name)) for lab in site.labs],
+        total=book.total_line(name) if book and has_total else "",
+        because=book.total_why(name) if book and has_total else "",
+    )
 
 
 @router.get("/labs/{name}")
@@ -87,17 +97,22 @@ def lab(request: Request, visit: Signed, name: str) -> Response:
     site = site_of(request)
     chosen = site.desk.lab(name)
     may = None if visit.who.is_staff else site.desk.allowance(visit.who.name, chosen)
-    own = [] if visit.who.is_staff else site.store.hand_ins(visit.who.name, chosen.name)
+    own = [] if visit.who.is_staff else site.views.hand_ins(visit.who.name, chosen)
     handout = site.handouts[chosen.name]
     return page(
         site,
         "lab.html",
         visit=visit,
         lab=chosen,
+        mates=[
+            each
+            for each in site.course.team(visit.who.name, chosen.number)
+            if each != visit.who.name
+        ],
         may=may,
         deadline=_deadline(site, may, chosen),
         left=_left(may),
-        lines=hand_in_lines(site, list(reversed(own))),
+        lines=hand_in_lines(site, visit.who, list(reversed(own))),
         handout=Markup(handout.html),
         sections=handout.sections,
         has_board=any(task.ladders for task in chosen.tasks),
@@ -140,12 +155,13 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
     site = site_of(request)
     item = site.views.hand_in(visit.who, count)
     chosen = site.desk.lab(item.lab)
-    graded = site.views.attempt(item)
+    graded = site.views.attempt(visit.who, item)
     outlook, place = site.views.outlook(item), site.views.place(item)
     pace = outlook.paces.get(item.device)
     shown = site.views.report(visit.who, graded) if graded else None
     report = drawn(shown, f"/attempts/{item.number}/pictures").html if shown else ""
-    zone = site.course.zone
+    zone, requests = site.course.zone, site.requests
+    waits = graded is not None and site.views.points(graded) is None  # for a reader
     return page(
         site,
         "attempt.html",
@@ -153,6 +169,8 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
         item=item,
         lab=chosen,
         graded=graded,
+        held_back=site.views.held(visit.who, item.student, item.lab),
+        hold=site.views.hold(item) if visit.who.is_staff else None,
         report=Markup(report),
         place=place,
         pace=pace_line(pace) if pace else None,
@@ -161,11 +179,21 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
         receipt=item.sha256[:SHOWN_HASH],
         received=moment_text(item.received, zone),
         before=site.views.before(item),
-        files=(chosen.code_name, chosen.pseudocode.name),
-        comments=[
-            (word.author, moment_text(word.made, zone), _block(word.text))
-            for word in site.store.comments(item.number)
-        ],
+        files=chosen.handed_in,
+        waits=waits,
+        comments=comment_lines(
+            said(site.store.reading.comments(item.lab, item.student), item.key),
+            zone,
+            to_staff=visit.who.is_staff,
+        )
+        if not site.views.held(visit.who, item.student, item.lab)
+        else (),
+        canned=site.course.canned,
+        by_hand=corrected(graded, site.store.reading.corrections(item.student)).said
+        if graded and (visit.who.is_staff or not waits)
+        else (),
+        asked=[asked_line(requests, visit.who, a, zone) for a in requests.of_attempt(item)],
+        **options(requests, visit.who, item, graded, shown, zone),
         may_repeat=visit.who.is_staff and item.state is State.HELD,
     )
 
@@ -188,7 +216,7 @@ def file(request: Request, visit: Signed, count: int, name: str) -> Response:
 def plot(request: Request, visit: Signed, count: int, at: int) -> Response:
     """Give a picture of a report."""
     site = site_of(request)
-    graded = site.views.attempt(site.views.hand_in(visit.who, count))
+    graded = site.views.attempt(visit.who, site.views.hand_in(visit.who, count))
     pictures = drawn(site.views.report(visit.who, graded), "").pictures if graded else ()
     if not 0 <= at < len(pictures):
         raise NotFound("there is no such picture")
@@ -208,62 +236,30 @@ def difference(request: Request, visit: Signed, count: int) -> Response:
     return page(site, "diff.html", visit=visit, item=item, before=before, lab=chosen, found=found)
 
 
-@router.get("/queue")
-def queue(request: Request, visit: Signed) -> Response:
-    """Show what waits: places and labs, and names to the staff alone."""
-    site = site_of(request)
-    outlook = site.views.outlook()
-    paces = [each for each in outlook.paces.values() if _is_used(site, each)]
-    return page(
-        site,
-        "queue.html",
-        visit=visit,
-        waiting=[(outlook.places[item.number], item) for item in outlook.waiting[:MOST_SHOWN]],
-        running=outlook.running[:MOST_SHOWN],
-        more=max(len(outlook.waiting) - MOST_SHOWN, 0),
-        counts=(len(outlook.waiting), len(outlook.running)),
-        paces=[pace_line(each) for each in paces],
-        again=_again(site) if visit.who.is_staff else 0,
-    )
-
-
-def _again(site: Site) -> int:
-    counts = site.store.regradings.counts()
-    return sum(counts.get(state, 0) for state in (State.WAITING, State.RUNNING))
-
-
-def _is_used(site: Site, pace: Pace) -> bool:
-    used = {site.device(lab) for lab in site.labs}
-    return pace.device in used or bool(pace.waiting or pace.running or pace.median)
-
-
-def drawing(content: bytes, kind: str) -> Response:
-    """Return a picture, which may hold style of its own and nothing that runs."""
-    headers = {"content-security-policy": SVG_POLICY, "cache-control": "private, max-age=300"}
-    return Response(content, media_type=kind, headers=headers)
-
-
-def hand_in_lines(site: Site, items: Sequence[HandIn]) -> list[HandInLine]:
-    """Return hand-ins with their points, as lists show them."""
-    zone = site.course.zone
-    found: dict[str, Attempt] = {}
-    for student, name in {(item.student, item.lab) for item in items}:
-        found |= site.views.gradings(student, name)
+def hand_in_lines(site: Site, who: Who, items: Sequence[HandIn]) -> list[HandInLine]:
+    """Return hand-ins with what somebody may see of their points, as lists show them."""
+    zone, found = site.course.zone, site.views.gradings_of(who, items)
     return [
-        HandInLine(item, moment_text(item.received, zone), _points(found.get(item.key)))
+        HandInLine(item, moment_text(item.received, zone), *_points(site, found.get(item.key)))
         for item in items
     ]
 
 
-def _points(attempt: Attempt | None) -> str:
-    return f"{number(attempt.points)} / {number(attempt.possible)}" if attempt else "-"
+def _points(site: Site, attempt: Attempt | None) -> tuple[str, bool]:
+    """Return the points of a grading, and whether it waits for a reader."""
+    worth = site.views.points(attempt) if attempt else None
+    if worth is None:
+        return "-", attempt is not None
+    return f"{number(worth[0])} / {number(worth[1])}", False
 
 
-def _lab_line(site: Site, visit: Visit, lab: Lab, found: Mark) -> LabLine:
+def _lab_line(site: Site, visit: Visit, lab: Lab, found: Mark | None) -> LabLine:
     may = None if visit.who.is_staff else site.desk.allowance(visit.who.name, lab)
     deadline = _deadline(site, may, lab)
     late = may is not None and may.late
-    return LabLine(lab, points_of(found), found.why, deadline, late, _left(may))
+    shown = (points_of(found), found.why) if found else ("-", "nothing was graded yet")
+    is_held = found is not None and found.why == HELD_BACK
+    return LabLine(lab, *shown, deadline, late, _left(may), is_held)
 
 
 def _deadline(site: Site, may: Allowance | None, lab: Lab) -> str:
@@ -285,7 +281,3 @@ def _step(event: Event) -> str:
         judged = " judged" if data.get("ended") == data.get("tests") else ""
         return f"{data.get('task', '')}: {data.get('tests', '')} tests{judged}"
     return _SAID.get(event.kind, event.kind)
-
-
-def _block(text: str) -> Markup:
-    return Markup("<br>").join(visible(text).split("\n"))

@@ -6,11 +6,11 @@ from typing import Annotated
 from grader.course.database.records import Decision, Kind
 from grader.course.gradebook.pages import points_of
 from grader.extras import needs
-from grader.service.adapters.web.answers import Told, page
-from grader.service.adapters.web.site import Site, site_of
-from grader.service.adapters.web.visitors import Staff, StaffForm
+from grader.service.adapters.web.shared.answers import Told, page, text_of_form
+from grader.service.adapters.web.shared.site import Site, site_of
+from grader.service.adapters.web.shared.visitors import Staff, StaffForm
 from grader.service.core.regrades import Regrade, Shift
-from grader.service.domain.records import HAND_IN, State
+from grader.service.domain.records import State, number_of
 from grader.text import moment_text, number
 
 with needs("service"):
@@ -19,7 +19,6 @@ with needs("service"):
     from starlette.responses import RedirectResponse, Response
 
 router = APIRouter()
-MOST_TEXT = 4000  # characters of a comment or a reason
 AGAIN = "again"
 KINDS = ("down", "up", "same")  # of changes, in the order in which they are shown
 
@@ -127,14 +126,6 @@ def run_line(site: Site, regrade: Regrade) -> RunLine:
     return RunLine(regrade.run.id, whose, _said(site, regrade.asked), state)
 
 
-def text_of_form(text: str, missing: str) -> str:
-    """Return what somebody wrote; refuses what is empty or too long to be kept."""
-    words = text.replace("\r\n", "\n").strip()
-    if not words or len(words) > MOST_TEXT:
-        raise Told(422, missing if not words else f"at most {MOST_TEXT} characters can be kept")
-    return words
-
-
 def _said(site: Site, word: Decision) -> str:
     moment = moment_text(word.made, site.course.zone)
     return f"{word.author}, {moment}: {word.reason}"
@@ -167,5 +158,5 @@ def _points(points: float | None) -> str:
 
 def _name(commit: str) -> tuple[str, str]:
     """Return how work is called, and the number of its page, if it has one."""
-    count = commit.removeprefix(HAND_IN) if commit.startswith(HAND_IN) else ""
-    return (f"attempt {count}", count) if count.isdecimal() else (commit[:10], "")
+    count = number_of(commit)
+    return (f"attempt {count}", count) if count else (commit[:10], "")

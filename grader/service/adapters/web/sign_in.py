@@ -11,10 +11,10 @@ import secrets
 from typing import Annotated
 
 from grader.extras import needs
-from grader.service.adapters.web.answers import Told, page, too_often
 from grader.service.adapters.web.oidc.identity import Identity, NotVouchedError
-from grader.service.adapters.web.site import Site, site_of
-from grader.service.adapters.web.visitors import (
+from grader.service.adapters.web.shared.answers import Told, page, too_often
+from grader.service.adapters.web.shared.site import Site, site_of
+from grader.service.adapters.web.shared.visitors import (
     FromForm,
     client_address,
     drop_session,

@@ -1,29 +1,36 @@
-"""The pages of the staff, and what they change: comments, overrides, a grading to be repeated."""
+"""The pages of the staff, and what they change: overrides, a grading to be repeated."""
 
 import math
 from typing import Annotated
 from urllib.parse import quote
 
+from grader.course.database.giving.records import held
 from grader.course.database.records import Override
 from grader.course.gradebook.charts import histogram, task_bars
 from grader.course.gradebook.gradebook import Gradebook
-from grader.course.gradebook.marks import Mark
 from grader.course.gradebook.overview import Overview
 from grader.course.gradebook.pages import points_of
 from grader.course.gradebook.review import reviews
 from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.report.markup.chart import tick_step
-from grader.service.adapters.web.answers import Told, page
-from grader.service.adapters.web.pages import drawing, hand_in_lines
-from grader.service.adapters.web.regrades import run_line, text_of_form
-from grader.service.adapters.web.site import Site, site_of
+from grader.service.adapters.web.desk.grants import told_of
+from grader.service.adapters.web.desk.matrix import MOST_SEARCHED, Show, matrix
+from grader.service.adapters.web.pages import hand_in_lines
+from grader.service.adapters.web.regrades import run_line
+from grader.service.adapters.web.shared.answers import (
+    Told,
+    drawing,
+    page,
+    points_of_form,
+    text_of_form,
+)
+from grader.service.adapters.web.shared.site import Site, site_of
+from grader.service.adapters.web.shared.visitors import InstructorForm, Staff, StaffForm
 from grader.service.adapters.web.texts.handouts import KINDS
-from grader.service.adapters.web.visitors import InstructorForm, Staff, StaffForm
 from grader.service.core.regrades import Regrade
-from grader.service.domain.records import Comment, Role
+from grader.service.domain.records import Role
 from grader.service.domain.refusals import NotFound
-from grader.text import number
 
 with needs("service"):
     from fastapi import APIRouter, Form
@@ -31,43 +38,37 @@ with needs("service"):
     from starlette.responses import RedirectResponse, Response
 
 router = APIRouter()
-MOST_POINTS = 200.0
 MOST_FAILED = 3  # tests of a lab on the page of all labs
-MOST_ALIKE = 20  # pairs there
+MOST_ALIKE = 20  # clusters there
 PICTURES = ("points", "tasks", "seconds")
 
 
 @router.get("/class")
-def class_matrix(request: Request, visit: Staff) -> Response:
+def class_matrix(
+    request: Request, visit: Staff, search: str = "", show: str = Show.ALL
+) -> Response:
     """Show the marks of all students, and what a person has to decide."""
     site = site_of(request)
     book = site.gradebook()
     open = reviews(book)
-    due = {review.mark for review in open}
-    rows = [
-        (
-            student,
-            [(mark.lab, _short(mark, due), mark.why) for mark in book.of(student.id)],
-            book.total_shown(student.id),
-            book.total_why(student.id),
-        )
-        for student in book.students
-    ]
+    chosen = Show(show) if show in [*Show] else Show.ALL
     numbers = {lab.name: lab.number for lab in site.labs}
     found = [site.overviews.of(book, lab) for lab in book.labs if lab in numbers]
-    alike = sorted((pair for each in found for pair in each.likenesses), key=lambda p: -p.highest)
+    alike = sorted((item for each in found for item in each.clusters), key=lambda c: c.rank)
     return page(
         site,
         "class.html",
         visit=visit,
-        book=book,
-        rows=rows,
+        table=matrix(book, {review.mark for review in open}, site.now(), search, chosen),
+        search=search[:MOST_SEARCHED],
+        show=chosen,
+        filters=[*Show],
         numbers=numbers,
         open=open,
         remarks=_remarks(book),
         failing=[(each.lab, item) for each in found for item in each.failing[:MOST_FAILED]],
         alike=alike[:MOST_ALIKE],
-        pairs=len(alike),
+        clusters=len(alike),
     )
 
 
@@ -110,7 +111,7 @@ def student(request: Request, visit: Staff, id: str) -> Response:
     book = site.gradebook()
     labs = {lab.name: lab for lab in site.labs}
     marks = {mark.lab: mark for mark in book.of(id)}
-    items = hand_in_lines(site, list(reversed(site.store.hand_ins(id))))
+    items = hand_in_lines(site, visit.who, list(reversed(site.store.hand_ins(id))))
     sections = [
         (
             lab,
@@ -136,6 +137,9 @@ def student(request: Request, visit: Staff, id: str) -> Response:
             run_line(site, each) for each in reversed(site.regrades.of_lab()) if _is_of(each, id)
         ],
         may_set=visit.who.role is Role.INSTRUCTOR,
+        grants=told_of(site, id),
+        zone=str(site.course.zone),
+        holds=[*held(site.store.returns.holds(id)).values()],
     )
 
 
@@ -155,21 +159,9 @@ def override(
         raise NotFound("there is no such student")
     name = site.desk.lab(lab).name
     why = text_of_form(reason, "an override needs a reason")
-    word = Override(student, name, _points(points), visit.who.name, why, site.now())
+    word = Override(student, name, points_of_form(points), visit.who.name, why, site.now())
     site.books.add_override(word)
     return _to_student(student)
-
-
-@router.post("/attempts/{count}/comments")
-def comment(
-    request: Request, visit: StaffForm, count: int, text: Annotated[str, Form()] = ""
-) -> Response:
-    """Add a word on a hand-in, which its student reads."""
-    site = site_of(request)
-    item = site.views.hand_in(visit.who, count)
-    words = text_of_form(text, "a comment needs words")
-    site.store.add_comment(Comment(item.number, visit.who.name, words, site.now()))
-    return RedirectResponse(f"/attempts/{item.number}#comments", 303)
 
 
 @router.post("/attempts/{count}/again")
@@ -200,27 +192,6 @@ def _remarks(book: Gradebook) -> list[tuple[str, str, str]]:
         for lab in book.labs
         if (told := book.remark(student.id, lab))
     ]
-
-
-def _short(mark: Mark, due: set[tuple[str, str]]) -> str:
-    if mark.points is None:
-        return "-"
-    sign = "!" if mark.override else "*" if mark.late_days else ""
-    sign += "?" if (mark.student, mark.lab) in due else ""
-    return f"{number(mark.points)}{sign}"
-
-
-def _points(text: str) -> float | None:
-    """Read points; None, which takes a mark back, of an empty field."""
-    if not text.strip():
-        return None
-    try:
-        points = float(text)
-    except ValueError:
-        points = math.nan
-    if not 0 <= points <= MOST_POINTS:
-        raise Told(422, f"points are a number from 0 to {number(MOST_POINTS)}")
-    return points
 
 
 def _to_student(id: str) -> RedirectResponse:

@@ -13,10 +13,10 @@ from typing import Any
 
 from grader.extras import needs
 from grader.labs.lab import Lab
+from grader.report.markup.formulas import formula, formula_alone
 from grader.text import visible_line
 
 with needs("service"):
-    from latex2mathml.converter import convert
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
@@ -96,22 +96,14 @@ def _table_close(
 def _formula(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    return _set(tokens[index].content)
+    return formula(tokens[index].content)
 
 
 def _formula_alone(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    # What TeX sets side by side may stand one below the other on a phone.
-    parts = tokens[index].content.split(r"\qquad")
-    set_ = "".join(_set(part.strip(), "block") for part in parts)
+    set_ = formula_alone(tokens[index].content)
     return f'<div class="wide formula" {SCROLLS} aria-label="Formula">{set_}</div>\n'
-
-
-def _set(tex: str, display: str = "inline") -> str:
-    # The converter passes on what stands in a \\text as it is.
-    plain = tex.replace("<", r"\lt ").replace(">", r"\gt ")
-    return convert(plain, display=display)
 
 
 def _coloured(code: str, language: str, _attributes: str) -> str:

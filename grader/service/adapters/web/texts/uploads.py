@@ -13,7 +13,7 @@ from grader.labs.documents.submission import (
     collect,
     files_of_notebook,
 )
-from grader.labs.documents.untouched import is_nothing
+from grader.labs.documents.untouched import holds_nothing, touched
 from grader.labs.lab import Lab
 from grader.readers import Budget
 from grader.service.domain.refusals import BadWork
@@ -46,9 +46,10 @@ def handed_in(lab: Lab, parts: Sequence[Part]) -> tuple[dict[str, bytes], str]:
     Raises BadWork in the words in which a folder is refused.
     """
     named: dict[str, bytes] = {}
+    known = lab.files or (*lab.handed_in, "notebook")
     for part in parts:
-        kind = "notebook" if is_notebook(part.name) else part.name
-        if kind not in (lab.code_name, PSEUDOCODE_NAME, "notebook"):
+        kind = "notebook" if is_notebook(part.name) and not lab.is_manual else part.name
+        if kind not in known:
             shown = visible_line(part.name, 80)
             raise BadWork(f"{shown} is no file of lab {lab.number}", _wanted(lab))
         if kind in named:
@@ -60,20 +61,31 @@ def handed_in(lab: Lab, parts: Sequence[Part]) -> tuple[dict[str, bytes], str]:
         files, notes = _read(lab, named)
     except UsageError as error:
         raise BadWork(error.message, error.hint) from None
-    if is_nothing(lab, files[lab.code_name], files.get(PSEUDOCODE_NAME)):
-        told = f"{lab.code_name} is as it was given out: there is nothing to hand in"
-        raise BadWork(told, "save your work, and hand in that file")
+    if holds_nothing(lab, files):
+        first, *others = lab.needed
+        told = "all files are as they were" if others else f"{first} is as it was"
+        hint = "save your work, and hand in that file"
+        raise BadWork(f"{told} given out: there is nothing to hand in", hint)
+    if lab.is_manual:
+        own = touched(lab, files)
+        notes = [*notes, *(f"{n} is as it was given out" for n in files if n not in own)]
     return files, "\n".join(notes)
 
 
 def from_form(
     lab: Lab, code: Sequence[Part], pseudocode: Sequence[Part], typed: str, answers: str
 ) -> list[Part]:
-    """Return what a page's form brought: a file, else the text of the box; any name will do."""
+    """Return what a page's form brought: files, else the text of the box.
+
+    Any name will do: what a file is called by the lab is told by its suffix. Of a lab that people
+    grade each file comes by its own name.
+    """
+    if lab.is_manual:
+        return [Part(PurePosixPath(part.name).name, part.content) for part in code]
     found = [
-        Part(part.name if is_notebook(part.name) else lab.code_name, part.content)
+        Part(name, part.content)
         for part in (code or _typed(lab.code_name, typed))
-        if _is_code(part.name)
+        if (name := _name_of(lab, part.name))
     ]
     if len(found) < len(code):
         shown = visible_line(PurePosixPath(code[0].name).name, 80)
@@ -82,8 +94,13 @@ def from_form(
     return found + [Part(PSEUDOCODE_NAME, text) for text in texts]
 
 
-def _is_code(name: str) -> bool:
-    return name.lower().endswith(".py") or is_notebook(name)
+def _name_of(lab: Lab, name: str) -> str:
+    """Return what a file is called by the lab; "" for what is none of its."""
+    if is_notebook(name):
+        return name
+    suffix = PurePosixPath(name).suffix.lower()
+    own = (lab.code_name, *lab.sources)
+    return next((each for each in own if PurePosixPath(each).suffix == suffix), "")
 
 
 def _typed(name: str, text: str) -> list[Part]:
@@ -96,9 +113,10 @@ def _read(lab: Lab, named: dict[str, bytes]) -> tuple[dict[str, bytes], Sequence
     text = named.get(PSEUDOCODE_NAME)
     if "notebook" in named:
         files, notes, _ = files_of_notebook(lab, named["notebook"], text, "the notebook", Budget())
-        return files, notes
-    if lab.code_name not in named:
-        raise UsageError(f"{lab.code_name} is missing", _wanted(lab))
+        return files | {name: named[name] for name in lab.sources if name in named}, notes
+    missing = [name for name in lab.needed if name not in named]
+    if missing:
+        raise UsageError(f"{', '.join(missing)} is missing", _wanted(lab))
     with tempfile.TemporaryDirectory(prefix="hand-in-") as name:
         folder = Path(name) / lab.name
         folder.mkdir()
@@ -113,4 +131,7 @@ def _read(lab: Lab, named: dict[str, bytes]) -> tuple[dict[str, bytes], Sequence
 
 
 def _wanted(lab: Lab) -> str:
-    return f"hand in {lab.code_name} and {PSEUDOCODE_NAME}, or one notebook"
+    *names, last = lab.handed_in
+    if lab.is_manual:
+        return f"hand in {', '.join(lab.handed_in)}"
+    return f"hand in {', '.join(names)} and {last}, or one notebook"

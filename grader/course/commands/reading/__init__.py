@@ -1,0 +1,1 @@
+"""Commands of people who read: comments, points of tasks, scores by a rubric."""

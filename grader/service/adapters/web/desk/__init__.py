@@ -1,0 +1,1 @@
+"""Pages of the instructor's desk: what people read, ask, compare and grant."""

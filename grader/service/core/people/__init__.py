@@ -1,0 +1,1 @@
+"""What people do beside the judge: readers, what they have not read, requests, marks sent on."""
