@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts serve-demo rehearsal-service
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts serve-demo rehearsal-service docs messages
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -159,6 +159,9 @@ bench-engine: $(READY) ## time the reference engine beside transformers and the 
 bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [ARGS="--ranks 2 --html ranks.html"]
 	@$(RUN) -m grader bench collectives $(ARGS)
 
+messages: $(READY) ## bring the catalogue of Chinese messages up to date: [ARGS=--check]
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_messages.py $(ARGS)
+
 pictures: $(READY) ## draw the pictures of the handouts anew: [ARGS="7 --check"]
 	@$(RUN) -m grader pictures $(ARGS)
 
@@ -170,6 +173,9 @@ rehearsal-service: $(READY) ## a deadline rush at the grading service: 300 stude
 
 rehearsal: $(READY) ## go through a course with a class of 60: publish, collect, grade, export [ARGS="--students 12"]
 	@$(RUN) tests/rehearsal $(ARGS)
+
+docs: $(READY) ## build the site into build/site, and check each link and anchor of it: [ARGS="--to folder"]
+	@$(RUN) -m grader.site $(ARGS)
 
 setup: $(READY) ## make .venv with the pinned packages (the other targets do it too)
 	@$(if $(READY),echo "$(VENV) is ready",echo "using $(PYTHON) as it is")

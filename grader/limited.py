@@ -15,11 +15,13 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 CHUNK = 1 << 16
 TOLD = 1 << 16  # bytes of standard error that are kept, from its beginning and from its end each
 _OUT_OF_MEMORY = (b"Out of memory", b"out of memory", b"Cannot allocate memory", b"MemoryError")
+# As compilers tell of their parts.
+_OUT_OF_TIME, _OUT_OF_ROOM = b"CPU time limit exceeded", b"File size limit exceeded"
 _CPU, _FILE = int(signal.SIGXCPU), int(signal.SIGXFSZ)
 
 
@@ -68,6 +70,33 @@ class Ended:
     processor: float = 0.0  # seconds that the program itself took, without its children
 
 
+class Clock(Protocol):
+    """Tells how long a program has had; it may stand still while others keep it from running."""
+
+    def now(self) -> float:
+        """Return seconds."""
+        ...
+
+    def watch(self, pid: int, /) -> None:
+        """Look at a process and all below it, until it is forgotten."""
+        ...
+
+    def forget(self, pid: int, /) -> None:
+        """Look no longer."""
+        ...
+
+
+class _Plain:
+    """The time that passes."""
+
+    now = staticmethod(time.monotonic)
+
+    def watch(self, _: int) -> None:
+        """All processes have the same."""
+
+    forget = watch
+
+
 class _Told:
     """Standard error, of which the middle is dropped."""
 
@@ -84,11 +113,20 @@ class _Told:
 
 
 def run(
-    command: Sequence[str], limits: Limits, *, stdin: bytes = b"", env: Mapping[str, str]
+    command: Sequence[str],
+    limits: Limits,
+    *,
+    stdin: bytes = b"",
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    clock: Clock | None = None,
 ) -> Ended:
-    """Run a program to its end, or to a limit; raises ``OSError`` if it cannot be started."""
+    """Run a program to its end, or to a limit; raises ``OSError`` if it cannot be started.
+
+    The limit of time goes by a ``clock``; None: by the time that passes.
+    """
     chunks: list[bytes] = []
-    stream = open_stream(command, limits, stdin=stdin, env=env)
+    stream = open_stream(command, limits, stdin=stdin, env=env, pass_fds=pass_fds, clock=clock)
     while True:
         try:
             chunks.append(next(stream))
@@ -98,7 +136,13 @@ def run(
 
 
 def open_stream(
-    command: Sequence[str], limits: Limits, *, stdin: bytes = b"", env: Mapping[str, str]
+    command: Sequence[str],
+    limits: Limits,
+    *,
+    stdin: bytes = b"",
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    clock: Clock | None = None,
 ) -> Generator[bytes, None, Ended]:
     """Yield what a program writes, as it comes; closing the generator kills the program."""
     pipe = subprocess.PIPE
@@ -108,16 +152,20 @@ def open_stream(
         stdout=pipe,
         stderr=pipe,
         env=dict(env),
+        pass_fds=pass_fds,
         start_new_session=True,
         bufsize=0,
     )
-    told = _Told()
+    told, clock = _Told(), clock or _Plain()
+    clock.watch(process.pid)
     with process:
         try:
-            over = yield from _pump(process, limits, stdin, told)
+            over = yield from _pump(process, limits, stdin, told, clock)
         except BaseException:
             _kill(process)
             raise
+        finally:
+            clock.forget(process.pid)
         if over is not None:
             _kill(process)
         processor = _processor(process)
@@ -138,10 +186,10 @@ def _limiter(limits: Limits) -> list[str]:
 
 
 def _pump(
-    process: subprocess.Popen[bytes], limits: Limits, stdin: bytes, told: _Told
+    process: subprocess.Popen[bytes], limits: Limits, stdin: bytes, told: _Told, clock: Clock
 ) -> Generator[bytes, None, Resource | None]:
     """Feed and read until the program has closed its ends; return the limit that it met."""
-    ends = time.monotonic() + limits.seconds
+    ends = clock.now() + limits.seconds
     left, given = limits.output, memoryview(stdin)
     with selectors.DefaultSelector() as selector:
         for file in (process.stdout, process.stderr):
@@ -151,8 +199,8 @@ def _pump(
         os.set_blocking(process.stdin.fileno(), False)
         selector.register(process.stdin, selectors.EVENT_WRITE)
         while selector.get_map():
-            ready = selector.select(max(0.0, ends - time.monotonic()))
-            if time.monotonic() >= ends:
+            ready = selector.select(max(0.0, ends - clock.now()))
+            if clock.now() >= ends:
                 return Resource.TIME
             for key, _ in ready:
                 if key.fileobj is process.stdin:
@@ -170,7 +218,7 @@ def _pump(
                     return Resource.OUTPUT
                 else:
                     yield chunk
-    return None if _has_ended(process, max(0.0, ends - time.monotonic())) else Resource.TIME
+    return None if _has_ended(process, max(0.0, ends - clock.now())) else Resource.TIME
 
 
 def _has_ended(process: subprocess.Popen[bytes], seconds: float | None = None) -> bool:
@@ -221,6 +269,9 @@ def _cause(status: int, told: bytes) -> Resource | None:
     own = [line for line in told.splitlines() if not line.startswith(b"remote:")]
     for number, resource in ((_CPU, Resource.CPU), (_FILE, Resource.FILE)):
         if status == -number or any(line.endswith(b"signal %d" % number) for line in own):
+            return resource
+    for sign, resource in ((_OUT_OF_TIME, Resource.CPU), (_OUT_OF_ROOM, Resource.FILE)):
+        if any(sign in line for line in own):
             return resource
     if any(sign in line for line in own for sign in _OUT_OF_MEMORY):
         return Resource.MEMORY

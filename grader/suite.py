@@ -10,6 +10,8 @@ from grader.judge.plugin.items import task
 from grader.proxy.instruments.graphs import Backend, Graph
 from grader.proxy.instruments.replayed import Graphs
 from grader.proxy.ranks.group import Group, GroupProxy, PerRank
+from grader.proxy.ranks.network import Network
+from grader.proxy.ranks.peer import Peer
 from grader.proxy.student import Folder
 from grader.proxy.values.compare import (
     assert_close,
@@ -33,7 +35,9 @@ __all__ = [
     "Group",
     "GroupProxy",
     "Mismatch",
+    "Network",
     "NotGraded",
+    "Peer",
     "PerRank",
     "Proxy",
     "Race",

@@ -88,3 +88,31 @@ def test_who_reads_no_more_ends_the_program(tmp_path: Path) -> None:
 def test_a_program_that_is_not_there_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         run(["no-such-program"], USUAL, env=ENV)
+
+
+class Stopped:
+    """A clock that stands still, and whom it looked at."""
+
+    def __init__(self) -> None:
+        self.watched: list[int] = []
+        self.forgotten: list[int] = []
+
+    def now(self) -> float:
+        return 0.0
+
+    def watch(self, pid: int) -> None:
+        self.watched.append(pid)
+
+    def forget(self, pid: int) -> None:
+        self.forgotten.append(pid)
+
+
+def test_time_that_others_took_is_not_the_program_s() -> None:
+    clock = Stopped()
+
+    ended = run(
+        ["sleep", "0.5"], Limits(seconds=0.1, output=100), env=dict(os.environ), clock=clock
+    )
+
+    assert (ended.status, ended.over) == (0, None)
+    assert clock.watched == clock.forgotten != []

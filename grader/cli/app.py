@@ -23,6 +23,7 @@ from grader.cli.terminal.options import (
     Device,
     DeviceChoice,
     LabArgument,
+    Lang,
     OutFile,
     Sandbox,
     SandboxChoice,
@@ -32,6 +33,7 @@ from grader.cli.terminal.options import (
     Tasks,
 )
 from grader.errors import InferlabError, UsageError
+from grader.languages.language import of_locale, speaking
 from grader.prove.findings import Proof
 from grader.report.formats.forms import Form, planned
 
@@ -63,6 +65,7 @@ app = typer.Typer(
 # which is without the course's folder.
 for _folder, _module in (
     ("grader/client", "grader.cli.handing.app"),
+    ("grader/start", "grader.cli.start"),
     ("bench", "grader.cli.bench"),
     ("grader/course/commands", "grader.course.commands.app"),
     ("grader/service/commands", "grader.service.commands.app"),
@@ -92,6 +95,7 @@ def grade(
     markdown: OutFile = None,
     junit: OutFile = None,
     gradescope: OutFile = None,
+    lang: Lang = None,
 ) -> None:
     """Grade one submission."""
     targets = dict(zip(Form, (json, html, markdown, junit, gradescope), strict=True))
@@ -162,6 +166,7 @@ def check(
 def notebook(
     lab: LabArgument,
     show: Annotated[bool, typer.Option("--open/--no-open", help="in JupyterLab")] = True,
+    lang: Lang = None,
 ) -> None:
     """Write the notebook of a lab, or bring it up to date, and open it."""
     from grader.cli.notebook import write_and_open
@@ -240,32 +245,43 @@ def trace(
 def hint(
     lab: LabArgument,
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="such as norm")] = None,
+    lang: Lang = None,
 ) -> None:
     """Show a task's hint, or the lab's tasks."""
     raise typer.Exit(commands.hint(lab, task))
 
 
 @app.command()
-def watch(lab: LabArgument, source: Source = None, device: DeviceChoice = Device.AUTO) -> None:
+def watch(
+    lab: LabArgument,
+    source: Source = None,
+    device: DeviceChoice = Device.AUTO,
+    lang: Lang = None,
+) -> None:
     """Grade the public tests again at each save, until Ctrl-C."""
     order = commands.Order(lab, source, device, None, Sandbox.AUTO, Suite.PUBLIC)
     raise typer.Exit(commands.watch(order))
 
 
 @app.command()
-def status() -> None:
+def status(lang: Lang = None) -> None:
     """Show the last points of every lab and what comes next."""
     raise typer.Exit(commands.status())
 
 
 @app.command()
-def doctor() -> None:
+def doctor(lang: Lang = None) -> None:
     """Tell a broken environment from a wrong answer."""
     raise typer.Exit(commands.doctor())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; every error is one line and perhaps a hint."""
+    with speaking(of_locale()):
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character gets an escape, not an exception of ours.
         if isinstance(stream, io.TextIOWrapper):

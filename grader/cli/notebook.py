@@ -15,6 +15,9 @@ def write_and_open(lab_text: str, *, show: bool) -> int:
     """Write the notebook; with ``show`` return JupyterLab's exit code once it has ended."""
     root = find_root()
     lab = find_lab(lab_text, root)
+    if lab.is_manual:
+        hint = f"edit {', '.join(lab.files)} in labs/{lab.name}"
+        raise UsageError(f"people grade lab {lab.number}: it has no notebook", hint)
     done = write_notebook(lab, _ask)
     for line in done.lines:
         print(visible_line(line))

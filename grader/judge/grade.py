@@ -4,12 +4,14 @@ import contextlib
 import os
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from grader.environment import MODEL
 from grader.errors import UsageError
+from grader.judge.builds import build_all, build_tests
 from grader.judge.listener import Listener, OnEvent, Progress, save
 from grader.judge.provenance import begun
 from grader.judge.runner import run_again, run_session, started
@@ -45,6 +47,10 @@ def grade(
     fault.
     """
     lab = request.lab
+    if lab.code_name not in lab.handed_in:
+        raise UsageError(
+            f"people grade lab {lab.number}: it has no code to run", f"make grade LAB={lab.number}"
+        )
     device = choose_device(request.device, lab.limits.ranks)
     if device == "cuda":
         gpu.assert_fit()
@@ -66,7 +72,8 @@ def grade(
         # The session starts while files are judged.
         with started(start, stage) as session:
             closed = _judge_files(lab, submission, hear, read, budget)
-            run = Run.of(request, device, seed, closed)
+            ungraded = _build(request, submission, setting, hear, closed)
+            run = Run.of(request, device, seed, closed, ungraded)
             configuration = Configuration(run, setting, submission.text)
             died = run_session(session, configuration, hear)
         run_again(died, configuration, start, hear)
@@ -151,6 +158,26 @@ def _judge_files(
             if result.verdict is not Verdict.PASSED:
                 closed[result.task] = result.id
     return closed
+
+
+def _build(
+    request: Request,
+    submission: Submission,
+    setting: Setting,
+    hear: Listener,
+    closed: dict[str, str],
+) -> Mapping[str, str]:
+    """Build what workers load; failures are added to ``closed``. Return what is not graded here."""
+    lab = request.lab
+    if not lab.builds:
+        return {}
+    hear.progress.expected += build_tests(lab, request.tasks)
+    outcome = build_all(lab, submission.files, setting, {*closed}, request.tasks)
+    for result in outcome.results:
+        hear.result(result)
+        if result.verdict.counts and result.verdict not in (Verdict.PASSED, Verdict.SKIPPED):
+            closed[result.task] = result.id
+    return outcome.ungraded
 
 
 def worker_setting(

@@ -8,6 +8,7 @@ from typing import Any
 from grader import __version__
 from grader.judge.setup.request import Request
 from grader.labs.documents.submission import Submission
+from grader.sandbox.level import bubblewrap
 from grader.sandbox.setting import Setting
 
 
@@ -30,6 +31,8 @@ def begun(
     }
     if submission.notes:
         found["notebook"] = list(submission.notes)
+    if setting.level == "bwrap":
+        found["isolated_by"] = bubblewrap()
     if setting.level == "none":
         found["not_isolated"] = why_not
     if request.suite == "public" or not request.lab.hidden_suite.is_file():

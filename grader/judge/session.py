@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from grader import ROOT
+from grader.judge.builds import build_all
 from grader.judge.setup.configuration import Configuration, Run
 from grader.judge.setup.start import die_with_parent, serve_forks
 from grader.labs.lab import Lab
@@ -91,6 +93,7 @@ def run(
 ) -> int:
     """Run the suites and return pytest's exit code."""
     on_gpu = configuration.run.device != "cpu"
+    _find_labs(configuration.run.lab)
     fork_server = ForkServer()
     pool = _pool(configuration.setting, fork_server, start)
     # The first workers start before this process imports torch itself: alone what forks them where
@@ -122,6 +125,12 @@ def run(
         if on_gpu:
             pool.expect(len(configuration.run.open_tasks))
         return _run_suites(configuration.run, student, stopwatch, emit, ahead, model)
+
+
+def _find_labs(lab: Lab) -> None:
+    """Let suites import ``labs`` where these lie elsewhere than the judge: it was installed."""
+    if lab.root != ROOT and str(lab.root) not in sys.path:
+        sys.path.append(str(lab.root))
 
 
 def _pool(
@@ -174,6 +183,8 @@ def _model(
 
     def begin() -> "Judging":
         own = replace(setting, stage=answer_stage(lab, setting.stage, answer))
+        if lab.builds:
+            build_all(lab, {name: (lab.solutions / name).read_bytes() for name in lab.sources}, own)
         fork_server = ForkServer()
         pool = _pool(own, fork_server, start, most=1)
         ending.callback(pool.close)

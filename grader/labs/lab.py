@@ -4,7 +4,6 @@ Nothing is looked up in a list: the folders under ``labs/`` are the labs.
 """
 
 import itertools
-import math
 import re
 import tomllib
 from collections.abc import Iterator
@@ -14,13 +13,19 @@ from typing import Any
 
 from grader import ROOT
 from grader.errors import LabError, UsageError
-from grader.labs.task import Task, read_task
+from grader.labs.build import Build, build_problems, read_build
+from grader.labs.manual import manual_problems, read_files
+from grader.labs.published import Earlier
+from grader.labs.rule import Rule, read_rule
+from grader.labs.task import Criterion, Task, read_criterion, read_task, task_problems
 from grader.labs.toml import Table
 from grader.text import visible_line
 
+CARRIED = ROOT / "grader" / "start" / "tree"  # of an installed wheel: labs for ``lab start``
 PSEUDOCODE = "pseudocode"  # the id of the task that PSEUDOCODE.md earns
 MOST_PROCESSES = 1 << 20  # a quarter of what Linux can count
 MOST_OUTPUT_KB = 1 << 14  # the judge keeps it in memory
+MOST_READERS = 9
 MOST_RANKS = 16  # one process for each rank of each size: 136
 _FOLDER = re.compile(r"(\d{2})_([a-z][a-z0-9_]*)")
 
@@ -38,17 +43,6 @@ class Limits:
     file_mb: int = 64
     output_kb: int = 64
     ranks: int = 1  # of the largest group that the suites spawn; 1: they spawn none
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What a lab forbids: names and operators, or all of a package but the members in ``only``."""
-
-    reason: str
-    forbid: tuple[str, ...] = ()  # dotted names; each covers what lies below it
-    aten: tuple[str, ...] = ()  # patterns of operator names
-    package: str = ""
-    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +64,41 @@ class Lab:
     tasks: tuple[Task, ...]
     preload: tuple[str, ...] = ()  # modules that a worker imports before it is ready
     reads: tuple[str, ...] = ()  # methods by which tests only look: a failure is not told of them
+    rubric: tuple[Criterion, ...] = ()  # by which people read
+    readers: int = 1  # who read each work by it
+    files: tuple[str, ...] = ()  # that are handed in where people alone grade
+    before: Earlier = Earlier()  # noqa: RUF009  # frozen
+    builds: tuple[Build, ...] = ()  # what compilers make of a submission
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether people alone grade it: no test judges what is handed in."""
+        return bool(self.files)
+
+    @property
+    def handed_in(self) -> tuple[str, ...]:
+        """The names of the files that are handed in: all that a student writes."""
+        return self.files or (self.code_name, *self.sources, self.pseudocode.name)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The names of the files that work is in: code, or all that people read."""
+        return self.files or (self.code_name,)
 
     @property
     def code_name(self) -> str:
         """The file name of a submission's code."""
         return f"{self.topic}.py"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of what a submission has for compilers, beside its code."""
+        return tuple(dict.fromkeys(name for build in self.builds for name in build.sources))
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The names of all files that a student writes."""
+        return self.code_name, *self.sources, self.pseudocode.name
 
     @property
     def stub(self) -> Path:
@@ -148,11 +172,14 @@ class Lab:
 def find_root() -> Path:
     """Find the repository: where this package lies, else the working directory or above it."""
     # The package comes first: in a student's clone the judge's own labs decide, not the clone's.
-    here = Path.cwd()
-    for folder in (ROOT, here, *here.parents):
+    here, hint = Path.cwd(), "run this inside the course repository"
+    places = (ROOT, here, *here.parents)
+    if CARRIED.is_dir():  # beside an installed package lie packages of others
+        places, hint = places[1:], "lab start 1 lays the first one out here; lab start lists them"
+    for folder in places:
         if (folder / "labs").is_dir():
             return folder
-    raise UsageError("no labs/ folder here or above", "run this inside the course repository")
+    raise UsageError("no labs/ folder here or above", hint)
 
 
 def lab_names(root: Path) -> tuple[str, ...]:
@@ -209,11 +236,15 @@ def load_lab(folder: Path) -> Lab:
         preload=top.texts("preload", ()),
         reads=top.texts("reads", ()),
         limits=_limits(limits),
-        rules=tuple(_rule(table) for table in top.tables("rules", ())),
+        rules=tuple(read_rule(table) for table in top.tables("rules", ())),
         tasks=tuple(read_task(table) for table in top.tables("tasks")),
+        rubric=tuple(read_criterion(table) for table in top.tables("rubric", ())),
+        readers=top.whole("readers", 1, MOST_READERS),
+        files=read_files(top),
+        builds=tuple(read_build(table, match[2]) for table in top.tables("build", ())),
     )
     top.finish()
-    for problem in _problems(lab):
+    for problem in _problems(lab, top.data):
         raise LabError(f"{top.file}: {problem}")
     return lab
 
@@ -249,43 +280,11 @@ def _limits(table: Table) -> Limits:
     return limits
 
 
-def _rule(table: Table) -> Rule:
-    rule = Rule(
-        reason=table.text("reason"),
-        forbid=table.texts("forbid", ()),
-        aten=table.texts("aten", ()),
-        package=table.text("package", ""),
-        only=table.texts("only", ()),
-    )
-    table.finish()
-    if rule.package and (rule.forbid or rule.aten):
-        raise table.error("package", "cannot stand beside forbid or aten: write two rules")
-    if not (rule.package or rule.forbid or rule.aten):
-        raise table.error("forbid", "is missing (or aten, or package with only)")
-    if rule.only and not rule.package:
-        raise table.error("only", "needs package")
-    return rule
-
-
-def _problems(lab: Lab) -> Iterator[str]:
-    ids = [task.id for task in lab.tasks]
-    for task_id in ids:
-        if ids.count(task_id) > 1:
-            yield f"tasks.id: {task_id!r} occurs twice"
-    if PSEUDOCODE not in ids:
-        yield f"tasks: no task with id {PSEUDOCODE!r}"
-    numbers = [contract.number for task in lab.tasks for contract in task.contracts]
-    for place, number in enumerate(numbers, 1):
-        if number != place:
-            yield f"tasks.contracts.number: {number} stands where {place} should: count from 1"
-            break
-    total = sum(task.points for task in lab.tasks)
-    if not math.isclose(total, 100.0):
-        yield f"tasks.points: they add up to {total:g}, not 100"
-    before: set[str] = set()
-    for task in lab.tasks:
-        # In order, so that what a task requires cannot lead back to it.
-        for required in task.requires:
-            if required not in before:
-                yield f"tasks.requires: {task.id!r} requires {required!r}, which is no earlier task"
-        before.add(task.id)
+def _problems(lab: Lab, data: dict[str, Any]) -> Iterator[str]:
+    yield from task_problems(lab.tasks, lab.rubric, "" if lab.is_manual else PSEUDOCODE)
+    yield from build_problems(lab.builds, {task.id: task.builds for task in lab.tasks})
+    if lab.is_manual:
+        if lab.hidden_suite.is_file():
+            yield f"grading: {lab.hidden_suite.name} is there, and no test grades a manual lab"
+        known = {"is_tested": lab.public_suite.is_file(), "has_code": lab.code_name in lab.files}
+        yield from manual_problems(lab.tasks, data, **known)

@@ -6,9 +6,10 @@ branch, wherever it is fetched.
 
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from grader.text import visible_line
 
@@ -16,7 +17,16 @@ FILE = "published.toml"  # of the tree
 TAGS = "published/"
 ID = "{id}"  # in the name of a branch: the student's
 OWN = f"student/{ID}"  # where a course says nothing else
+Given = Mapping[str, Mapping[str, str]]  # by lab and file, what tells it as it was given out
 _PLAIN = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier publications gave out of a lab, where somebody has looked."""
+
+    files: frozenset[tuple[str, str]] = frozenset()  # names, each with what tells the file
+    prompts: frozenset[bytes] = frozenset()  # lines of PSEUDOCODE.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class Published:
 
     branch: str = ""
     hand_in: str = OWN
+    given: Given = field(default_factory=dict[str, Mapping[str, str]])  # what people will read
 
     def text(self) -> str:
         """Return the file."""
@@ -33,7 +44,7 @@ class Published:
             "# of your work goes, and the one from which it is collected.\n"
             f"branch = {_quoted(self.branch)}\n"
             f"hand_in = {_quoted(self.hand_in)}\n"
-        )
+        ) + "".join(_given_text(lab, files) for lab, files in self.given.items())
 
     def takes(self, branch: str) -> bool:
         """Tell whether work is collected from a branch of this name."""
@@ -49,7 +60,21 @@ def published(root: Path) -> Published:
         return Published()
     branch, hand_in = data.get("branch"), data.get("hand_in")
     named = hand_in if isinstance(hand_in, str) and is_plain(hand_in.replace(ID, "x")) else OWN
-    return Published(branch if isinstance(branch, str) else "", named)
+    return Published(branch if isinstance(branch, str) else "", named, _given(data.get("given")))
+
+
+def _given(data: object) -> Given:
+    tables = cast(dict[str, object], data) if isinstance(data, dict) else {}
+    return {
+        lab: {name: str(digest) for name, digest in cast(dict[str, object], files).items()}
+        for lab, files in tables.items()
+        if isinstance(files, dict)
+    }
+
+
+def _given_text(lab: str, files: Mapping[str, str]) -> str:
+    rows = "".join(f"{_quoted(name)} = {_quoted(digest)}\n" for name, digest in files.items())
+    return f"\n[given.{_quoted(lab)}]\n{rows}"
 
 
 def branches_of(tags: Iterable[str]) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 SCHEMA = 1
 MOST_POINTS = 200  # of one line of a plot
 
+MANUAL = "manual"  # of a lab or a report whose points people alone give
 RULES = "rules"  # the suite of what is judged without running it
 
 
@@ -132,6 +133,11 @@ class Report:
     partial: bool = False  # the grading was cut off; unreported tests are missing
     extras: dict[str, Any] = field(default_factory=dict)  # reported, never scored
     contracts: tuple[ContractResult, ...] = ()
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether people alone give the points."""
+        return self.extras.get("grading") == MANUAL
 
     @property
     def score(self) -> float:

@@ -28,7 +28,9 @@ class Standing:
 
     @property
     def done(self) -> bool:
-        """True if every point that could be graded was earned."""
+        """True if every point that could be graded was earned, or is for people to give."""
+        if self.lab.is_manual:
+            return self.score is not None and not self.partial
         return self.score is not None and not self.partial and self.score >= self.graded > 0
 
 

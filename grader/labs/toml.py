@@ -41,6 +41,13 @@ class Table:
             raise self.error(key, "must not be empty")
         return value
 
+    def flag(self, key: str) -> bool:
+        """True or false; absent means false."""
+        value = self.value(key, False)
+        if not isinstance(value, bool):
+            raise self.error(key, f"must be true or false, not {kind_of(value)}")
+        return value
+
     def number(self, key: str, default: float = _NO_DEFAULT) -> float:
         """A number above 0 and at most ``MOST``."""
         value = self.value(key, default)

@@ -11,7 +11,8 @@ from grader.labs.documents.pictures import pictures
 from grader.labs.documents.sections import IMPORTS
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.task import Task
-from grader.notebook.handout import described, read_handout
+from grader.languages.language import say
+from grader.notebook.handout import described, in_readers_language, prompts, read_handout
 from grader.notebook.pictures import call_of, text_of
 from grader.notebook.work import ANSWER
 
@@ -24,10 +25,12 @@ WELCOME = (
     "answered in the Markdown cells (double-click one); save the notebook before you grade it."
 )
 IMPORTS_TEXT = "Imports and types that all tasks share. What yours need beside them is added here:"
-GRADE_TEXT = "## Grade all of it\n\nWith the pseudocode, which is read from the notebook as saved."
+GRADE = "Grade all of it"
+GRADE_TEXT = "With the pseudocode, which is read from the notebook as saved."
+SUBMIT = "Hand in the work"
 SUBMIT_TEXT = (
-    "## Hand in\n\nHands in `{code}` and `PSEUDOCODE.md`, after asking you: at the service that you"
-    " are logged in at (`make login`), else by a commit and a push."
+    "Hands in `{code}` and `PSEUDOCODE.md`, after asking you: at the service that you are logged in"
+    " at (`make login`), else by a commit and a push."
 )
 
 
@@ -63,18 +66,19 @@ def answer_source(task: str, text: str) -> str:
 def _cells(v4: Any, lab: Lab, parts: Mapping[str, str]) -> Iterator[Any]:
     handout = read_handout(lab)
     head, _, rest = handout.before.partition("\n")
-    welcome = WELCOME.format(code=lab.code_name)
+    welcome = say(WELCOME.format(code=lab.code_name))
     yield _text(v4, "handout", f"{head}\n\n{welcome}\n{rest}")
     yield _code(v4, "setup", f"%load_ext grader.notebook\n%lab {lab.number}", "setup")
     yield from _pictures(v4, lab, "")
-    yield _text(v4, "about-imports", IMPORTS_TEXT)
+    yield _text(v4, "about-imports", say(IMPORTS_TEXT))
     yield _code(v4, f"task-{IMPORTS}", code_source(IMPORTS, parts[IMPORTS]), f"{TAG}{IMPORTS}")
     for task in lab.tasks:
         if task.id != PSEUDOCODE:
             yield from _task(v4, lab, task, handout.tasks.get(task.id) or described(task), parts)
-    yield _text(v4, "about-grade", GRADE_TEXT)
+    yield _text(v4, "about-grade", f"## {say(GRADE)}\n\n{say(GRADE_TEXT)}")
     yield _code(v4, "grade", "%grade", "grade")
-    yield _text(v4, "about-submit", SUBMIT_TEXT.format(code=lab.code_name))
+    submit = say(SUBMIT_TEXT.format(code=lab.code_name))
+    yield _text(v4, "about-submit", f"## {say(SUBMIT)}\n\n{submit}")
     yield _code(v4, "submit", "%submit", "submit")
     if handout.after:
         yield _text(v4, "after", handout.after)
@@ -88,9 +92,21 @@ def _task(v4: Any, lab: Lab, task: Task, text: str, parts: Mapping[str, str]) ->
         yield _code(v4, f"task-{task.id}", code_source(task.id, parts[task.id]), TAG + task.id)
     yield _code(v4, f"check-{task.id}", f"%check {task.id}", "check")
     if f"{ANSWER}{task.id}" in parts:
+        if asked := _asked_anew(lab, task):
+            yield _text(v4, f"prompt-{task.id}", asked)
         source = answer_source(task.id, parts[f"{ANSWER}{task.id}"])
         cell = v4.new_markdown_cell(source, metadata={"tags": [ANSWER_TAG + task.id]})
         yield _with_id(cell, f"pseudocode-{task.id}")
+
+
+def _asked_anew(lab: Lab, task: Task) -> str:
+    """Return a prompt for who reads Chinese, "" if the file that is answered has it.
+
+    It stands above the cell, as that and the file have to agree.
+    """
+    translated = prompts(in_readers_language(lab.pseudocode)).get(task.id, "")
+    quoted = "\n".join(line for line in translated.split("\n") if line.startswith(">"))
+    return "" if quoted in lab.pseudocode.read_text(encoding="utf-8") else quoted
 
 
 def _pictures(v4: Any, lab: Lab, task: str) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from grader.labs.documents import sections
 from grader.labs.documents.cells import problem_of
 from grader.labs.documents.places import first_line, placed_report
 from grader.labs.lab import PSEUDOCODE, Lab, find_lab, find_root
+from grader.languages.language import of_locale, say, speaking
 from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import code_source
 from grader.notebook.files import take_answers
@@ -167,7 +168,9 @@ class LabMagics(Magics):
     def hint(self, line: str) -> None:
         """Show the hint of a task: ``%hint norm``."""
         with told():
-            print(visible_line(self.chosen.task(line.strip()).hint.strip(), 2000))
+            hint = self.chosen.task(line.strip()).hint.strip()
+            with speaking(of_locale()):
+                print(visible_line(say(hint), 2000))
 
     @line_magic
     def submit(self, line: str) -> None:

@@ -10,7 +10,7 @@ from grader.errors import UsageError
 from grader.files import write_file
 from grader.labs.documents.cells import Cell
 from grader.labs.documents.notebook import notebook_name, read_cells
-from grader.labs.documents.submission import shown
+from grader.labs.documents.regular import shown
 from grader.labs.lab import Lab
 from grader.notebook.agreed import Agreed, Changed
 from grader.notebook.build import answer_source, build, code_source, written

@@ -1,14 +1,26 @@
-"""A handout cut at its headings: what comes before the tasks, each task, what comes after."""
+"""A handout cut at its headings: what comes before the tasks, each task, what comes after.
+
+The headings are those of the English or of the Chinese handout.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.task import Task
+from grader.labs.translations.files import translation
+from grader.labs.translations.pages import told
+from grader.languages.language import Language, say, spoken
+from grader.text import number
 
-_TASK = re.compile(r"## Task (\d+)\b")
-_LEFT_OUT = ("## Run it", "## Hand in", "## Pseudocode")  # a notebook has other ways
+_TASK = re.compile(r"## (?:Task|任务) ?(\d+)(?!\d)")
+# A notebook has other ways.
+_LEFT_OUT = (
+    *("## Run it", "## Hand in", "## Pseudocode"),
+    *("## 运行", "## 提交", "## 伪代码"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +33,36 @@ class Handout:
 
 
 def read_handout(lab: Lab) -> Handout:
-    """Cut a lab's README."""
+    """Cut a lab's README, in the language of the reader if it is there."""
     before: list[str] = []
     after: list[str] = []
     tasks: dict[str, str] = {}
-    for part in _parts(lab.handout.read_text(encoding="utf-8")):
+    for part in _parts(in_readers_language(lab.handout)):
         match = _TASK.match(part)
-        number = int(match[1]) if match else 0
-        if 0 < number <= len(lab.tasks):
-            tasks[lab.tasks[number - 1].id] = part
+        at = int(match[1]) if match else 0
+        if 0 < at <= len(lab.tasks):
+            tasks[lab.tasks[at - 1].id] = part
         elif not part.startswith(_LEFT_OUT):
             (after if tasks else before).append(part)
     return Handout("\n\n".join(before), tasks, "\n\n".join(after))
 
 
+def in_readers_language(page: Path) -> str:
+    """Return a page of a lab, for who reads Chinese its translation; stale sections say so."""
+    english = page.read_text(encoding="utf-8")
+    chinese = translation(page)
+    if spoken() is Language.CHINESE and chinese.is_file():
+        return told(english, chinese.read_text(encoding="utf-8"))
+    return english
+
+
 def described(task: Task) -> str:
     """Return a text for a task whose handout has no part for it alone."""
-    lines = [f"## {task.title} ({task.points:g} points)"]
+    points = say(f"{number(task.points)} points")
+    lines = [f"## {say(task.title)} ({points})"]
     if task.contracts:
-        lines += ["", "| | what holds |", "|---|---|"]
-        lines += [f"| {item.number} | {item.says} |" for item in task.contracts]
+        lines += ["", f"| | {say('what holds')} |", "|---|---|"]
+        lines += [f"| {item.number} | {say(item.says)} |" for item in task.contracts]
     return "\n".join(lines)
 
 

@@ -12,11 +12,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 from grader import ROOT
 from grader.errors import CannotGrade
-from grader.labs.lab import Lab
+from grader.labs.lab import Lab, find_root
 from grader.labs.results import Report
 from grader.report.facts.stored import report_of
 
@@ -40,12 +41,14 @@ class Judge:
 
     python: str
     environment: Mapping[str, str]
+    root: Path  # of the labs
 
     @classmethod
     def here(cls) -> "Judge":
         """Remember the interpreter and the environment as they are now."""
         kept = {key: value for key, value in os.environ.items() if key not in _CHILD}
-        return cls(sys.executable, MappingProxyType({**kept, "NO_COLOR": "1"}))
+        environment = MappingProxyType({**kept, "NO_COLOR": "1"})
+        return cls(sys.executable, environment, find_root())
 
     def grade(self, lab: Lab, task: str = "", tell: Tell = _tell_nobody) -> Report:
         """Grade the files of a lab, or one task; raises ``CannotGrade`` with what was said.
@@ -66,7 +69,7 @@ class Judge:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=ROOT,
+            cwd=self.root,
             env=dict(self.environment),
             start_new_session=True,
         )

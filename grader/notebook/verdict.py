@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from grader.labs.lab import Lab
 from grader.labs.results import ContractResult, Report, State
-from grader.report.facts.contracts import contract_line
+from grader.languages.language import labelled, of_locale, say, speaking
+from grader.report.facts.contracts import contract_line, message_of
 from grader.report.facts.next_step import guide_to, next_step
 from grader.report.facts.notices import notices
 from grader.report.facts.origins import origin_line
@@ -44,6 +45,11 @@ class Verdict:
     remarks: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
+        # A kernel runs each cell in a context of its own.
+        with speaking(of_locale()):
+            return self._html()
+
+    def _html(self) -> str:
         parts = summarize(self.report)
         lost = [part for part in parts if part.lost]
         body = [self._headline(parts), *_remarks(self.remarks)]
@@ -54,20 +60,25 @@ class Verdict:
         begun = [part for part in lost if part.begun]
         body += [_failure(self.report, part) for part in begun[:MOST_FAILURES]]
         body += _remarks(notice.text for notice in notices(self.report))
-        body.append(f'<p style="margin:.4rem 0"><b>next:</b> {self._next(parts, lost)}</p>')
+        body.append(
+            f'<p style="margin:.4rem 0"><b>{labelled("next", "")}</b> {self._next(parts, lost)}</p>'
+        )
         color = _GOOD if self._is_full(parts) else _BAD if lost else _MILD
         return f'<div style="{_BOX.format(color)}">{"".join(body)}</div>'
 
     def __repr__(self) -> str:
         stream = io.StringIO()
-        make_console(stream, plain=True).print(render_terminal(self.report, guide_to(self.lab)))
+        with speaking(of_locale()):
+            shown = render_terminal(self.report, guide_to(self.lab))
+            make_console(stream, plain=True).print(shown)
         return "\n".join([*self.remarks, stream.getvalue().strip("\n")])
 
     def _headline(self, parts: Sequence[TaskSummary]) -> str:
         full = self._is_full(parts)
-        sign = "✓ passed" if full else "✗ not yet" if any(p.lost for p in parts) else "not graded"
-        name = self.task or f"Lab {self.lab.number:02d}, {self.lab.title}"
-        text = f"{sign} · {name}: {score_line(self.report)}"
+        lost = any(p.lost for p in parts)
+        sign = say("✓ passed" if full else "✗ not yet" if lost else "not graded")
+        name = self.task or say(f"Lab {self.lab.number:02d}, {say(self.lab.title)}")
+        text = labelled(f"{sign} · {name}", score_line(self.report))
         return f'<p style="margin:0;font-size:1.15em;font-weight:600">{escaped(text)}</p>'
 
     def _is_full(self, parts: Sequence[TaskSummary]) -> bool:
@@ -80,9 +91,9 @@ class Verdict:
             later = ids[ids.index(self.task) + 1 :]
             return f"<code>%check {later[0]}</code>" if later else "<code>%grade</code>"
         if self.task:
-            return f"change the cell, run it, <code>%check {escaped(self.task)}</code> again; " + (
-                f"stuck? <code>%hint {escaped(self.task)}</code>"
-            )
+            again = f"<code>%check {escaped(self.task)}</code>"
+            stuck = f"<code>%hint {escaped(self.task)}</code>"
+            return say(f"change the cell, run it, {again} again; stuck? {stuck}")
         text = next_step(self.report, lost, guide_to(self.lab))
         return "<br>".join(escaped(line) for line in text.splitlines())
 
@@ -97,22 +108,23 @@ def _counted(report: Report) -> list[str]:
     if part is None:
         return []
     if part.untouched:
-        return ["nothing is written yet"]
-    lines = [f"tests: {part.share}"]
+        return [say("nothing is written yet")]
+    lines = [labelled("tests", part.share)]
     tried = [c for c in report.contracts if c.state is not State.UNTRIED]
     broken = [c for c in tried if c.state is State.BROKEN]
     if tried:
         holding = sum(c.state is State.HOLDS for c in tried)
-        lines.append(f"{holding} of {len(tried)} contracts tried here hold")
+        lines.append(say(f"{holding} of {len(tried)} contracts tried here hold"))
     return [*lines, *map(_contract, broken[:MOST_BROKEN])]
 
 
 def _contract(contract: ContractResult) -> str:
-    return f"✗ contract {contract.number}: {contract.says}"
+    return "✗ " + say(f"contract {contract.number}: {say(contract.says)}")
 
 
 def _table(parts: Sequence[TaskSummary]) -> str:
-    head = "".join(f'<th style="{_CELL}">{name}</th>' for name in ("", "task", "points", "tests"))
+    names = ("", say("task"), say("points"), say("tests"))
+    head = "".join(f'<th style="{_CELL}">{name}</th>' for name in names)
     rows = "".join(map(_row, parts))
     return f'<table style="border-collapse:collapse;margin:.4rem 0"><tr>{head}</tr>{rows}</table>'
 
@@ -121,7 +133,7 @@ def _row(part: TaskSummary) -> str:
     task = part.task
     sign = "-" if not task.graded else "✗" if part.lost else "✓"
     points = f"{number(task.score) if task.graded else '-'} / {number(task.points)}"
-    cells = (sign, f"{task.id}: {task.title}", points, part.share)
+    cells = (sign, labelled(task.id, say(task.title)), points, part.share)
     return "<tr>" + "".join(f'<td style="{_CELL}">{escaped(cell)}</td>' for cell in cells) + "</tr>"
 
 
@@ -129,9 +141,9 @@ def _failure(report: Report, part: TaskSummary) -> str:
     """The first failure of a task: what was asked, what came, and where a tensor differs."""
     test = part.first
     assert test is not None
-    title = f"{part.task.id} · {test.id} · {SHOWN_AS[test.verdict]}"
+    title = f"{part.task.id} · {test.id} · {say(SHOWN_AS[test.verdict])}"
     lines = [f'<p style="margin:.6rem 0 0"><b>{escaped(title)}</b></p>']
-    message = test.message.strip() or "no message"
+    message = message_of(report, test)
     for line in (contract_line(report, test), origin_line(report, part)):
         lines += [f'<p style="margin:.2rem 0">{escaped(line)}</p>'] if line else []
     lines.append(f'<pre style="{_PRE}">{_block(message, MESSAGE)}</pre>')
@@ -139,7 +151,9 @@ def _failure(report: Report, part: TaskSummary) -> str:
     lines += [difference.html] if difference else []
     if test.output.strip():
         printed = _block(test.output.strip(), PRINTED)
-        lines.append(f'<p style="margin:0">it printed</p><pre style="{_PRE}">{printed}</pre>')
+        lines.append(
+            f'<p style="margin:0">{say("it printed")}</p><pre style="{_PRE}">{printed}</pre>'
+        )
     return "".join(lines)
 
 

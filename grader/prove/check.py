@@ -18,11 +18,12 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.labs.lab import Lab
+from grader.labs.translations.rules import STAMP, lacking, problems_of
 from grader.prove.contracts import check_contracts
 from grader.prove.ends import ends_of
 from grader.prove.expected import Graded, Role, judge
-from grader.prove.files import check_files
-from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Proof
+from grader.prove.files import check_files, shown
+from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Proof, verdict
 from grader.prove.least import losses_of, too_small
 from grader.prove.margins import margins_of, narrow
 from grader.prove.proven import Proven
@@ -111,12 +112,24 @@ def _of_lab(
     """Judge a lab's gradings; ``again`` holds those of the sample, by their places."""
     if files:
         yield from check_files(lab)
-        yield from check_contracts(lab)
+        yield from () if lab.is_manual else check_contracts(lab)
+        yield from check_translations(lab)
     for place, item in enumerate(graded):
         if item.lab is lab:
             yield from judge(item)
             if place in again:
                 yield compare(item, again[place])
+
+
+def check_translations(lab: Lab) -> Iterator[Finding]:
+    """Hold what a lab has in Chinese against its English; what it lacks is said, no mistake."""
+    if missing := lacking(lab):
+        rule, folder = "has a translation", shown(lab, lab.folder)
+        yield Finding(lab.name, rule, folder, Outcome.WARNING, got=missing)
+    for file, problems in problems_of(lab):
+        first, *others = problems or [""]
+        details = tuple(f"       {problem}" for problem in others)
+        yield verdict(lab.name, "translation is in step", shown(lab, file), first, STAMP, details)
 
 
 def _forget_odd(memory: Remembered, graded: Sequence[Graded], again: Mapping[int, Graded]) -> None:

@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.errors import LabError
+from grader.labs.documents.manual import HANDOUT_LINES, rules_of
 from grader.labs.lab import PSEUDOCODE, Lab
-from grader.prove.answers.edits import build
+from grader.labs.translations.files import translated
+from grader.languages.curriculum import WORDS
+from grader.prove.answers.edits import build, build_sources
 from grader.prove.answers.field import field_bugs, field_problem
 from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.proven import without_docstrings
 from grader.reading.pseudocode.pseudocode import sections
 from grader.reading.syntax import Function, signatures
 
-HANDOUT_LINES = 200  # beside the rows that list its contracts
 EQUIVALENT = "equivalent.toml"  # why some mutants of the model answer are no mistakes
 START_SECONDS = 300.0
 _IGNORED = ("__pycache__", ".*")
@@ -26,6 +28,10 @@ _IGNORED = ("__pycache__", ".*")
 
 def check_files(lab: Lab) -> Iterator[Finding]:
     """Hold the files of a lab against its contract, rule by rule."""
+    if lab.is_manual:
+        for rule, file, problem in rules_of(lab):
+            yield verdict(lab.name, rule, shown(lab, file), problem)
+        return
     yield _required(lab)
     yield _stray(lab)
     yield from _formatted(lab)
@@ -105,7 +111,8 @@ def _parse(file: Path) -> ast.Module | str:
 def _required(lab: Lab) -> Finding:
     files = [lab.stub, lab.pseudocode, lab.handout, lab.public_suite, lab.hidden_suite]
     files += [*lab.given_files, *(folder / "config.json" for folder in lab.checkpoint_folders)]
-    files += [lab.solutions / name for name in (lab.code_name, "PSEUDOCODE.md", "ANSWERS.md")]
+    files += [lab.folder / name for name in lab.sources]
+    files += [lab.solutions / name for name in (*lab.handed_in, "ANSWERS.md")]
     missing = [shown(lab, file) for file in files if not file.is_file()]
     if not wrong_answers(lab):
         missing.append(f"{shown(lab, lab.solutions)}/wrong/*.py")
@@ -114,13 +121,15 @@ def _required(lab: Lab) -> Finding:
 
 
 def _stray(lab: Lab) -> Finding:
-    own = {lab.code_name, "PSEUDOCODE.md"}
+    own = {*lab.handed_in}
     beside = {"README.md", "lab.toml", f"test_{lab.topic}.py", "pictures"}
+    beside |= {WORDS, *(pair.chinese.name for pair in translated(lab))}
     beside_answers = {"ANSWERS.md", "NOTES.md", EQUIVALENT, "variants", "wrong"}
     stray = _others(lab, lab.folder, own | beside)
     stray += _others(lab, lab.solutions, own | beside_answers)
-    for name in ("variants", "wrong"):
-        stray += _others(lab, lab.solutions / name, {"*.py"})
+    kinds = {"*.py", *(f"*{Path(name).suffix}" for name in lab.sources)}
+    stray += _others(lab, lab.solutions / "variants", kinds)
+    stray += _others(lab, lab.solutions / "wrong", {"*.py"})
     problem = f"stray: {', '.join(stray)}" if stray else ""
     return verdict(lab.name, "no stray files", f"labs/{lab.name}", problem)
 
@@ -258,11 +267,12 @@ def _edits(lab: Lab) -> Iterator[Finding]:
     for file in filter(Path.is_file, [solution(lab), *variants(lab)]):
         tree = _parse(file)
         if isinstance(tree, ast.Module):
-            known.setdefault(_meaning(tree), file)
+            known.setdefault(_meaning(lab, file, tree), file)
     for file in (*wrong_answers(lab), *field_bugs(lab)):
         problem = ""
         try:
-            same = known.setdefault(_meaning(ast.parse(build(file, lab.solutions))), file)
+            tree = ast.parse(build(file, lab.solutions))
+            same = known.setdefault(_meaning(lab, file, tree), file)
             if same != file:
                 same_as = f"comes to the same as {shown(lab, same)}"
                 problem = f"{file.name}, line {_beginning(file)}: {same_as}"
@@ -276,8 +286,9 @@ def _beginning(file: Path) -> int:
     return max((node.lineno for node in ast.parse(file.read_bytes()).body[:2]), default=1)
 
 
-def _meaning(tree: ast.Module) -> str:
-    return ast.dump(without_docstrings(tree))
+def _meaning(lab: Lab, file: Path, tree: ast.Module) -> str:
+    sources = build_sources(file, lab.sources, lab.solutions)
+    return "\0".join((ast.dump(without_docstrings(tree)), *sources.values()))
 
 
 def _wrong_docstring(lab: Lab, file: Path) -> Finding:

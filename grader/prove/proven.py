@@ -45,8 +45,15 @@ class Proven:
         """Yield the code of each task, all from one reading of the file."""
         file = source / lab.code_name if source.is_dir() else source
         module = Module(file.read_bytes())
+        builds = {build.name: build.sources for build in lab.builds}
         for task in tasks:
-            yield task, module.reached(self._asked[lab.name, task])
+            names = (name for built in lab.task(task).builds for name in builds[built])
+            places = (file.with_suffix(Path(name).suffix) for name in names)
+            sources = {place.read_text(encoding="utf-8") for place in places if place.is_file()}
+            code = (
+                frozenset() if lab.task(task).alone else module.reached(self._asked[lab.name, task])
+            )
+            yield task, code | sources
 
 
 def _passed(graded: Graded) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.errors import LabError
 from grader.labs.lab import Lab
 from grader.prove.answers.controls import make_controls
-from grader.prove.answers.edits import build
+from grader.prove.answers.edits import build, build_sources
 from grader.prove.answers.field import field_bugs
 from grader.prove.expected import Role
 from grader.prove.files import fails_line, shown, solution, variants, wrong_answers
@@ -27,7 +27,12 @@ class Trial:
 
 
 def plan(lab: Lab, seeds: int, wrong_seeds: int, folder: Path) -> Iterator[Trial]:
-    """List the gradings of a lab: right and wrong answers under seeds from 1, all else under 1."""
+    """List the gradings of a lab: right and wrong answers under seeds from 1, all else under 1.
+
+    Of a lab that people grade there are none.
+    """
+    if lab.is_manual:
+        return
     stub = shown(lab, lab.stub)
     if lab.stub.is_file():
         yield Trial(lab, Role.STUB, "stub", stub, lab.folder, 1)
@@ -37,7 +42,8 @@ def plan(lab: Lab, seeds: int, wrong_seeds: int, folder: Path) -> Iterator[Trial
             yield Trial(lab, Role.SOLUTION, "solution", name, lab.solutions, seed)
         for file in variants(lab):
             label = f"variants/{file.name}"
-            yield Trial(lab, Role.VARIANT, label, shown(lab, file), file, seed)
+            whole = _write_built(lab, file, folder / "variants") if lab.sources else file
+            yield Trial(lab, Role.VARIANT, label, shown(lab, file), whole or file, seed)
     for kind, files in (("wrong", wrong_answers(lab)), ("field", field_bugs(lab))):
         for file in files:
             fails, problem = fails_line(lab, file)
@@ -54,11 +60,14 @@ def _write_built(lab: Lab, file: Path, folder: Path) -> Path | None:
     """Write the whole answer that a wrong one stands for; None if it stands for none."""
     try:
         text = build(file, lab.solutions)
+        sources = build_sources(file, lab.sources, lab.solutions)
     except LabError:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / file.name
     written.write_text(text, encoding="utf-8")
+    for name, source in sources.items():
+        written.with_suffix(Path(name).suffix).write_text(source, encoding="utf-8")
     return written
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from grader.errors import SandboxError, SubmissionFault
 from grader.labs.compiled import Compiled
 from grader.labs.lab import Lab
+from grader.labs.task import Task
 from grader.proxy.control import Control
 from grader.proxy.conversation.calls import Calls
 from grader.proxy.conversation.clock import Clock, Imports
@@ -63,6 +64,7 @@ class Student(Requests, Instruments, Racing):
             *(setting, self._clock, source, self._file, pool.take, self._asked, self._calls)
         )
         self._load_fault: SubmissionFault | None = None
+        self._task: Task | None = None  # what its workers load
         self._imports = Imports(self._clock)
         self._referee = Referee(setting.device, pool.take)
         self._device = Device(setting.device, pool.take, self._clock, self._file, source)
@@ -147,6 +149,13 @@ class Student(Requests, Instruments, Racing):
         self._clock.test = max(self._clock.test, end)
         self._clock.grading = max(self._clock.grading, end)
 
+    def turn_to_(self, task: Task) -> None:
+        """Give the worker up; the next one loads what a task says."""
+        self.retire_()
+        if self._task is None or (self._task.builds, self._task.alone) != (task.builds, task.alone):
+            self._load_fault = None
+        self._task = task
+
     def retire_(self) -> None:
         """Give the worker up: the next call gets a fresh one. It is killed beside what follows."""
         self._place = self._groups.place() or self._place
@@ -213,7 +222,7 @@ class Student(Requests, Instruments, Racing):
                 raise SandboxError("a worker ended before it had loaded anything")
             talk = self._talk
             try:
-                in_time = self._imports.in_time(lambda seconds: talk.load(self._file, seconds))
+                in_time = self._imports.in_time(lambda seconds: self._load(talk, seconds))
             except SubmissionFault as fault:
                 # What fails on import fails for every test; it need not be tried again.
                 self._load_fault = fault
@@ -223,7 +232,20 @@ class Student(Requests, Instruments, Racing):
                 return self._conversation()
         return self._talk
 
+    def _load(self, talk: Conversation, seconds: float) -> None:
+        task = self._task
+        names = task.builds if task else ()
+        libraries = [f"{self._setting.seen('built')}/{name}.so" for name in names]
+        talk.load(self._file, seconds, libraries, alone=bool(task and task.alone))
+
     # -- for the tests ----------------------------------------------------------------------
+
+    def operator(self, name: str) -> Callable[..., Any]:
+        """Return an operator that a library of the submission's has registered.
+
+        It is named as one would call it: "torch.ops.NAMESPACE.NAME".
+        """
+        return lambda *args, **kwargs: self._conversation().call(["operator", name], args, kwargs)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.labs.documents.submission import Submission
-from grader.labs.lab import PSEUDOCODE, Lab, Rule
+from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.results import RULES, Expected, TestResult, Verdict
+from grader.labs.rule import Rule
 from grader.labs.task import Task
 from grader.readers import Budget
 from grader.reading.cursor import MODULE
@@ -110,6 +111,8 @@ def _result(task: Task, submission: Submission, static: StaticReport) -> TestRes
     if task.id == PSEUDOCODE:
         # Words are graded as words, whatever is wrong with the code.
         verdict = Verdict.NOT_GRADED if submission.single_file else Verdict.PASSED
+    elif task.alone:
+        pass  # none of the code runs: nothing of it can be wrong
     elif static.fault is not None:
         verdict, message = Verdict.ERROR, str(static.fault)
     elif found:

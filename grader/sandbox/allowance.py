@@ -130,7 +130,7 @@ def assert_room(lab: Lab, device: str, level: str) -> None:
             f"{told}, and a grading needs {LEAST_FREE >> 20}", "free some, or set TMPDIR"
         )
     # Without a sandbox a worker's folder lies there; what torch and Triton compile is run from it.
-    compiles = device != "cpu" or bool(lab.preload)
+    compiles = device != "cpu" or bool(lab.preload or lab.builds)
     if level == "none" and compiles and found.f_flag & os.ST_NOEXEC:
         raise CannotGrade(
             f"the disk of {folder} runs no programs (noexec), and lab {lab.number} compiles some",

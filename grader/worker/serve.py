@@ -77,6 +77,8 @@ class Worker(Measures):
     def perform(self, header: dict[str, Any], buffers: list[torch.Tensor]) -> Any:
         """Do what a request asks for."""
         match header["op"]:
+            case "library":
+                self.load_library(header["file"])
             case "load":
                 return self.load(header["file"])
             case "call":
@@ -126,6 +128,8 @@ class Worker(Measures):
         match target:
             case ["function", name]:
                 return public(self.module, name, Path(self.file).name)
+            case ["operator", name]:
+                return operator(name)
             case ["given", module, name]:
                 return getattr(self.given[module], name)
             case ["backward", int(number), _]:
@@ -169,6 +173,14 @@ class Worker(Measures):
 
     # -- the submission --------------------------------------------------------------------
 
+    def load_library(self, file: str) -> None:
+        """Load what was built of the submission, which registers its operators."""
+        self.file = file
+        try:
+            torch.ops.load_library(file)
+        except OSError as error:  # torch tells the path alone, the loader why
+            raise ImportError(f"the library cannot be loaded: {error.__cause__}") from None
+
     def load(self, file: str) -> list[str]:
         """Import the submission and return its public names."""
         if self.device.type == "cuda":
@@ -183,6 +195,16 @@ class Worker(Measures):
         spec.loader.exec_module(module)
         self.module = module
         return [name for name in vars(module) if not name.startswith("_")][:MAX_NAMES]
+
+
+def operator(name: str) -> Any:
+    """Return an operator by the name that it is called by, or say that it is missing."""
+    found: Any = torch.ops
+    for part in name.removeprefix("torch.ops.").split("."):
+        if not hasattr(found, part):
+            raise AttributeError(f"no library has registered {name}")
+        found = getattr(found, part)
+    return found
 
 
 def places(tensors: Any) -> list[int]:

@@ -105,6 +105,17 @@ def test_a_verdict_is_shown_as_grade_shows_it(
     assert f"{URL}/attempts/7" in out
 
 
+def test_what_the_staff_said_stands_below_the_verdict(
+    capsys: pytest.CaptureFixture[str], service: Answers
+) -> None:
+    word = {"author": "tutor", "about": "task pad", "text": "Why?\nSee \x1b[2J the handout."}
+    service.state["comments"] = [word]
+
+    _, out, _ = told(capsys, "attempts", "2", "--show", "7")
+
+    assert "  tutor on task pad:\n    Why?\n    See \\x1b[2J the handout.\n" in out
+
+
 def test_who_does_not_wait_hears_that_it_is_still_to_come(
     capsys: pytest.CaptureFixture[str], service: Answers
 ) -> None:
@@ -214,6 +225,21 @@ def test_what_has_no_verdict_is_no_zero(
 
     assert code == 4
     assert said in out
+
+
+def test_what_is_held_back_is_said_and_no_points_are(
+    capsys: pytest.CaptureFixture[str], service: Answers
+) -> None:
+    held = "held back by the course, ask your instructor"
+    service.state = RECEIPT | {"state": "graded", "report": None, "held_back": held}
+    service.before = [service.state | {"points": None, "possible": None}]
+
+    shown = told(capsys, "attempts", "2", "--show", "7")
+    listed = told(capsys, "attempts", "2")
+
+    assert shown[:2] == (4, f"number 7 is {held}\n")
+    assert "held back by" in listed[1]
+    assert "40" not in shown[1] + listed[1]
 
 
 def test_attempts_are_listed_and_brought_back(

@@ -15,13 +15,8 @@ from stand_ins.expectation import HERE
 from stand_ins.fuzzing import fuzz
 
 from grader.errors import LabError, UsageError
-from grader.labs.documents.submission import (
-    MAX_BYTES,
-    PSEUDOCODE_NAME,
-    Submission,
-    collect,
-    fingerprint,
-)
+from grader.labs.documents.regular import MAX_BYTES
+from grader.labs.documents.submission import PSEUDOCODE_NAME, Submission, collect, fingerprint
 from grader.labs.lab import Lab, load_lab
 from grader.labs.results import Verdict
 from grader.readers import Budget

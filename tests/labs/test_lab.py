@@ -7,6 +7,7 @@ import pytest
 
 from grader.errors import LabError, UsageError
 from grader.labs.lab import all_labs, find_lab, find_root, lab_names
+from grader.labs.task import Criterion
 
 TOML = """
 title = "LayerNorm"
@@ -216,3 +217,42 @@ def test_an_installed_package_looks_upward_from_the_working_directory(
     monkeypatch.chdir(elsewhere)
     with pytest.raises(UsageError, match="no labs/ folder"):
         find_root()
+
+
+RUBRIC = """readers = 2
+[[rubric]]
+id = "why"
+title = "Invariant"
+points = 5.5
+text = "Says what always holds."
+prompt = "forward"
+"""
+
+
+def test_a_rubric_is_read_with_its_readers(root: Path) -> None:
+    readers, _, criteria = RUBRIC.partition("\n")
+    write(root, "06_layernorm", f"{readers}\n{TOML}\n{criteria}")
+
+    lab = find_lab("6", root)
+
+    why = Criterion("why", "Invariant", 5.5, "Says what always holds.", "pseudocode", "forward")
+    assert (lab.readers, lab.rubric) == (2, (why,))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("points = 5.5\ntext", "points = 5\ntext", "add up to 5, not 5.5"),
+        ('id = "why"', 'id = "Why?"', "no lower-case identifier"),
+        ("prompt", "task", "add up to 5.5, not 94.5"),
+        ("readers = 2", "readers = 0", "readers"),
+    ],
+)
+def test_a_mistake_in_a_rubric_is_named(root: Path, old: str, new: str, problem: str) -> None:
+    readers, _, criteria = RUBRIC.replace(old, new).partition("\n")
+    write(root, "06_layernorm", f"{readers}\n{TOML}\n{criteria}")
+
+    with pytest.raises(LabError) as refused:
+        find_lab("6", root)
+
+    assert problem in refused.value.line

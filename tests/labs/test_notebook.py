@@ -270,6 +270,16 @@ def test_what_is_wrong_with_a_cell_costs_its_task(cell: Any, message: str) -> No
     compile(found.code, "echo.py", "exec")
 
 
+def test_a_task_whose_cell_is_gone_is_named_and_the_others_are_taken() -> None:
+    cells = cells_of(DEMO, STUB.replace("def store", "MINE = 1\n\n\ndef store"))
+
+    found = taken(notebook_of([cells[0], *cells[2:]]))
+
+    assert found.notes == ("no cell begins with %%task scale: the task counts as not written",)
+    assert problems(found).keys() == {"scale"}
+    assert len(cells) > 3
+
+
 def test_two_cells_of_a_task_must_be_equal() -> None:
     cells = cells_of(DEMO, STUB)
     other = code_cell(f"%%task scale\n{SCALE}")

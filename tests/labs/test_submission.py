@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.labs.documents.submission import MAX_BYTES, Submission, collect, fingerprint, shown
-from grader.labs.lab import Lab, Limits, Rule
+from grader.labs.documents.regular import MAX_BYTES, shown
+from grader.labs.documents.submission import Submission, collect, fingerprint
+from grader.labs.lab import Lab, Limits
+from grader.labs.rule import Rule
 from grader.labs.task import Task
 
 CODE = b"def rms_norm(x):\n    return x\n"

@@ -9,13 +9,17 @@ from stand_ins.notebooks import as_bytes, cells_of, markdown_cell, notebook_of
 from grader import ROOT
 from grader.labs.documents.notebook import PROMPT_HEADING
 from grader.labs.documents.submission import PSEUDOCODE_NAME, files_of_notebook
-from grader.labs.documents.untouched import is_nothing, is_untouched
+from grader.labs.documents.untouched import holds_nothing, is_untouched
 from grader.labs.lab import Lab, all_labs
 from grader.readers import Budget
 
 LAB = expectation.find(expectation.DEMO)
 STUB = LAB.stub.read_bytes()
 PROMPTS = LAB.pseudocode.read_bytes()
+
+
+def handed(code: bytes, text: bytes | None) -> dict[str, bytes]:
+    return {"echo.py": code} | ({} if text is None else {PSEUDOCODE_NAME: text})
 
 
 @pytest.mark.parametrize(
@@ -63,17 +67,25 @@ def test_any_other_change_of_a_stub_is_a_touch(code: bytes) -> None:
     ],
 )
 def test_prompts_without_an_answer_are_nothing(text: bytes | None) -> None:
-    assert is_nothing(LAB, STUB, text)
+    assert holds_nothing(LAB, handed(STUB, text))
 
 
 @pytest.mark.parametrize("answer", [b"1. multiply", b"# multiply", b"> multiply", b"\xff", b"-"])
 def test_a_line_of_ones_own_below_the_prompts_is_something(answer: bytes) -> None:
-    assert not is_nothing(LAB, STUB, PROMPTS + answer)
-    assert not is_nothing(LAB, STUB, answer)
+    assert not holds_nothing(LAB, handed(STUB, PROMPTS + answer))
+    assert not holds_nothing(LAB, handed(STUB, answer))
 
 
 def test_code_is_something_whatever_the_pseudocode_says() -> None:
-    assert not is_nothing(LAB, STUB + b"x = 1\n", PROMPTS)
+    assert not holds_nothing(LAB, handed(STUB + b"x = 1\n", PROMPTS))
+
+
+def test_sources_are_something_once_they_are_not_as_given_out() -> None:
+    lab = expectation.find("93_twice")
+    given = {name: (lab.folder / name).read_bytes() for name in lab.handed_in}
+
+    assert holds_nothing(lab, given)
+    assert not holds_nothing(lab, given | {"twice.cpp": b"int x;"})
 
 
 def given_out(lab: Lab, answer: str = "") -> bytes:
@@ -93,11 +105,11 @@ def test_a_notebook_of_stubs_and_prompts_is_nothing(lab: Lab) -> None:
     files, *_ = files_of_notebook(lab, given_out(lab), None, "it", Budget())
 
     assert PSEUDOCODE_NAME in files
-    assert is_nothing(lab, files[lab.code_name], files[PSEUDOCODE_NAME])
+    assert holds_nothing(lab, files)
 
 
 def test_a_notebook_with_an_answer_is_something() -> None:
     files, *_ = files_of_notebook(LAB, given_out(LAB, "\nmultiply"), None, "it", Budget())
 
     assert is_untouched(LAB, files["echo.py"])
-    assert not is_nothing(LAB, files["echo.py"], files[PSEUDOCODE_NAME])
+    assert not holds_nothing(LAB, files)

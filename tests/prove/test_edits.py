@@ -2,16 +2,19 @@
 
 import ast
 import difflib
+import re
+import shutil
 import textwrap
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_ins import expectation
 
 from grader.errors import LabError
 from grader.prove.answers.diffs import apply, places
-from grader.prove.answers.edits import base_name, build, built
+from grader.prove.answers.edits import base_name, build, build_sources, built
 
 ROOT = Path(__file__).resolve().parents[2]
 WRONG = sorted((ROOT / "solutions").glob("*/wrong/*.py"))
@@ -265,3 +268,50 @@ def test_any_diff_leads_from_one_text_to_the_other(before: list[str], after: lis
 @pytest.mark.parametrize("file", WRONG, ids=[f"{file.parts[-3]}/{file.stem}" for file in WRONG])
 def test_every_wrong_answer_here_can_be_built(file: Path) -> None:
     assert ast.get_docstring(ast.parse(build(file)))
+
+
+# Sources for compilers
+
+TWICE = expectation.find("93_twice")
+
+
+def test_source_is_edited_as_a_whole_and_the_code_stays() -> None:
+    file = TWICE.solutions / "wrong" / "thrice.py"
+
+    sources = build_sources(file, TWICE.sources, TWICE.solutions)
+
+    right = {name: (TWICE.solutions / name).read_text() for name in TWICE.sources}
+    assert sources == right | {"twice.cpp": right["twice.cpp"].replace("= 2 *", "= 3 *")}
+    assert "twice(x: Tensor)" in build(file)
+
+
+def test_sources_of_an_edit_of_the_code_are_those_of_its_base(tmp_path: Path) -> None:
+    solutions = Path(shutil.copytree(TWICE.solutions, tmp_path / TWICE.name))
+    (solutions / "variants").mkdir()
+    (solutions / "variants" / "other.py").write_text((solutions / "twice.py").read_text())
+    (solutions / "variants" / "other.cpp").write_text("// another one\n")
+    file = solutions / "wrong" / "added_one.py"
+    file.write_text(file.read_text().replace("Fails:", "From: variants/other.py\nFails:"))
+
+    sources = build_sources(file, TWICE.sources, solutions)
+
+    assert sources["twice.cpp"] == "// another one\n"
+    assert sources["twice.cu"] == (solutions / "twice.cu").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("to[i] = 2", "to[i] = 7", "thrice.py, line 8: is not found in twice.cpp"),
+        ("twice.cpp", "thrice.cpp", "there is no source thrice.cpp"),
+    ],
+)
+def test_source_that_cannot_be_edited_is_told(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    solutions = Path(shutil.copytree(TWICE.solutions, tmp_path / TWICE.name))
+    file = solutions / "wrong" / "thrice.py"
+    file.write_text(file.read_text().replace(old, new))
+
+    with pytest.raises(LabError, match=re.escape(problem)):
+        build_sources(file, TWICE.sources, solutions)

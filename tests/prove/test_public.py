@@ -78,6 +78,19 @@ def test_enough_is_enough(three: Lab) -> None:
     assert (report.exit_code, report.findings[0].got) == (0, "100% of 3")
 
 
+def test_what_this_machine_cannot_grade_is_in_no_share(three: Lab) -> None:
+    class Elsewhere(Reading):
+        def __call__(self, request: Request, **options: Any) -> Report:
+            report = super().__call__(request, **options)
+            here = request.source.name != "adds_three.py"
+            tasks = tuple(replace(task, graded=task.graded and here) for task in report.tasks)
+            return replace(report, tasks=tasks)
+
+    report = public(three, Elsewhere({"adds_one.py", "adds_two.py"}))
+
+    assert (report.exit_code, report.findings[0].got) == (0, "100% of 2")
+
+
 def test_public_test_that_breaks_is_found(lab: Lab) -> None:
     judge = Reading(set())
     breaking = Reading.__call__

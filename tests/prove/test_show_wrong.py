@@ -81,3 +81,12 @@ def test_a_stale_edit_is_told_with_its_line(root: Path, capsys: pytest.CaptureFi
 
     told = capsys.readouterr().err
     assert told == "error: prompt_too.py, line 8: is not found in generate\n"
+
+
+def test_difference_of_a_source_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show-wrong", "93", "thrice"]) == 0
+
+    difference = capsys.readouterr().out.partition("--- solutions/93_twice/twice.cpp")[2]
+    changed = [line for line in difference.splitlines() if line[:2] in ("- ", "+ ")]
+    loop = "  for (int64_t i = 0; i < x.numel(); ++i) to[i] = {} * from[i];"
+    assert changed == ["-" + loop.format(2), "+" + loop.format(3)]

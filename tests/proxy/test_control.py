@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -147,11 +147,13 @@ def test_late_import_is_tried_once_more(
     workers: list[Conversation] = []
     load = Conversation.load
 
-    def slow(talk: Conversation, file: str, seconds: float) -> None:
+    def slow(
+        talk: Conversation, file: str, seconds: float, libraries: Sequence[str], *, alone: bool
+    ) -> None:
         workers.append(talk)
         assert seconds == (600.0 if len(workers) > 1 else 0.0)
         if len(workers) > late:
-            return load(talk, file, seconds)
+            return load(talk, file, seconds, libraries, alone=alone)
         raise StudentTimeout("load did not end within its time limit of 10 s")
 
     monkeypatch.setattr(Conversation, "load", slow)

@@ -19,11 +19,12 @@ from grader.proxy.values.kinds import expect
 ROOT = Path(__file__).parents[2]
 # What the words of the suites that end with an s are: several things, or one.
 SEVERAL = frozenset(
-    "answers blocks bytes caches codes draft_probs draws entries eos_ids frequencies gradients"
-    " halves key_positions keys lengths logits outputs positions products prompts results rows"
-    " sizes statistics tables target_calls target_logits target_probs tokens values weights".split()
+    "answers blocks bytes caches chunks codes draft_probs draws entries eos_ids events"
+    " frequencies gradients halves key_positions keys lengths logits names offsets outputs"
+    " pairs positions products prompts results rows seconds sizes statistics tables"
+    " target_calls target_logits target_probs targets tensors times tokens values weights".split()
 )
-ONE = frozenset({"bias", "dbias", "in_features"})
+ONE = frozenset({"bias", "dbias", "in_features", "loss"})
 
 
 def names_of(file: Path) -> Iterator[str]:

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.labs.documents.submission import Submission
-from grader.labs.lab import Lab, Limits, Rule, all_labs
+from grader.labs.lab import Lab, Limits, all_labs
 from grader.labs.results import Verdict
+from grader.labs.rule import Rule
 from grader.labs.task import Task
 from grader.prove.files import solution, variants
 from grader.readers import Budget

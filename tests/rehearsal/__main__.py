@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from answers import Answer, answers_of, mismatch  # noqa: E402
+from day import day  # noqa: E402
 from school import ROOT, Failed, School  # noqa: E402
 from served import different_marks, hand_in_at_service  # noqa: E402
 from stand_ins.ray_nodes import RAY_IS_MISSING, cluster  # noqa: E402
@@ -116,6 +117,7 @@ def rehearse(folder: Path, options: argparse.Namespace) -> int:
     again = check_marks(school, answers)  # regrading changes no mark
     if not options.no_service:
         again += served(folder, school, answers, options, table)
+    again += day(school, answers, table.add)
     return conclude(table, answers, wrong + again)
 
 

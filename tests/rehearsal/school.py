@@ -1,5 +1,7 @@
 """The rehearsal's course folder and remote, and the commands that are run in it."""
 
+import csv
+import io
 import os
 import subprocess
 import sys
@@ -28,9 +30,12 @@ remote = "{remote}"
 [deadlines]
 {deadlines}
 [late]
-per_day = {per_day}
-days = 1
-"""
+{late}
+{more}"""
+LATE = f"per_day = {PER_DAY}\ndays = 1\n"
+
+
+SAID = ("--author", "A. Teacher", "--reason", "for the rehearsal")
 
 
 class Failed(Exception):
@@ -46,8 +51,9 @@ class School:
         self.labs = labs
         self.students = students
         self.remote = Remote(folder / "class.git")
-        rows = "".join(f"{student},Student {student}\n" for student in students)
-        (self.folder / "roster.csv").write_text(f"id,name\n{rows}")
+        rows = "".join(f"{who},Student {who},{who}@example.org\n" for who in students)
+        (self.folder / "roster.csv").write_text(f"id,name,email\n{rows}")
+        self.late, self.more = LATE, ""
         self.due(datetime.now(UTC) + timedelta(days=1))
 
     @property
@@ -56,10 +62,17 @@ class School:
         return f"sqlite:///{self.folder}/course.db"
 
     def due(self, due: datetime) -> None:
-        """Set the deadline of both labs."""
+        """Set the deadline of all labs."""
+        self.deadline = due
         lines = "".join(f"{lab.number} = {due:%Y-%m-%dT%H:%M:%SZ}\n" for lab in self.labs)
-        text = COURSE.format(remote=self.remote.folder, deadlines=lines, per_day=PER_DAY)
+        rules = {"late": self.late, "more": self.more}
+        text = COURSE.format(remote=self.remote.folder, deadlines=lines, **rules)
         (self.folder / "course.toml").write_text(text)
+
+    def set_rules(self, late: str, more: str) -> None:
+        """Give the course another ``[late]``, and further tables."""
+        self.late, self.more = late, more
+        self.due(self.deadline)
 
     def hand_in(self, answers: Sequence[Answer]) -> None:
         """Commit every student's work onto what was published, then let the deadline pass."""
@@ -77,6 +90,11 @@ class School:
                 date = due + timedelta(seconds=1)
                 self.remote.commit(branch, late, date, onto=f"refs/heads/{branch}^0")
         time.sleep(max(0.0, (due + timedelta(seconds=2) - datetime.now(UTC)).total_seconds()))
+
+    def marks(self) -> dict[str, dict[str, str]]:
+        """Return the gradebook's rows, by student."""
+        out = self.run("gradebook", "--csv", "wide")
+        return {row["student"]: row for row in csv.DictReader(io.StringIO(out))}
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
         """Start a command of ``lab`` in the course's folder."""

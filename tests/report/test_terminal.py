@@ -140,3 +140,23 @@ def test_no_color_leaves_no_escape_sequence(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_terminal_survives_a_very_narrow_window() -> None:
     assert "rope" in plain(mixed(HOSTILE), width=20)
+
+
+@pytest.mark.parametrize(
+    ("in_code", "failed", "place"),
+    [
+        (frozenset(), "test_a", "labs/01_llama/llama.cpp"),
+        (frozenset({"rope"}), "test_a", "labs/01_llama/llama.py"),
+        (frozenset({"rope"}), "build[rope]", "labs/01_llama/llama.cpp"),
+    ],
+)
+def test_next_step_names_the_source_where_that_is_to_be_changed(
+    in_code: frozenset[str], failed: str, place: str
+) -> None:
+    compiled = {"rope": "labs/01_llama/llama.cpp"}
+    guide = replace(GUIDE, compiled=compiled, in_code=in_code)
+    test = replace(result("rope", Verdict.FAILED, "it differs"), id=failed)
+
+    text = plain(report_of(test, score={"norm": 10.0}), guide)
+
+    assert re.search(rf"next: .* {re.escape(place)}, then make grade LAB=1", text)

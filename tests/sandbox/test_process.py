@@ -39,7 +39,7 @@ from grader.errors import (
     SubmissionFault,
 )
 from grader.sandbox import level
-from grader.sandbox.confinement import limits, seccomp
+from grader.sandbox.confinement import launcher, limits, seccomp
 from grader.sandbox.confinement.bubblewrap import worker_environment
 from grader.sandbox.confinement.users import NOBODY
 from grader.sandbox.launch import BOOT
@@ -736,7 +736,8 @@ def test_pool_keeps_workers_warm_and_kills_the_unused() -> None:
 @pytest.fixture
 def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     level.probe.cache_clear()
-    monkeypatch.setattr(level.shutil, "which", lambda name: None)
+    monkeypatch.setattr(launcher, "find", lambda: None)
+    monkeypatch.setattr(launcher, "strange", lambda: "")
     yield
     level.probe.cache_clear()
 
@@ -756,7 +757,7 @@ def test_without_bubblewrap_auto_says_so_and_required_refuses() -> None:
 
 def test_bubblewrap_that_fails_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     level.probe.cache_clear()
-    monkeypatch.setattr(level.shutil, "which", lambda name: "/bin/false")
+    monkeypatch.setattr(launcher.shutil, "which", lambda name: "/bin/false")
     chosen, why = choose_level("auto")
     level.probe.cache_clear()
 

@@ -24,7 +24,12 @@ SUBMISSIONS, CLOCK, RANKS = HERE / "submissions", HERE / "clock", HERE / "ranks"
 EXPLOITS = HERE / "exploits"
 WEB = "web"  # the folder of attacks that hand nothing in: what must hold is in their code
 DEMO, SPEED = "90_echo", "91_softmax"
-LABS = {"clock": SPEED, "gpu": SPEED, "ranks": "92_ranks"}  # by folder; elsewhere the demo lab
+LABS = {
+    "clock": SPEED,
+    "gpu": SPEED,
+    "ranks": "92_ranks",
+    "compiler": "93_twice",
+}  # by folder; elsewhere the demo lab
 
 
 @dataclass(frozen=True, slots=True)

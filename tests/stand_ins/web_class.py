@@ -5,7 +5,7 @@ What is graded here is a report that a test writes: judging has tests of its own
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -18,13 +18,18 @@ from starlette.testclient import TestClient
 from grader.course.config import Course
 from grader.course.database.records import Attempt, Student
 from grader.course.database.store import Store
+from grader.course.likeness.answers import folders_of
+from grader.course.likeness.notes import Kept, kept
+from grader.course.likeness.similarity import compare_class
 from grader.course.policy import ServicePolicy
+from grader.course.rules.late import LateRule
+from grader.course.rules.teams import Teams
 from grader.labs.lab import Lab, all_labs
 from grader.labs.results import Report
 from grader.service.adapters.database.database import DatabaseStore
 from grader.service.adapters.web.app import make_app
 from grader.service.adapters.web.gate.rates import Limits
-from grader.service.adapters.web.site import Push, Site
+from grader.service.adapters.web.shared.site import Push, Site
 from grader.service.core.desk import Desk
 from grader.service.domain.records import HandIn, Origin, Role, Who
 
@@ -38,6 +43,7 @@ STUDENTS = (
     Student("s18", "<script>alert(1)</script>{{ 7 * 7 }}", "", ""),
     Student("a/b?c#d", "\u202egnp.exe\x1b[2J\r\nX: 1", "", ""),
 )
+NO_TEAMS: Teams = {}
 CODE = b"def echo(x):\n    return x\n"
 
 
@@ -59,12 +65,14 @@ class SetClock:
 class WebClass:
     """The application, and what a test needs to act beside it."""
 
-    def __init__(self, course: Course, books: Store, limits: Limits | None) -> None:
+    def __init__(
+        self, course: Course, books: Store, limits: Limits | None, more: Sequence[Lab] = ()
+    ) -> None:
         self.folder = course.folder
         self.clock = SetClock()
         self.pushes: list[Push] = []
         self.course = course
-        self.labs: tuple[Lab, ...] = tuple(all_labs(DEMO))
+        self.labs: tuple[Lab, ...] = (*all_labs(DEMO), *more)
         self.books = books
         self.store = DatabaseStore(books)
         self.app: FastAPI = make_app(
@@ -124,6 +132,17 @@ class WebClass:
         graded = self.store.hand_in(item.number)
         assert graded is not None
         return graded
+
+    def compare(self) -> Kept:
+        """Compare what was handed in, as the command does."""
+        lab = next(lab for lab in self.labs if lab.name == LAB)
+        found = compare_class(
+            lab, self.books.frozen(LAB), self.folder, corpus=folders_of(self.course)
+        )
+        whole = kept(LAB, found, 0.6, self.clock.now(), str(self.folder))
+        self.books.put_likenesses(LAB, found.found)
+        self.store.alike.put(whole)
+        return whole
 
     def regrade(self, student: str, report: Report, lab: str = LAB) -> str:
         """Ask for a regrade of a student and let a worker record a report of each work."""
@@ -186,12 +205,20 @@ def web_class(
     limits: Limits | None = None,
     deadline: datetime | None = None,
     zone: tzinfo = UTC,
+    teams: Teams = NO_TEAMS,
+    late_days: int = 0,
+    more: Sequence[Lab] = (),
     **policy: Any,
 ) -> Iterator[WebClass]:
-    """Open a class in a folder of its own; ``deadline`` is that of its first lab."""
+    """Open a class in a folder of its own; ``deadline`` is that of its first lab.
+
+    ``more`` are labs beside those of the demo.
+    """
     deadlines = {90: deadline} if deadline else {}
     roster, service = folder / "roster.csv", ServicePolicy(**policy)
-    course = Course(folder, "Demo course", roster, zone, deadlines=deadlines, service=service)
+    rest: dict[str, Any] = {"deadlines": deadlines, "service": service, "teams": teams}
+    rest["late"] = LateRule(per_day=0.1, days=late_days) if late_days else LateRule()
+    course = Course(folder, "Demo course", roster, zone, **rest)
     shutil.copy(database, folder / "course.db")
     with Store.open(f"sqlite:///{folder}/course.db") as books:
-        yield WebClass(course, books, limits)
+        yield WebClass(course, books, limits, more)

@@ -26,7 +26,7 @@ from stand_ins.trial import Outcome
 from stand_ins.web_lines import Answer, Line, Person, Place
 
 from grader.course.config import load_course
-from grader.course.database.records import Attempt
+from grader.course.database.records import Attempt, Comment
 from grader.course.database.store import Store
 from grader.labs.lab import find_lab
 from grader.labs.results import Report, TestResult, Verdict
@@ -34,7 +34,7 @@ from grader.service.adapters.database.database import DatabaseStore
 from grader.service.commands.roster import take_roster
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
-from grader.service.domain.records import Alias, Comment, Origin, Role, Who
+from grader.service.domain.records import Alias, Origin, Role, Who
 from grader.service.ports.clock import WallClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,8 +204,7 @@ class Ground:
         code = f"# {self.canaries['code']}\n".encode()
         number = self.hand_in("victim", code)
         self.grade(number, self.report())
-        comment = Comment(number, "tutor", self.canaries["comment"], datetime.now(UTC))
-        self.store.add_comment(comment)
+        comment_on(self.store, number, self.canaries["comment"])
         return Known(number, "victim", dict(self.canaries))
 
 
@@ -271,7 +270,7 @@ class Web:
 
     def comment(self, number: int, text: str) -> None:
         """Let the staff say something on a hand-in."""
-        self.store.add_comment(Comment(number, "tutor", text, datetime.now(UTC)))
+        comment_on(self.store, number, text)
 
     def alias(self, person: Person, name: str) -> bool:
         """Put a student on the board of the speed lab, past the rules of the web."""
@@ -297,6 +296,14 @@ class Web:
         self.problems += wrong(
             answer, {} if person.role and person.role is not Role.STUDENT else self.known.secrets
         )
+
+
+def comment_on(store: DatabaseStore, number: int, text: str) -> None:
+    """Say something of a hand-in."""
+    item = store.hand_in(number)
+    assert item is not None
+    now = datetime.now(UTC)
+    store.reading.add_comment(Comment(item.student, item.lab, item.key, "tutor", text, now))
 
 
 def wrong(answer: Answer, hidden: dict[str, str]) -> list[str]:

@@ -39,6 +39,7 @@ from grader.judge.setup.configuration import Run
 class Student:
     spent_ = Spent()
     def softmax(self, x): return torch.{formula}
+    def turn_to_(self, task): pass
     def begin_(self, *args): pass
     def inspect_(self): pass
     def printed_(self): return ""

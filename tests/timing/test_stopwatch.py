@@ -22,7 +22,8 @@ from grader.errors import (
     StudentError,
     StudentTimeout,
 )
-from grader.labs.lab import Lab, Rule, load_lab
+from grader.labs.lab import Lab, load_lab
+from grader.labs.rule import Rule
 from grader.labs.tiers import Rung
 from grader.prove.forking.forked import WorkerServer, fork_worker
 from grader.proxy.student import Student

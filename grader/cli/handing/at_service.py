@@ -115,9 +115,11 @@ def fetch(lab_text: str, number: int, output: str | None) -> int:
         state = service.state(number)
         if state.get("lab") != lab.name:
             raise UsageError(f"number {number} is of {text_of(state, 'lab')}, not of {lab.name}")
-        files = {lab.code_name: service.file(number, lab.code_name)}
-        with suppress(UsageError):  # it was handed in without
-            files[lab.pseudocode.name] = service.file(number, lab.pseudocode.name)
+        first, *others = lab.handed_in
+        files = {first: service.file(number, first)}
+        for name in others:
+            with suppress(UsageError):  # it was handed in without
+                files[name] = service.file(number, name)
     try:
         into.mkdir(parents=True)
         for name, content in files.items():
@@ -200,6 +202,10 @@ def _newest(service: Service, lab: Lab) -> Answer:
 
 
 def _points(item: Answer) -> str:
+    if item.get("held_back"):
+        return text_of(item, "held_back")
+    if item.get("waits"):
+        return text_of(item, "waits")
     points, possible = item.get("points"), item.get("possible")
     if not isinstance(points, int | float) or not isinstance(possible, int | float):
         return ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.labs.lab import Lab, find_lab, find_root
+from grader.labs.lab import CARRIED, Lab, find_lab, find_root
 from grader.labs.published import ID, TAGS, Published, branches_of, is_plain, published
 from grader.labs.standing import standing
 from grader.report.facts.next_step import typed
@@ -37,7 +37,7 @@ def submit(lab_text: str, *, yes: bool, plan: bool = False) -> int:
     ``plan``: only say what would be done; 0 if it could be.
     """
     lab = find_lab(lab_text, find_root())
-    files = [file for file in (lab.stub, lab.pseudocode) if file.is_file()]
+    files = [file for name in lab.handed_in if (file := lab.folder / name).is_file()]
     if not files:
         raise UsageError(f"{typed(lab.folder)} holds nothing to hand in", "write the stub first")
     _require_repository(lab)
@@ -73,6 +73,11 @@ def _require_repository(lab: Lab) -> None:
         raise UsageError("git is not installed", "apt install git") from None
     if not top or not _git(lab, "rev-parse", "--verify", "--quiet", "HEAD"):
         hint = "clone the course with git; a folder that was downloaded cannot be handed in"
+        if CARRIED.is_dir():  # labs that were laid out
+            hint = (
+                "lab login URL, if your course has a service; else git init, git add -A, "
+                "git commit -m Begin, and git remote add origin URL of a repository of yours"
+            )
         raise UsageError(f"{typed(lab.root)} is no git repository with a commit", hint)
 
 

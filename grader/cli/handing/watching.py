@@ -12,8 +12,9 @@ from grader.report.facts.stored import report_of
 from grader.report.formats.terminal import make_console, render_terminal
 from grader.text import visible
 
-NOT_GRADED_YET = 4  # the exit code
+NOT_GRADED_YET = HELD_BACK = 4  # the exit code
 AGAIN_SECONDS = 3.0  # after a broken connection
+MOST_COMMENT = 4000  # characters
 MOST_BREAKS = 40  # in a row, before the watching ends
 
 
@@ -83,6 +84,9 @@ def _line(kind: str, data: Answer) -> str:
 def verdict(service: Service, number: int) -> int:
     state = service.state(number)
     report = state.get("report")
+    if state.get("held_back"):
+        print(f"number {number} is {text_of(state, 'held_back')}")
+        return HELD_BACK
     if not isinstance(report, dict):
         print(f"number {number} is {text_of(state, 'state')}, not graded yet")
         return NOT_GRADED_YET
@@ -90,8 +94,21 @@ def verdict(service: Service, number: int) -> int:
     found = report_of(stored)
     lab = find_lab(str(found.lab), find_root())
     make_console(sys.stdout).print(render_terminal(found, guide_to(lab)))
+    _print_comments(state)
     print(f"  number {number}: {page(service, number)}")
     return found.exit_code
+
+
+def _print_comments(state: Answer) -> None:
+    """Show what the staff said of a hand-in."""
+    comments: Any = state.get("comments")
+    for word in comments if isinstance(comments, list) else ():
+        if isinstance(word, dict):
+            said: dict[str, Any] = word  # pyright: ignore[reportUnknownVariableType]
+            about = f" on {text_of(said, 'about')}" if said.get("about") else ""
+            print(f"  {text_of(said, 'author')}{about}:")
+            for line in visible(str(said.get("text", "")), MOST_COMMENT).split("\n"):
+                print(f"    {line}")
 
 
 def later(number: int, lab: Lab) -> int:

@@ -9,14 +9,15 @@ from pathlib import Path
 from grader.errors import InferlabError
 from grader.labs.lab import find_root
 from grader.labs.standing import FOLDER
+from grader.languages.language import labelled, say
 from grader.text import visible_line
 
 
 def fail(code: int, message: str, hint: str = "") -> int:
     """Print an error and a hint; returns the code."""
-    print(f"error: {visible_line(message, 1000)}", file=sys.stderr)
+    print(labelled("error", visible_line(say(message), 1000)), file=sys.stderr)
     if hint:
-        print(f"hint: {visible_line(hint, 1000)}", file=sys.stderr)
+        print(labelled("hint", visible_line(say(hint), 1000)), file=sys.stderr)
     return code
 
 

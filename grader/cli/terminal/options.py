@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from grader.languages.language import Language, speak
+
 
 class Device(StrEnum):
     """Where the submission computes."""
@@ -49,4 +51,16 @@ Tasks = Annotated[
     typer.Option("--task", metavar="TASK", help="only this one; may be repeated"),
 ]
 FILE = "FILE"
+
+
+def _speak(language: Language | None) -> Language | None:
+    if language is not None:
+        speak(language)
+    return language
+
+
+Lang = Annotated[
+    Language | None,
+    typer.Option("--lang", callback=_speak, help="what you are told in; default: your locale's"),
+]
 OutFile = Annotated[str | None, typer.Option(metavar=FILE)]

@@ -11,6 +11,7 @@ from rich.progress import Task as Bar
 from rich.text import Text
 
 from grader.labs.results import RULES, Expected, TestResult, Verdict
+from grader.languages.language import labelled, say
 from grader.report.formats.terminal import make_console
 from grader.text import visible_line
 
@@ -20,7 +21,7 @@ class GradingProgress:
 
     def __init__(self, title: str, stream: TextIO, line: str = "") -> None:
         """``line`` is what a log says; by default that ``title`` is being graded."""
-        self._line = line or f"grading {title} …"
+        self._line = line or say(f"grading {title} …")
         self._console = make_console(stream)
         self._live = self._console.is_terminal and not self._console.is_dumb_terminal
         self._progress = Progress(
@@ -33,7 +34,7 @@ class GradingProgress:
             transient=True,
             disable=not self._live,
         )
-        self._bar = self._progress.add_task("getting ready", total=None, lost="")
+        self._bar = self._progress.add_task(say("getting ready"), total=None, lost="")
         self._verdicts: dict[str, Verdict] = {}
         self._of_task: dict[str, dict[tuple[str, str], Verdict]] = {}
         self._left: dict[str, set[tuple[str, str]]] = {}  # tests to come, by task
@@ -68,7 +69,7 @@ class GradingProgress:
                 self._count(payload)
             case "compiling", int():
                 self._progress.update(
-                    self._bar, description="compiling", completed=0, total=payload, lost=""
+                    self._bar, description=say("compiling"), completed=0, total=payload, lost=""
                 )
             case "compiled", _:
                 self._progress.advance(self._bar)
@@ -88,7 +89,7 @@ class GradingProgress:
             self._bar,
             completed=len(self._verdicts),
             description=visible_line(result.task, 40),
-            lost=f"{lost} not passed" if lost else "",
+            lost=say(f"{lost} not passed") if lost else "",
         )
         self._of_task.setdefault(result.task, {})[result.suite, result.id] = result.verdict
         left = self._left.get(result.task)
@@ -104,9 +105,10 @@ class GradingProgress:
             return
         ungraded = sum(verdict in (Verdict.NOT_GRADED, Verdict.INFRA) for verdict in verdicts)
         passed = sum(verdict is Verdict.PASSED for verdict in verdicts)
-        tests = f"{passed} of {len(verdicts) - ungraded} tests passed"
-        here = f", {ungraded} not graded" if ungraded else ""
-        self._progress.console.print(Text(f"  {visible_line(task, 40)}: {tests}{here}"))
+        tests = say(f"{passed} of {len(verdicts) - ungraded} tests passed")
+        here = say(f", {ungraded} not graded") if ungraded else ""
+        told = labelled(visible_line(task, 40), tests + here)
+        self._progress.console.print(Text(f"  {told}"))
 
 
 class CheckProgress:

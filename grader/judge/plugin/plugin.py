@@ -133,6 +133,7 @@ class JudgePlugin(Fixtures):
         items.sort(key=key)
         open_items = (self._expected[item.nodeid].task for item in items)
         self._tasks_left = {task_id for task_id in open_items if not self._gates.is_closed(task_id)}
+        self._tasks_left -= {*self._run.ungraded}
         self._emit("manifest", [self._expected[item.nodeid] for item in items])
         if self._ahead is not None:
             self._ahead.expect(items)
@@ -147,7 +148,7 @@ class JudgePlugin(Fixtures):
         if self._gpu is not None and not self._barrier:
             self._deadline.extend(self._gpu.take(expected.task, item))
         if expected.task != self._current_task:
-            self._student.retire_()
+            self._student.turn_to_(self._lab.task(expected.task))
             self._current_task = expected.task
             self._tasks_left -= {expected.task}
         self._outcome, self._halves, self._function = None, False, ""
@@ -219,11 +220,13 @@ class JudgePlugin(Fixtures):
 
         What this machine cannot judge stays so, whatever failed before it.
         """
+        expected = self._expected[item.nodeid]
+        if expected.task in self._run.ungraded:
+            raise NotGraded(self._run.ungraded[expected.task])
         if self._stopwatch is None and takes(item, "stopwatch"):
             raise NotGraded(NO_STOPWATCH)
         if self._barrier:
             raise GateFailed(self._barrier)
-        expected = self._expected[item.nodeid]
         why = self._run.fatal.get(expected.place)
         if why is not None:
             raise StudentCrashed(FATAL.format(ENDED[why]))

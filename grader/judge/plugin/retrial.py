@@ -19,6 +19,7 @@ import pytest
 from grader.errors import CannotGrade, Mismatch, NotGraded, SubmissionFault
 from grader.judge.plugin.draw import Draw
 from grader.judge.plugin.gates import GateFailed
+from grader.judge.plugin.items import expected_of
 from grader.judge.plugin.recorder import Recorder
 from grader.judge.plugin.verdicts import called_a_value
 from grader.judge.setup.configuration import Run
@@ -80,6 +81,7 @@ class Retrial:
         try:
             student, stopwatch = self._model = self._model or self._start()
             end = PACE.now() + self._run.lab.limits.test_seconds
+            student.turn_to_(self._run.lab.task(expected_of(self._run.lab, item).task))
             student.begin_(end, math.inf, 0)
             run_again(item, self._run, student, stopwatch)
         except (Exception, pytest.skip.Exception, pytest.fail.Exception):

@@ -30,11 +30,20 @@ class Run:
     repeats: frozenset[str] = frozenset()  # ids or functions of public tests
     repeats_into: str = ""  # a folder
     closed: Mapping[str, str] = field(default_factory=dict[str, str])  # tasks, by a rule's test
+    # Tasks that this machine cannot grade, and why.
+    ungraded: Mapping[str, str] = field(default_factory=dict[str, str])
     # Suites and ids of tests in which a session has ended, twice, and why.
     fatal: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def of(cls, request: Request, device: str, seed: int, closed: Mapping[str, str]) -> Self:
+    def of(
+        cls,
+        request: Request,
+        device: str,
+        seed: int,
+        closed: Mapping[str, str],
+        ungraded: Mapping[str, str],
+    ) -> Self:
         """Return the run that a request comes to."""
         return cls(
             lab=request.lab,
@@ -49,6 +58,7 @@ class Run:
             repeats=frozenset(request.repeats),
             repeats_into=request.repeats_into,
             closed=closed,
+            ungraded=ungraded,
         )
 
     def chooses(self, test: Expected) -> bool:
@@ -61,7 +71,7 @@ class Run:
     def open_tasks(self) -> frozenset[str]:
         """The tasks whose tests may ask for a worker."""
         chosen = self.tasks or {task.id for task in self.lab.tasks}
-        return frozenset(chosen) - {*self.closed} - {PSEUDOCODE}
+        return frozenset(chosen) - {*self.closed, *self.ungraded} - {PSEUDOCODE}
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON has it; the lab is its folder."""

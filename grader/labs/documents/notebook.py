@@ -81,8 +81,11 @@ def convert(lab: Lab, content: bytes, label: str, budget: Budget) -> Converted:
     own = bodies(lab, stub)
     texts: dict[str, str] = {}
     taken: dict[str, tuple[str, int]] = {}  # cells, and the lines on which their code begins
+    gone: list[str] = []
     for name in known:
         same = [cell for cell in cells.code if cell.task == name]
+        if not same and name != IMPORTS:
+            gone.append(f"no cell begins with %%task {name}: the task counts as not written")
         text, problem = _choose(name, same, notes)
         if text is not None:
             taken[name] = str(same[0].number), first_line(same[0].source)
@@ -95,7 +98,7 @@ def convert(lab: Lab, content: bytes, label: str, budget: Budget) -> Converted:
     return Converted(
         code.encode("utf-8", "replace"),
         _pseudocode(lab, cells.answers),
-        tuple(map(visible_line, notes)),
+        tuple(map(visible_line, [*notes, *gone])),
         places_of(lab, code, taken),
     )
 

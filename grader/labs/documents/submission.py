@@ -9,32 +9,27 @@ import hashlib
 import itertools
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.confined import MOST_CODE
 from grader.errors import UsageError
 from grader.labs.documents import notebook
 from grader.labs.documents.places import Place
+from grader.labs.documents.regular import MAX_BYTES, open_folder, read_regular, shown
 from grader.labs.documents.untouched import is_untouched
 from grader.labs.lab import Lab
 from grader.readers import Budget
 
 PSEUDOCODE_NAME = "PSEUDOCODE.md"
-MAX_BYTES = MOST_CODE  # per file but a notebook; an honest answer has a hundredth of it
 MOST_LISTED = 10_000  # entries of a folder that are looked at for a notebook
 _NOT_PYTHON = frozenset({".7z", ".gz", ".md", ".pdf", ".pyc", ".tar", ".tgz", ".zip"})
-_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A frozen submission: its bytes are in memory, its copy lies alone in ``folder``."""
 
-    files: dict[str, bytes]  # by name; the code always, PSEUDOCODE.md if it was there
+    files: dict[str, bytes]  # by name; the code of a lab that is judged, the rest if it was there
     sha256: str  # over names and bytes
     folder: Path
     code_name: str  # "llama.py"
@@ -74,9 +69,10 @@ def collect(lab: Lab, source: Path | None, into: Path, budget: Budget | None = N
     """Copy a submission to ``into``, which must be empty or absent; ``budget``: to read it.
 
     ``source`` is a lab folder, a tree that holds ``NN_topic/`` (also under ``labs/``), or one
-    Python file or notebook of any name, with the PSEUDOCODE.md that lies beside it, if one does;
-    None is the lab's own folder. In a folder a notebook counts if there is no code file, or one
-    that nobody has touched. Raises ``UsageError``.
+    Python file or notebook of any name, with what lies beside it: PSEUDOCODE.md, and sources for
+    compilers under its own name; None is the lab's own folder. In a folder a notebook counts if
+    there is no code file, or one that nobody has touched. Of a lab that people grade, what is
+    there of its files. Raises ``UsageError``.
     """
     source = lab.folder if source is None else source
     try:
@@ -104,12 +100,6 @@ def fingerprint(files: dict[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def shown(path: Path | str) -> str:
-    """Show a path that others named: control characters are escaped."""
-    text = os.fspath(path)
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
-
-
 def files_of_notebook(
     lab: Lab, content: bytes, text: bytes | None, label: str, budget: Budget
 ) -> tuple[dict[str, bytes], tuple[str, ...], tuple[Place, ...]]:
@@ -135,8 +125,14 @@ class _Read:
     places: tuple[Place, ...] = ()
     is_notebook: bool = False
 
+    def beside(self, sources: dict[str, bytes]) -> "_Read":
+        """Return it with what lay beside it."""
+        return replace(self, files=self.files | sources)
+
 
 def _wanted(lab: Lab) -> str:
+    if lab.is_manual:
+        return f"give a folder with {', '.join(lab.files)}, or a tree that holds {lab.name}/"
     places = f"give a folder with {lab.code_name}, a tree that holds {lab.name}/"
     return f"{places}, or one Python file or notebook"
 
@@ -146,19 +142,34 @@ def _named(lab: Lab, code: bytes, text: bytes | None) -> dict[str, bytes]:
 
 
 def _read_single(lab: Lab, source: Path, budget: Budget) -> _Read:
+    if lab.is_manual:
+        raise UsageError(f"{shown(source)} is no folder", _wanted(lab))
     if source.suffix.lower() in _NOT_PYTHON:
         raise UsageError(f"{shown(source)} is not a Python file", _wanted(lab))
+    sources = _sources(lab, None, source.with_suffix(""))
     is_notebook = notebook.is_notebook(source.name)
     most = notebook.MAX_BYTES if is_notebook else MAX_BYTES
-    content = _read(None, os.fspath(source), shown(source), most)
+    content = read_regular(None, os.fspath(source), shown(source), most)
     if content is None:
         raise UsageError(f"{shown(source)} does not exist", _wanted(lab))
     beside = source.parent / PSEUDOCODE_NAME
-    text = _read(None, os.fspath(beside), shown(beside))
+    text = read_regular(None, os.fspath(beside), shown(beside))
     if is_notebook:
         found = files_of_notebook(lab, content, text, shown(source), budget)
-        return _Read(*found, is_notebook=True)
-    return _Read(_named(lab, content, text))
+        return _Read(*found, is_notebook=True).beside(sources)
+    return _Read(_named(lab, content, text) | sources)
+
+
+def _sources(lab: Lab, folder: int | None, start: Path) -> dict[str, bytes]:
+    """Read what a lab has for compilers: files that are called ``start`` and its suffix."""
+    found: dict[str, bytes] = {}
+    for name in lab.sources:
+        path = start.with_name(f"{start.name}{Path(name).suffix}")
+        at = os.fspath(path) if folder is None else path.name
+        content = read_regular(folder, at, shown(path))
+        if content is not None:
+            found[name] = content
+    return found
 
 
 def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
@@ -169,17 +180,28 @@ def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
     else:
         parts = ()
     taken = source.joinpath(*parts)
-    with _folder(source, parts) as handle:
-        code = _read(handle, lab.code_name, shown(taken / lab.code_name))
-        text = _read(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
+    with open_folder(source, parts) as handle:
+        if lab.is_manual:
+            return taken, _Read(_read_named(lab, handle, taken))
+        code = read_regular(handle, lab.code_name, shown(taken / lab.code_name))
+        text = read_regular(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
+        sources = _sources(lab, handle, taken / lab.topic)
         # The lab's own folder has the stub and, while it is worked on, a notebook that writes it.
         if code is None or (taken != lab.folder and is_untouched(lab, code)):
             found = _read_notebook(lab, handle, taken, text, code is None, budget)
             if found is not None:
-                return taken, found
+                return taken, found.beside(sources)
         if code is None:
             raise UsageError(f"{shown(taken)} has no {lab.code_name}", _wanted(lab))
-    return taken, _Read(_named(lab, code, text))
+    return taken, _Read(_named(lab, code, text) | sources)
+
+
+def _read_named(lab: Lab, folder: int, at: Path) -> dict[str, bytes]:
+    """Read those of a manual lab's files that are in a folder; raises UsageError if none is."""
+    found = {name: read_regular(folder, name, shown(at / name)) for name in lab.files}
+    if not any(content is not None for content in found.values()):
+        raise UsageError(f"{shown(at)} has none of {', '.join(lab.files)}", _wanted(lab))
+    return {name: content for name, content in found.items() if content is not None}
 
 
 def _read_notebook(
@@ -198,71 +220,13 @@ def _read_notebook(
         return None
     label = shown(at / names[0])
     try:
-        content = _read(folder, names[0], label, notebook.MAX_BYTES)
+        content = read_regular(folder, names[0], label, notebook.MAX_BYTES)
         found = files_of_notebook(lab, content or b"", text, label, budget)
     except UsageError:
         if needed:
             raise
         return None  # the stub beside it can be graded
     return _Read(*found, is_notebook=True)
-
-
-@contextmanager
-def _folder(source: Path, parts: tuple[str, ...]) -> Generator[int, None, None]:
-    """Open ``source/parts`` one step at a time; only ``source`` itself may be a link."""
-    try:
-        handle, at = os.open(source, _OPEN_FOLDER), source
-    except OSError as error:
-        raise UsageError(f"{shown(source)} cannot be opened: {error.strerror}") from None
-    try:
-        for part in parts:
-            at = at / part
-            try:
-                inner = os.open(part, _OPEN_FOLDER | os.O_NOFOLLOW, dir_fd=handle)
-            except OSError:
-                raise UsageError(
-                    f"{shown(at)} is not a folder",
-                    "links are not followed: hand in the folder itself",
-                ) from None
-            os.close(handle)
-            handle = inner
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _read(folder: int | None, name: str, label: str, most: int = MAX_BYTES) -> bytes | None:
-    """Read a regular file without following a link; None if there is none of the name."""
-    hint = f"hand in a regular file of at most {most >> 10} KiB"
-    if most != MAX_BYTES:
-        hint += "; outputs of a notebook can be cleared"
-    try:
-        # Looked at before it is opened: opening a device can have effects of its own.
-        _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), label, hint)
-        handle = os.open(name, _OPEN_FILE, dir_fd=folder)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UsageError(f"{label} cannot be read: {error.strerror}", hint) from None
-    try:
-        _check_regular(os.fstat(handle), label, hint)  # again: it may have been swapped
-    except UsageError:
-        os.close(handle)
-        raise
-    with open(handle, "rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise UsageError(f"{label} is larger than {most >> 10} KiB", hint)
-    return content
-
-
-def _check_regular(status: os.stat_result, label: str, hint: str) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        raise UsageError(f"{label} is a link", hint)
-    if stat.S_ISDIR(status.st_mode):
-        raise UsageError(f"{label} is a folder", hint)
-    if not stat.S_ISREG(status.st_mode):
-        raise UsageError(f"{label} is not a regular file", hint)
 
 
 def _write(into: Path, files: dict[str, bytes]) -> None:

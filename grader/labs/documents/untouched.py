@@ -5,26 +5,79 @@ no work: editors and git write them by themselves.
 """
 
 import codecs
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from grader.labs.documents.notebook import pseudocode_title
 from grader.labs.lab import Lab
+from grader.labs.published import published
+from grader.labs.translations.files import translation
+from grader.labs.translations.stubs import told
 
 
 def is_untouched(lab: Lab, code: bytes) -> bool:
-    """True for the stub as it was given out."""
+    """True for the stub as it was given out, now or by an earlier publication."""
+    return _is_a_stub(lab, lab.code_name, code)
+
+
+def _is_a_stub(lab: Lab, name: str, code: bytes) -> bool:
+    given = is_as_given(lab.folder / name, code) or _is_translated(lab.folder / name, code)
+    return given or (name, digest(code)) in lab.before.files
+
+
+def _is_translated(stub: Path, code: bytes) -> bool:
+    """True for the stub as a course in the other language gave it out."""
     try:
-        return _lines(lab.stub.read_bytes()) == _lines(code)
+        text = translation(stub).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return _lines(told(text).encode()) == _lines(code)
+
+
+def is_as_given(stub: Path, content: bytes) -> bool:
+    """True for a file as it was given out."""
+    try:
+        return _lines(stub.read_bytes()) == _lines(content)
     except OSError:
         return False
 
 
-def is_nothing(lab: Lab, code: bytes, text: bytes | None) -> bool:
-    """True for the untouched stub with a pseudocode, if any, that answers no prompt.
+def holds_nothing(lab: Lab, files: Mapping[str, bytes]) -> bool:
+    """True for files of a lab, by name, in which nothing is a student's own.
 
-    An answer is a line that does not stand in the prompts as they were given out.
+    Of a lab that is judged these are untouched stubs, with a pseudocode, if any, that answers no
+    prompt: an answer is a line that does not stand in the prompts as they were given out.
     """
-    return is_untouched(lab, code) and (text is None or not _is_answered(lab, text))
+    if lab.is_manual:
+        return not touched(lab, files)
+    code = [name for name in (lab.code_name, *lab.sources) if name in files]
+    text = files.get(lab.pseudocode.name)
+    untouched = all(_is_a_stub(lab, name, files[name]) for name in code)
+    return bool(code) and untouched and (text is None or not _is_answered(lab, text))
+
+
+def touched(lab: Lab, files: Mapping[str, bytes]) -> list[str]:
+    """Return the names of the files that are not as they were given out.
+
+    In a student's tree, whose files are the student's, ``lab publish`` has left what tells it.
+    """
+    given = published(lab.root).given.get(lab.name, {})
+    before = lab.before.files
+    return [
+        name
+        for name, text in files.items()
+        if not _is_given(lab, name, text, given) and (name, digest(text)) not in before
+    ]
+
+
+def _is_given(lab: Lab, name: str, text: bytes, given: Mapping[str, str]) -> bool:
+    return digest(text) == given[name] if name in given else is_as_given(lab.folder / name, text)
+
+
+def digest(content: bytes) -> str:
+    """Return what two files have alike that differ by no work."""
+    return hashlib.sha256(b"\n".join(_lines(content))).hexdigest()
 
 
 def _lines(content: bytes) -> list[bytes]:
@@ -35,11 +88,14 @@ def _lines(content: bytes) -> list[bytes]:
 
 
 def _is_answered(lab: Lab, text: bytes) -> bool:
-    given = {b"", pseudocode_title(lab).encode(), *_stripped(_given(lab.pseudocode))}
-    return any(line not in given for line in _stripped(text))
+    asked = (lab.pseudocode, translation(lab.pseudocode))
+    lines = {line for prompts in asked for line in own_lines(_given(prompts))}
+    given = {b"", pseudocode_title(lab).encode(), *lines}
+    return any(line not in given | lab.before.prompts for line in own_lines(text))
 
 
-def _stripped(content: bytes) -> list[bytes]:
+def own_lines(content: bytes) -> list[bytes]:
+    """Return lines without the white space around them."""
     return [line.strip() for line in _lines(content)]
 
 

@@ -65,8 +65,8 @@ def places(diff: str, first: int) -> Iterator[Place]:
     yield place
 
 
-def apply(text: Sequence[str], changes: Sequence[Change]) -> str:
-    """Make all changes at once, and hold that Python comes out."""
+def apply(text: Sequence[str], changes: Sequence[Change], *, is_python: bool = True) -> str:
+    """Make all changes at once, and hold that Python comes out where it should."""
     ordered = sorted(changes, key=lambda change: (change.start, change.end))
     for one, other in pairwise(ordered):
         if other.start < one.end:
@@ -82,7 +82,8 @@ def apply(text: Sequence[str], changes: Sequence[Change]) -> str:
         done = change.end
     result = "\n".join([*lines, *text[done:]]) + "\n"
     try:
-        ast.parse(result)
+        if is_python:
+            ast.parse(result)
     except SyntaxError as error:
         at = [origin for line, origin in origins if line <= (error.lineno or 0)]
         fail(at[-1] if at else 1, f"gives no Python: {error.msg}")

@@ -6,6 +6,9 @@
 those of their name, classes member by member; new ones go to the end, imports to the imports;
 ``del name`` removes. A file with neither ``LINES`` nor ``From:`` is a whole answer.
 
+In a lab with sources for compilers ``LINES`` maps their names too (``operators.cpp``), to diffs of
+the whole source: that of the right answer's own name beside it, else the model answer's.
+
 All places are found in the text of the right answer before any is changed, so that their order
 does not matter; what could be meant in two ways is an error, which names the edit's line.
 """
@@ -13,7 +16,8 @@ does not matter; what could be meant in two ways is an error, which names the ed
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from grader.errors import LabError
@@ -21,6 +25,7 @@ from grader.prove.answers.diffs import Change, apply, fail, places
 from grader.reading.syntax import Function
 
 _FROM = re.compile(r"^From:\s*(.*?)\s*$", re.MULTILINE)
+_SOURCE = re.compile(r"\w+\.(?:c|cc|cpp|cu|cuh|h|hpp)")  # for a compiler
 _RIGHT = re.compile(r"(?:variants/)?\w+\.py")  # no way to a wrong answer, or to another lab
 
 
@@ -35,8 +40,63 @@ def build(file: Path, solutions: Path | None = None) -> str:
     def read(name: str) -> str:
         return (solutions / name).read_text(encoding="utf-8")
 
-    try:
+    with _named(file):
         return built(file.read_text(encoding="utf-8"), f"{solutions.name[3:]}.py", read)
+
+
+def build_sources(file: Path, names: Sequence[str], solutions: Path) -> dict[str, str]:
+    """Return the sources of the answer that a file stands for, by ``names``.
+
+    An answer that is whole, and wrong, has the model answer's.
+    """
+    with _named(file):
+        text = file.read_text(encoding="utf-8")
+        tree = _parsed(text)
+        base = base_name(tree, f"{solutions.name[3:]}.py")
+        right = solutions / base if base else file
+        diffs = {name: (diff, at) for name, diff, at in _source_diffs(tree)}
+        if unknown := [name for name in diffs if name not in names]:
+            fail(diffs[unknown[0]][1], f"there is no source {unknown[0]}")
+        found: dict[str, str] = {}
+        for name in names:
+            whole = source_of(right, name, solutions).read_text(encoding="utf-8")
+            found[name] = _changed(name, whole, *diffs[name]) if name in diffs else whole
+        return found
+
+
+def source_of(answer: Path, name: str, solutions: Path) -> Path:
+    """Return where a source of an answer lies: beside it, else it is the model answer's."""
+    own = answer.with_suffix(Path(name).suffix)
+    return own if own.is_file() else solutions / name
+
+
+def _changed(name: str, whole: str, diff: str, at: int) -> str:
+    lines = whole.removesuffix("\n").split("\n")
+    changes = [place.change(lines, 0, len(lines), name) for place in places(diff, at)]
+    return apply(lines, changes, is_python=False)
+
+
+def _source_diffs(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+    """Yield the diffs of sources in ``LINES``, and where their strings begin."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(value=ast.Dict() as table) if _is_lines(node):
+                for key, value in zip(table.keys, table.values, strict=True):
+                    match key, value:
+                        case ast.Constant(value=str(name)), ast.Constant(value=str(text)):
+                            if _SOURCE.fullmatch(name):
+                                yield name, text, value.lineno
+                        case _:
+                            pass
+            case _:
+                pass
+
+
+@contextmanager
+def _named(file: Path) -> Generator[None, None, None]:
+    """Name the file in what goes wrong."""
+    try:
+        yield
     except LabError as error:
         raise LabError(f"{file.name}, {error.message}") from None
     except (OSError, UnicodeError) as error:
@@ -174,7 +234,8 @@ class _Edit:
         for key, value in zip(table.keys, table.values, strict=True):
             match key, value:
                 case ast.Constant(value=str(name)), ast.Constant(value=str(text)):
-                    yield from self._diff(name, text, key.lineno, value.lineno)
+                    if not _SOURCE.fullmatch(name):
+                        yield from self._diff(name, text, key.lineno, value.lineno)
                 case _:
                     fail(value.lineno, "LINES maps names to diffs, both written out")
 

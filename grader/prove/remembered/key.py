@@ -30,7 +30,17 @@ from grader.sandbox.confinement import limits
 from grader.sandbox.level import are_divided, choose_level
 
 # Of the judge, what no grading imports, and the suites, of which a lab has its own.
-LEFT_OUT = ("__main__.py", "cli", "course", "notebook", "report", "service", "suites", "trace")
+LEFT_OUT = (
+    "__main__.py",
+    "cli",
+    "course",
+    "notebook",
+    "report",
+    "service",
+    "site",
+    "suites",
+    "trace",
+)
 _MADE = "__pycache__"
 _UNLIKE = ("cpu MHz", "bogomips", "processor", "core id", "apicid", "initial apicid", "physical id")
 _TOOLS = ("bwrap", "newuidmap", "newgidmap", "cc", "gcc", "c++", "g++", "clang", "as", "ld")
@@ -102,6 +112,7 @@ def counted(lab: Lab, home: Path = ROOT) -> list[Path]:
         lab.root / "labs" / "checkpoints",
         *(lab.hidden_suite.with_name("__init__.py"), lab.hidden_suite, lab.baseline),
         *(lab.speed_suite, lab.solutions / lab.code_name),
+        *(lab.solutions / name for name in lab.sources),
     ]
     with contextlib.suppress(InferlabError):  # every grading will say what is wrong
         places += find_checkpoints(lab).values()  # one may lie anywhere

@@ -16,7 +16,7 @@ from grader.proxy.values.kinds import said
 from grader.proxy.values.values import Elsewhere, assert_device, holds_tensors
 
 TIMED = {"race", "ring"}  # requests during which nobody looks
-LOADS = {"own_objects", "load"}
+LOADS = {"own_objects", "library", "load"}
 GIVES = {"call", "kept", "each", "get"}  # requests that a value of the submission's is given for
 
 
@@ -187,17 +187,23 @@ class Conversation(Exchange):
         self._called |= names
         return FIRST_CALLS if names else CALLS
 
-    def load(self, file: str, seconds: float = 0.0) -> None:
-        """Learn where our objects lie in the worker, then let it load the submission.
+    def load(
+        self, file: str, seconds: float = 0.0, libraries: Sequence[str] = (), *, alone: bool = False
+    ) -> None:
+        """Learn where our objects lie in the worker, then let it load libraries and the submission.
 
-        It may take the time of a call, or ``seconds`` where they are more.
+        Each may take the time of a call, or ``seconds`` where they are more. With ``alone`` no code
+        is loaded but the libraries.
         """
         channel = self.worker.channel
         # On a GPU libraries change more of what they hold; it is not proven there yet.
         if channel.knows_sender and self._device == "cpu":
             told = self.request({"op": "own_objects", "known": SPOT_CHECKS.known()})
             self._lookout.begin(channel.sender, told)
-        self.request({"op": "load", "file": file}, seconds=seconds)
+        for library in libraries:
+            self.request({"op": "library", "file": library}, seconds=seconds)
+        if not alone:
+            self.request({"op": "load", "file": file}, seconds=seconds)
         self.look()
 
     def look(self) -> None:

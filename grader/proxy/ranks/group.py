@@ -15,7 +15,10 @@ from grader.proxy.conversation.conversation import Conversation
 from grader.proxy.conversation.failed import Failed
 from grader.proxy.instruments.instruments import raises
 from grader.proxy.instruments.readings import UNCOUNTED, Sent
+from grader.proxy.loans.loans import Loan
 from grader.proxy.ranks.hangs import explain
+from grader.proxy.ranks.network import Network
+from grader.proxy.ranks.peer import ATTRIBUTES, METHODS
 from grader.proxy.ranks.ranks import RankProcess, RankSandbox
 from grader.proxy.values.values import Proxy
 from grader.sandbox.pace import PACE
@@ -111,6 +114,20 @@ class Group:
         inputs go forward, then two times them, then backward both: gradients are added up.
         """
         return self._call(["backward", "backward"], (module, inputs, upstream, needs, twice), {})
+
+    def among(self, network: Network, name: str, *args: Any) -> PerRank:
+        """Call a function on every rank, with the rank's end of a network before its arguments."""
+
+        def call(member: Member) -> Callable[..., Any]:
+            peer = Loan(network.peer(member.rank), METHODS, ATTRIBUTES, keep=False, steady=True)
+
+            def attended(*own: Any) -> Any:
+                with network.attended(member.rank):
+                    return member.talk.call(["function", name], (peer, *own), {})
+
+            return attended
+
+        return self.each([call(member) for member in self._members], args, {})
 
     def _call(self, target: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         calls = [

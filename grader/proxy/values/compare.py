@@ -101,8 +101,8 @@ def assert_close(
         note_difference(x, y, (error / allowed).nan_to_num(0.0, math.inf), at, what)
         raise WrongNumbers(_where(error, allowed, rms, what, at) + both(x, y, at))
     if relative > l2:
-        text = f"each value of {what} is close, but together they are off by {relative:.1e}"
-        text += f" of their size (limit {l2:.1e}): precision is lost on the way"
+        by = f"{relative:.1e} of their size (limit {l2:.1e}): precision is lost on the way"
+        text = f"each value of {what} is close, but together they are off by {by}"
         raise WrongNumbers(text + both(x, y, _worst(error, allowed)))
 
 
@@ -157,9 +157,9 @@ def _index(place: int, of: Tensor) -> list[int]:
 def _where(error: Tensor, allowed: Tensor, rms: float, what: str, at: list[int]) -> str:
     bad, size = error > allowed, error[tuple(at)].item()
     scale = f", {size / rms:.1g} times the typical size" if rms else ""
-    count = f"{int(bad.sum())} of {error.numel()} values"
-    verb = "is" if int(bad.sum()) == 1 else "are"
-    return f"{count} of {what} {verb} off; the largest error is {size:.2g}{scale}, at {at}"
+    count, verb = int(bad.sum()), "is" if int(bad.sum()) == 1 else "are"
+    off = f"{count} of {error.numel()} values of {what} {verb} off"
+    return f"{off}; the largest error is {size:.2g}{scale}, at {at}"
 
 
 def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
@@ -173,8 +173,8 @@ def _assert_form(got: Any, want: Tensor, dtype: torch.dtype, what: str) -> None:
 def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
     if bool((x.isnan() & ~y.isnan()).any()):
         at = _index(int((x.isnan() & ~y.isnan()).flatten().int().argmax()), x)
-        text = agreeing(what, "holds")
-        text += f" NaN in {int(x.isnan().sum())} of {x.numel()} values, as at {at}"
+        count = f"{int(x.isnan().sum())} of {x.numel()} values"
+        text = f"{agreeing(what, 'holds')} NaN in {count}, as at {at}"
         note_difference(x, y, torch.where(x.isnan() & ~y.isnan(), math.inf, 0.0), at, what)
         raise WrongNumbers(text + both(x, y, at))
     same = torch.where(y.isfinite(), x.isfinite(), (x == y) | (x.isnan() & y.isnan()))
@@ -182,8 +182,8 @@ def _assert_finite_alike(x: Tensor, y: Tensor, what: str) -> None:
         at = _index(int((~same).flatten().int().argmax()), x)
         came, due = (_class_of(values[tuple(at)].item()) for values in (x, y))
         count = f"{int((~same).sum())} of {x.numel()} values"
-        text = f"{agreeing(what, 'is')} {came} where {pronoun(what)} should be {due}"
-        text += f", first at {at} ({count})"
+        it = pronoun(what)
+        text = f"{agreeing(what, 'is')} {came} where {it} should be {due}, first at {at} ({count})"
         note_difference(x, y, torch.where(same, 0.0, math.inf), at, what)
         raise WrongNumbers(text + both(x, y, at))
 
@@ -249,10 +249,9 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
         return ""
     first = [int(i) for i in (~same).nonzero()[0]]
     note_difference(got, want, torch.where(same, 0.0, math.inf), first, what)
-    count = f"{int((~same).sum())} of {want.numel()} values"
-    if bool((~same).sum() == 1):
-        return f"{count} of {what} is wrong, at {first}{both(got, want, first)}"
-    return f"{count} of {what} are wrong, the first at {first}{both(got, want, first)}"
+    count, beside = int((~same).sum()), both(got, want, first)
+    are = "is wrong," if count == 1 else "are wrong, the first"
+    return f"{count} of {want.numel()} values of {what} {are} at {first}{beside}"
 
 
 def assert_new(watched: Watched, what: str = "an argument") -> None:

@@ -34,6 +34,7 @@ from grader.reading.pseudocode.steps import (
     telling,
     vocabulary,
 )
+from grader.reading.pseudocode.words import halfwidth, weigh, words
 
 MOST_SHARED = 0.5  # share of a section's tokens or words that may be pasted from one place
 MOST_ASKED = 0.85  # share of a section's vocabulary that may be the prompt's
@@ -51,6 +52,13 @@ class Asked:
     quotes: str  # the block quotes of the section: the prompt, as the student has it
     lines: Sequence[str]  # the others
 
+    @classmethod
+    def read(cls, row: Sequence[Any]) -> "Asked":
+        """Take a row of a request, wide signs of Chinese as those of ASCII."""
+        id_, names, order, least, prompt, quotes, lines = row
+        own = [*map(halfwidth, lines)]
+        return cls(id_, names, order, least, halfwidth(prompt), halfwidth(quotes), own)
+
 
 @dataclass(frozen=True, slots=True)
 class Sources:
@@ -65,10 +73,10 @@ def main() -> None:
     """Read a request from standard input, write what is wrong by task to the output."""
     confine()
     told: dict[str, Any] = json.load(sys.stdin)
-    code, given = told["code"], [*told["given"], stub_text(told["stub"])]
-    runs = frozenset[tuple[str, ...]]().union(*map(quotable, given))
+    code, given = told["code"], [*told["given"], *map(stub_text, told["stubs"])]
+    runs = frozenset[tuple[str, ...]]().union(*(quotable(halfwidth(text)) for text in given))
     sources = Sources(grams(python_tokens(code)), nameless_grams(code), runs)
-    tasks = [Asked(*row) for row in told["asked"]]
+    tasks = [Asked.read(row) for row in told["asked"]]
     json.dump({task.id: problem(task, sources) for task in tasks}, sys.stdout)
 
 
@@ -105,7 +113,8 @@ def _pasted(task: Asked, prompts: str, sources: Sources) -> str:
 def _asked(text: str, prompts: str, names: Sequence[str]) -> float:
     """Give the share, 0 to 1, of a text's vocabulary that the prompts have too."""
     own = vocabulary([text], names)
-    return len(own & vocabulary([prompts], names)) / len(own) if own else 0.0
+    asked = vocabulary([prompts], names).union(words(prompts))  # cut anew, filling tells something
+    return weigh(own & asked) / weigh(own) if own else 0.0
 
 
 def _too_little(task: Asked, found: list[str]) -> str:
@@ -114,7 +123,7 @@ def _too_little(task: Asked, found: list[str]) -> str:
         more = "" if count == len(found) else "; a list of names is no step: say what happens"
         said = "1 step" if count == 1 else f"{count} steps"
         return f"{said}, at least {task.steps} are asked for, one a line{more}"
-    if len(vocabulary(found, task.names)) < WORDS * task.steps:
+    if weigh(vocabulary(found, task.names)) < WORDS * task.steps:
         return "the steps say little beside the names asked for: say what happens to each"
     return ""
 

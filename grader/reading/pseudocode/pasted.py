@@ -5,9 +5,12 @@ parsed, a line at a time, and what does not parse is taken for words.
 """
 
 import ast
+import itertools
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+
+from grader.reading.pseudocode.words import has_han, runs, tokens, weigh, weight, words
 
 GRAM = 5  # tokens or words in a row that two texts share
 NAMELESS_GRAM = 12  # tokens in a row, names aside: a formula of its own is shorter
@@ -16,15 +19,21 @@ MOST_LINE = 600  # characters of a statement that is parsed, over all its lines
 MOST_LINES = 20  # of one statement
 MOST_PARSED = 250  # statements of one text; a file of eight sections has 2000
 
-_MARKER = re.compile(r"\A\s*(?:[-*+•]|\(?\d+(?:\.\d+)*[.):]?|[a-z][.)])(?:\s+|$)")
-_WORD = re.compile(r"\w+")
+_NUMBER = "[\\d一二三四五六七八九十]+"
+# Chinese has no space behind a mark: 1、 (一) 第一步: ①
+_MARKER = re.compile(
+    rf"""\A\s*(?: (?: [-*+•] | \(?\d+(?:\.\d+)*[.):]? | [a-z][.)] )(?:\s+|$)
+    | (?: {_NUMBER}[、.):] | \({_NUMBER}\) | (?:第{_NUMBER}步|步骤\s*{_NUMBER})[、,:.]?
+        | [\u2460-\u2473\u2776-\u277f] )(?!\d)\s*
+    )""",
+    re.VERBOSE,
+)
 # Comments and strings are left out: who writes the pseudocode into the docstring copies no Python.
 _PYTHON = re.compile(
     r"""(?P<skip>\#[^\n]*|'{3}.*?(?:'{3}|\Z)|"{3}.*?(?:"{3}|\Z)|'(?:\\.|[^'\\\n])*'?|"(?:\\.|[^"\\\n])*"?)"""
     r"|\w+|[^\w\s]",
     re.DOTALL,
 )
-_TEXT = re.compile(r"\w+|[^\w\s]")
 _DOCSTRING = re.compile(r"""'{3}.*?(?:'{3}|\Z)|"{3}.*?(?:"{3}|\Z)""", re.DOTALL)
 _MAY_BE_CODE = re.compile(r"[(\[=@.]|\A(?:async|class|def|del|from|import|lambda|return|with)\b")
 # It would swallow the body that is put behind a header. It begins where blanks do: else a line of
@@ -68,11 +77,6 @@ def bare(line: str) -> str:
     return _MARKER.sub("", line, count=1).strip()
 
 
-def words(text: str) -> list[str]:
-    """Give the words and names of a text in lower case."""
-    return _WORD.findall(text.lower())
-
-
 def python_tokens(source: str) -> list[str]:
     """Split Python into tokens, without comments and strings; any text will do."""
     return [found[0] for found in _PYTHON.finditer(source) if found["skip"] is None]
@@ -83,29 +87,38 @@ def python_remarks(source: str) -> str:
     return "\n".join(found[0] for found in _PYTHON.finditer(source) if found["skip"] is not None)
 
 
-def nameless(tokens: Sequence[str]) -> list[str]:
+def nameless(found: Sequence[str]) -> list[str]:
     """Put one sign in the place of every name; keywords and what follows a dot stay.
 
     Who renames the variables of a program keeps the names of methods.
     """
     return [
         token if not token.isidentifier() or token in _KEYWORDS or before == "." else "name"
-        for before, token in zip(["", *tokens], tokens, strict=False)
+        for before, token in zip(["", *found], found, strict=False)
     ]
 
 
-def grams(tokens: Sequence[str], length: int = GRAM) -> frozenset[tuple[str, ...]]:
-    """Give all runs of ``length`` tokens."""
-    return frozenset(tuple(tokens[at : at + length]) for at in range(len(tokens) - length + 1))
+def grams(found: Sequence[str], length: int = GRAM) -> frozenset[tuple[str, ...]]:
+    """Give all runs of tokens that are worth ``length`` words."""
+    return frozenset(tuple(found[at:end]) for at, end in runs(found, length))
 
 
-def covered(tokens: Sequence[str], runs: frozenset[tuple[str, ...]], length: int = GRAM) -> float:
-    """Give the share of tokens that lie in one of the ``runs``, all of one length."""
-    inside = [False] * len(tokens)
-    for at in range(len(tokens) - length + 1):
-        if tuple(tokens[at : at + length]) in runs:
-            inside[at : at + length] = [True] * length
-    return sum(inside) / len(tokens) if tokens else 0.0
+def covered(
+    found: Sequence[str],
+    known: frozenset[tuple[str, ...]],
+    length: int = GRAM,
+    worth: Sequence[str] | None = None,
+) -> float:
+    """Give the share of tokens that lie in one of the ``known`` runs, all of one length.
+
+    ``worth`` are tokens to weigh in their place, one for each.
+    """
+    inside = [False] * len(found)
+    for at, end in runs(found, length):
+        if tuple(found[at:end]) in known:
+            inside[at:end] = [True] * (end - at)
+    weights = [weight(token) for token in worth or found]
+    return sum(itertools.compress(weights, inside)) / sum(weights) if weights else 0.0
 
 
 def shared(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
@@ -114,24 +127,25 @@ def shared(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
     Read as words and as Python, the larger counts: comments in pasted code must not dilute it.
     """
     text = "\n".join(_MARKER.sub("", line, count=1) for line in lines)
-    return max(covered(_TEXT.findall(text), code), covered(python_tokens(text), code))
+    return max(covered(tokens(text), code), covered(python_tokens(text), code))
 
 
 def nameless_grams(source: str) -> frozenset[tuple[str, ...]]:
     """Give a program's runs of ``NAMELESS_GRAM`` tokens, but for those a formula has too."""
-    runs = grams(nameless(python_tokens(source)), NAMELESS_GRAM)
-    return frozenset(run for run in runs if not _SIGNS.isdisjoint(run))
+    found = grams(nameless(python_tokens(source)), NAMELESS_GRAM)
+    return frozenset(run for run in found if not _SIGNS.isdisjoint(run))
 
 
 def shared_nameless(lines: Iterable[str], code: frozenset[tuple[str, ...]]) -> float:
     """Give what ``shared`` gives where names do not count; ``code`` is of ``nameless_grams``."""
     text = "\n".join(_MARKER.sub("", line, count=1) for line in lines)
-    return covered(nameless(python_tokens(text)), code, NAMELESS_GRAM)
+    found = python_tokens(text)
+    return covered(nameless(found), code, NAMELESS_GRAM, found)
 
 
-def quoted(text: str, runs: frozenset[tuple[str, ...]], length: int = GRAM) -> float:
-    """Give the share of a text's words, numbers aside, that lie in one of the ``runs``."""
-    return covered(_numberless(text), runs, length)
+def quoted(text: str, known: frozenset[tuple[str, ...]], length: int = GRAM) -> float:
+    """Give the share of a text's words, numbers aside, that lie in one of the ``known`` runs."""
+    return covered(_numberless(text), known, length)
 
 
 def quotable(text: str, length: int = GRAM) -> frozenset[tuple[str, ...]]:
@@ -154,7 +168,8 @@ def python_share(lines: Iterable[str]) -> float:
 
 
 def _share(lines: Sequence[str]) -> float:
-    code = total = at = 0
+    code = total = 0.0
+    at = 0
     budget = iter(range(MOST_PARSED))
     cells = [_REMARK.sub("", cell).strip(" `") for line in lines for cell in _cells(line)]
     while at < len(cells):
@@ -163,9 +178,10 @@ def _share(lines: Sequence[str]) -> float:
         if not tail and taken > 1:
             text, taken = cells[at], 1
             tail = _code(text, budget)
-        tokens = len(python_tokens(tail)) if tail else 0
-        code += tokens
-        total += tokens + len(_TEXT.findall(text.removesuffix(tail) if tail else text))
+        found = python_tokens(tail)
+        # A Chinese clause is a name to Python: what has one may parse and is words all the same.
+        code += weigh(token for token in found if not has_han(token))
+        total += weigh(found) + weigh(tokens(text.removesuffix(tail)))
         at += taken
     return code / total if total else 0.0
 

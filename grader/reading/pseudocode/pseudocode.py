@@ -19,6 +19,7 @@ from grader.labs.documents.submission import Submission
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.results import Expected, TestResult, Verdict
 from grader.labs.task import Task
+from grader.labs.translations.files import translation
 from grader.limited import Resource
 from grader.readers import Budget
 
@@ -32,7 +33,7 @@ MOST_TEXT = 100_000  # characters; an honest file has a twentieth of it
 KEPT_TEXT = 20_000  # characters of the text in the report
 MOST_TOLD = 1_000  # characters of what is wrong with a section
 
-_HEADING = re.compile(r"#{1,6}[ \t]+`?([A-Za-z_]\w*)`?")
+_HEADING = re.compile(r"#{1,6}[ \t]+`?([A-Za-z_][A-Za-z0-9_]*|[^\W\d])`?")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
@@ -122,16 +123,17 @@ def _problems(
     lab: Lab, submission: Submission, own: dict[str, Section], budget: Budget
 ) -> dict[str, str]:
     """Say what is wrong with each section, "" where nothing is, as a reader finds it."""
-    prompts = sections(lab, _read(lab.pseudocode))
+    prompts = [sections(lab, text) for text in _both(lab.pseudocode)]
     asked = [
         [
             *(task.id, task.names, task.order, task.steps),
-            *(prompts[task.id].prompt, own[task.id].prompt, own[task.id].lines),
+            "\n".join(each[task.id].prompt for each in prompts),
+            *(own[task.id].prompt, own[task.id].lines),
         ]
         for task in _tasks(lab)
     ]
-    given = [_read(lab.handout), *(section.prompt for section in prompts.values())]
-    request = {"code": submission.text, "given": given, "stub": _read(lab.stub), "asked": asked}
+    given = [*_both(lab.handout), *(part.prompt for each in prompts for part in each.values())]
+    request = {"code": submission.text, "given": given, "stubs": _both(lab.stub), "asked": asked}
     ended = budget.run(READER, json.dumps(request).encode())
     if ended.over is Resource.CPU:
         return dict.fromkeys(own, f"PSEUDOCODE.md {TOO_SLOW}: a step is one short line")
@@ -162,11 +164,19 @@ def _result(test_id: str, problem: str) -> TestResult:
     return TestResult(test_id, PSEUDOCODE, SUITE, verdict, problem)
 
 
+def _both(path: Path) -> list[str]:
+    """Read a file of the lab and its Chinese, or its English where the course is in Chinese."""
+    return [
+        _read(file) for file in (path, translation(path), path.with_suffix(f".en{path.suffix}"))
+    ]
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8", errors="replace")
     except OSError:
-        return ""  # `lab check` says so; where prompts are absent the student's quotes serve
+        # `lab check` says so; where prompts are absent the student's quotes serve.
+        return ""
 
 
 def _tasks(lab: Lab) -> list[Task]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from grader.labs.results import ContractResult, Report, State, TestResult
+from grader.languages.language import labelled, said, say, word
 
 
 def numbers_text(numbers: Iterable[int]) -> str:
@@ -25,7 +26,21 @@ def of_state(report: Report, state: State) -> list[ContractResult]:
 def contract_line(report: Report, test: TestResult) -> str:
     """Say which contract a test is about, in its words; "" for one that is about none."""
     says = next((c.says for c in report.contracts if c.number == test.contract), "")
-    return f"contract {test.contract}: {says}" if says else ""
+    return say(f"contract {test.contract}: {say(says)}") if says else ""
+
+
+def message_of(report: Report, test: TestResult) -> str:
+    """Return what a test says that did not pass, in the language of the reader.
+
+    Its first line is the contract in other words, of which no translation is kept: it is left out
+    where the contract itself is told in another language than it was written in.
+    """
+    message = test.message.strip()
+    first, _, rest = message.partition("\n")
+    says = next((c.says for c in report.contracts if c.number == test.contract), "")
+    if rest and says and say(says) != says and say(first) == first:
+        message = rest
+    return said(message or "no message")
 
 
 def contract_lines(report: Report) -> list[str]:
@@ -35,14 +50,14 @@ def contract_lines(report: Report) -> list[str]:
     tried = [contract for contract in report.contracts if contract.state is not State.UNTRIED]
     holding = [contract.number for contract in tried if contract.state is State.HOLDS]
     known = [contract for contract in tried if contract.state is not State.WAITING]
-    line = f"{len(holding)} of {len(known)} contracts tried here hold"
-    lines = [f"{line}: {numbers_text(holding)}" if holding else line] if known else []
+    line = say(f"{len(holding)} of {len(known)} contracts tried here hold")
+    lines = [labelled(line, numbers_text(holding)) if holding else line] if known else []
     for label, numbers in (
         ("not tried yet", [c.number for c in tried if c.state is State.WAITING]),
         ("tried by the hidden tests only", hidden_only(report)),
-        ("broken", [c.number for c in tried if c.state is State.BROKEN]),
+        (word("broken"), [c.number for c in tried if c.state is State.BROKEN]),
     ):
-        lines += [f"{label}: {numbers_text(numbers)}"] if numbers else []
+        lines += [labelled(label, numbers_text(numbers))] if numbers else []
     return lines
 
 
@@ -56,15 +71,18 @@ def hidden_only(report: Report) -> list[int]:
 
 def head_and_rows(contracts: Sequence[ContractResult]) -> list[tuple[str, str, str, str]]:
     """Return a table of contracts: number, what holds, how it came out, points."""
-    return [("", "what holds", "here", "points"), *(_row(contract) for contract in contracts)]
+    return [
+        ("", say("what holds"), say("here"), say("points")),
+        *(_row(contract) for contract in contracts),
+    ]
 
 
 def _row(contract: ContractResult) -> tuple[str, str, str, str]:
     shown = {
-        State.HOLDS: "holds",
-        State.BROKEN: "broken",
+        State.HOLDS: word("holds"),
+        State.BROKEN: word("broken"),
         State.WAITING: "not tried yet",
         State.UNTRIED: "not tried here",
     }[contract.state]
     points = f"{contract.score:.3g} / {contract.points:.3g}" if contract.points else "-"
-    return str(contract.number), contract.says, shown, points
+    return str(contract.number), say(contract.says), say(shown), points

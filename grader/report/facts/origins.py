@@ -1,6 +1,7 @@
 """Where a failure may come from: a task whose functions the code of another's calls."""
 
 from grader.labs.results import Report, State
+from grader.languages.language import say
 from grader.report.facts.contracts import numbers_text, of_state
 from grader.report.facts.measured import listed, table_of, text_of
 from grader.report.facts.summary import TaskSummary, summarize
@@ -13,8 +14,10 @@ def origin_line(report: Report, part: TaskSummary) -> str:
     told = [_told(report, other) for other in origins(report, part)]
     if not told:
         return ""
-    those, are = ("that", "is") if len(told) == 1 else ("those", "are")
-    return f"it builds on {' and '.join(told)}, which {are} broken too: mend {those} first"
+    if len(told) == 1:
+        return say(f"it builds on {told[0]}, which is broken too: mend that first")
+    names = say(" and ").join(told)
+    return say(f"it builds on {names}, which are broken too: mend those first")
 
 
 def origins(report: Report, part: TaskSummary) -> list[TaskSummary]:
@@ -27,5 +30,8 @@ def origins(report: Report, part: TaskSummary) -> list[TaskSummary]:
 
 def _told(report: Report, part: TaskSummary) -> str:
     broken = [c.number for c in of_state(report, State.BROKEN) if c.task == part.task.id]
-    word = "contract" if len(broken) == 1 else "contracts"
-    return f"{part.task.id} ({word} {numbers_text(broken)})" if broken else part.task.id
+    if not broken:
+        return part.task.id
+    if len(broken) == 1:
+        return say(f"{part.task.id} (contract {broken[0]})")
+    return say(f"{part.task.id} (contracts {numbers_text(broken)})")

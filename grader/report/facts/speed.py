@@ -6,12 +6,16 @@ A grading without a GPU has no ``extras["speed"]`` and no ``extras["gpu"]``; not
 from collections.abc import Mapping
 
 from grader.labs.results import Report
+from grader.languages.language import say, word
 from grader.report.facts.measured import SpeedCase, number_of, speed_cases, table_of, text_of
 from grader.report.facts.notices import Level, Notice
 
 MICROSECOND = "µs"
-HEAD = ("case", "ratio to the baseline", "rate", "of roofline", "yours", "baseline", "bound by")
-SHORT_HEAD = ("case", "ratio", "rate", "roof", "bound by")
+HEAD = (
+    *(word("case"), "ratio to the baseline", word("rate"), "of roofline", word("yours")),
+    *(word("baseline"), "bound by"),
+)
+SHORT_HEAD = (word("case"), word("ratio"), word("rate"), word("roof"), "bound by")
 RATIO_MEANS = (
     "Ratio: the baseline's time over yours, above 1 is faster; in brackets the 95 % interval. "
     "Roofline: what this GPU reaches when it only copies or only multiplies."
@@ -34,7 +38,7 @@ def row(case: SpeedCase) -> tuple[str, ...]:
 def short_row(case: SpeedCase) -> tuple[str, ...]:
     """The cells below ``SHORT_HEAD``, to fit 80 columns: only the name of what bounds the case."""
     name, ratio, rate, share, *_, bound = row(case)
-    ratio = "not plausible" if case.suspicious else ratio.replace(" to ", "-")
+    ratio = say("not plausible") if case.suspicious else ratio.replace(" to ", "-")
     return name, ratio, rate, share, bound.partition(",")[0]
 
 
@@ -44,7 +48,7 @@ def _ratio(case: SpeedCase) -> str:
     shown = f"{case.ratio:.2f}"
     if case.low is not None and case.high is not None:
         shown += f" ({case.low:.2f} to {case.high:.2f})"
-    return f"{shown}, not plausible: counts as missed" if case.suspicious else shown
+    return say(f"{shown}, not plausible: counts as missed") if case.suspicious else shown
 
 
 def _share(case: SpeedCase) -> str:
@@ -66,8 +70,8 @@ def suspicions(report: Report) -> tuple[Notice, ...]:
     return tuple(
         Notice(
             Level.WARNING,
-            f"{case.name}, its tiers count as missed: {case.suspicious.rstrip('. ')}.",
-            "where points count, your instructor looks at it and decides",
+            say(f"{case.name}, its tiers count as missed: {case.suspicious.rstrip('. ')}."),
+            say("where points count, your instructor looks at it and decides"),
         )
         for case in speed_cases(report)
         if case.suspicious
@@ -80,7 +84,7 @@ def speed_notes(report: Report) -> tuple[str, ...]:
     for case in speed_cases(report):
         for note in dict.fromkeys(case.notes):
             names.setdefault(note, []).append(case.name)
-    return tuple(f"{'; '.join(names[note])}: {note}" for note in names)
+    return tuple(f"{'; '.join(names[note])}: {say(note)}" for note in names)
 
 
 def gpu_line(report: Report) -> str:
@@ -90,7 +94,7 @@ def gpu_line(report: Report) -> str:
         return ""
     known = {key: number_of(value) for key, value in gpu.items()}
     parts = [
-        text_of(gpu.get("name")) or "unnamed GPU",
+        text_of(gpu.get("name")) or say("unnamed GPU"),
         _fact("driver {}", text_of(gpu.get("driver"))),
         _fact("copies {} GB/s", _digits(known.get("bandwidth_gbs"))),
         _fact("multiplies {} TFLOP/s", _digits(known.get("matmul_tflops"))),
@@ -111,11 +115,13 @@ def _clock(known: Mapping[str, float | None]) -> str:
 def _others(count: float | None) -> str:
     if not count:
         return ""
-    return f"shared with {count:.0f} other {'process' if count == 1 else 'processes'}"
+    if count == 1:
+        return say("shared with 1 other process")
+    return say(f"shared with {count:.0f} other processes")
 
 
 def _fact(form: str, value: str) -> str:
-    return form.format(value) if value else ""
+    return say(form.format(value)) if value else ""
 
 
 def _digits(value: float | None) -> str:

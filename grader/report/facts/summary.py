@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import RULES, Report, TaskResult, TestResult, Verdict
+from grader.languages.language import labelled, say, word
+from grader.report.facts.measured import text_of
 from grader.text import first_line, number, visible_line
 
 AT_FAULT = frozenset(
@@ -14,12 +16,12 @@ AT_FAULT = frozenset(
 )
 # Verdicts in the order in which counts are listed.
 SHOWN_AS = {
-    Verdict.PASSED: "passed",
-    Verdict.FAILED: "failed",
+    Verdict.PASSED: word("passed"),
+    Verdict.FAILED: word("failed"),
     Verdict.ERROR: "raised an error",
     Verdict.TIMEOUT: "timed out",
     Verdict.MEMORY: "ran out of memory",
-    Verdict.CRASHED: "crashed",
+    Verdict.CRASHED: word("crashed"),
     Verdict.SKIPPED: "not tried",
     Verdict.NOT_GRADED: "not graded",
     Verdict.INFRA: "could not be judged",
@@ -28,7 +30,7 @@ SHOWN_AS = {
 
 # Counts stand in a narrow column.
 COUNTED_AS = SHOWN_AS | {
-    Verdict.ERROR: "raised",
+    Verdict.ERROR: word("raised"),
     Verdict.MEMORY: "out of memory",
     Verdict.INFRA: "not judged",
 }
@@ -46,6 +48,7 @@ class TaskSummary:
     counts: Mapping[Verdict, int]
     first: TestResult | None
     others: tuple[TestResult, ...] = ()
+    by_people: bool = False  # they give its points; what tests there are give none
 
     @property
     def lost(self) -> bool:
@@ -75,7 +78,7 @@ class TaskSummary:
     def counted(self) -> str:
         """For example "5 passed, 2 failed". A rule that is kept is no work done: stubs keep all."""
         found = [verdict for verdict in COUNTED_AS if self.counts.get(verdict)]
-        return ", ".join(f"{self.counts[verdict]} {COUNTED_AS[verdict]}" for verdict in found)
+        return ", ".join(f"{self.counts[verdict]} {say(COUNTED_AS[verdict])}" for verdict in found)
 
     @property
     def share(self) -> str:
@@ -83,23 +86,30 @@ class TaskSummary:
 
         All counts where this machine could not judge some.
         """
+        if self.by_people and not any(self.counts.values()):
+            return say("read" if self.task.graded else "people read it")
         if self.counts.get(Verdict.INFRA) or self.counts.get(Verdict.NOT_GRADED):
             return self.counted
         if self.waiting:
-            return f"not tried: {self.barrier}"
-        share = f"{self.counts.get(Verdict.PASSED, 0)} of {sum(self.counts.values())}"
+            return say(f"not tried: {self.barrier}")
+        share = say(f"{self.counts.get(Verdict.PASSED, 0)} of {sum(self.counts.values())}")
         skipped = self.counts.get(Verdict.SKIPPED, 0)
-        return f"{share}; {skipped} not tried: {self.barrier}" if skipped else share
+        return say(f"{share}; {skipped} not tried: {self.barrier}") if skipped else share
 
     @property
     def barrier(self) -> str:
         """Why tests of the task were not tried: the first word that was given."""
         told = (test.message for test in self.tests if test.verdict is Verdict.SKIPPED)
-        return first_line(next(told, ""))
+        return say(first_line(next(told, "")))
 
     @property
     def not_graded_because(self) -> str:
         """Why this machine could not judge the task (or part of it)."""
+        return say(self._not_graded_because())
+
+    def _not_graded_because(self) -> str:
+        if self.by_people:
+            return "people read it"
         if self.counts.get(Verdict.INFRA):
             return "the judge could not test it"
         for test in self.tests:
@@ -129,6 +139,7 @@ def _summary(task: TaskResult, report: Report) -> TaskSummary:
         counts=Counter(test.verdict for test in tests if not _is_kept_rule(test)),
         first=next(iter(failures + skipped), None),
         others=tuple(by_contract.values())[1:],
+        by_people=report.is_manual,
     )
 
 
@@ -178,7 +189,7 @@ def ahead(parts: Sequence[TaskSummary]) -> tuple[str, ...]:
     fresh = [visible_line(part.task.id) for part in parts if part.lost and part.untouched]
     waiting = [visible_line(part.task.id) for part in parts if part.lost and part.waiting]
     lines = {"not started": fresh, "waiting for another task": waiting}
-    return tuple(f"{label}: {', '.join(names)}" for label, names in lines.items() if names)
+    return tuple(labelled(label, ", ".join(names)) for label, names in lines.items() if names)
 
 
 def _shows_work(test: TestResult) -> bool:
@@ -203,6 +214,8 @@ def is_stub(report: Report) -> bool:
 def score_line(report: Report) -> str:
     """For example "71.5 of 75 points graded here (100 in all)"."""
     score, graded, total = number(report.score), number(report.graded), number(report.total)
+    if report.is_manual and report.graded < report.total:
+        return say(f"{say(text_of(report.extras.get('status')))} ({total} points in all)")
     if report.graded == report.total:
-        return f"{score} of {total} points"
-    return f"{score} of {graded} points graded here ({total} in all)"
+        return say(f"{score} of {total} points")
+    return say(f"{score} of {graded} points graded here ({total} in all)")

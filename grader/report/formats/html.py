@@ -6,7 +6,13 @@ from typing import Any
 
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, TestResult, Verdict
-from grader.report.facts.contracts import contract_line, contract_lines, head_and_rows
+from grader.languages.language import labelled, said, say
+from grader.report.facts.contracts import (
+    contract_line,
+    contract_lines,
+    head_and_rows,
+    message_of,
+)
 from grader.report.facts.measured import listed, speed_cases, table_of, text_of
 from grader.report.facts.notices import notices
 from grader.report.facts.origins import BUILDS_ON, origin_line
@@ -34,7 +40,10 @@ from grader.report.markup.web import embedded, escaped, facts_list, figures, pag
 from grader.text import number, visible
 
 # Extras with a place of their own.
-DRAWN = ("figures", "speed", "gpu", "plots", "differences", PSEUDOCODE, BUILDS_ON)
+DRAWN = (
+    *("figures", "speed", "gpu", "plots", "differences", PSEUDOCODE, BUILDS_ON),
+    *("grading", "status"),
+)
 
 
 def render_html(report: Report, above: Sequence[str] = ()) -> str:
@@ -42,7 +51,7 @@ def render_html(report: Report, above: Sequence[str] = ()) -> str:
 
     ``above`` are lines of HTML that stand first.
     """
-    title = f"Lab {report.lab:02d} · {report.topic}"
+    title = say(f"Lab {report.lab:02d} · {report.topic}")
     body = [*above, f"<h1>{escaped(title)}</h1>", *report_body(report)]
     return page(title, body, style=DIFFERENCES)
 
@@ -60,11 +69,11 @@ def report_body(report: Report, source: Callable[[str], str] = embedded) -> list
         *(f"<p>{escaped(line)}</p>" for line in ahead(parts)),
         *figures([plot.figure for plot in plots_of(report)], source),
         *figures(report.extras.get("figures"), source),
-        "<h2>All tests</h2>",
+        f"<h2>{say('All tests')}</h2>",
         *(_tests(part) for part in parts),
         *_pseudocode(report),
-        *facts_list("Also measured, never scored", _flat(report.extras, skip=DRAWN)),
-        *facts_list("About this grading", _flat(report.provenance)),
+        *facts_list(say("Also measured, never scored"), _flat(report.extras, skip=DRAWN)),
+        *facts_list(say("About this grading"), _flat(report.provenance)),
     ]
 
 
@@ -74,17 +83,20 @@ def _block(text: str) -> str:
 
 def _notices(report: Report) -> list[str]:
     return [
-        f'<p class="notice {notice.level}"><strong>{notice.level}:</strong> {escaped(notice.text)}'
-        + (f"<br><small>hint: {escaped(notice.hint)}</small>" if notice.hint else "")
+        f'<p class="notice {notice.level}"><strong>{labelled(notice.level, "")}</strong> '
+        + escaped(notice.text)
+        + (f"<br><small>{labelled('hint', escaped(notice.hint))}</small>" if notice.hint else "")
         + "</p>"
         for notice in (*notices(report), *suspicions(report))
     ]
 
 
 def _tasks(parts: Sequence[TaskSummary]) -> str:
-    head = "<tr><th>Task</th><th></th><th>Points</th><th>Tests</th></tr>"
+    head = (
+        f"<tr><th>{say('Task')}</th><th></th><th>{say('Points')}</th><th>{say('Tests')}</th></tr>"
+    )
     rows = "\n".join(_task(part) for part in parts)
-    return f'<h2>Tasks</h2>\n<div class="wide"><table>\n{head}\n{rows}\n</table></div>'
+    return f'<h2>{say("Tasks")}</h2>\n<div class="wide"><table>\n{head}\n{rows}\n</table></div>'
 
 
 def _contracts(report: Report) -> list[str]:
@@ -96,12 +108,14 @@ def _contracts(report: Report) -> list[str]:
     cells = "\n".join(
         "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    head = "<tr><th></th><th>What holds</th><th>Here</th><th>Points</th></tr>"
+    names = (say("What holds"), say("Here"), say("Points"))
+    heads = "".join(f"<th>{name}</th>" for name in names)
+    head = f"<tr><th></th>{heads}</tr>"
     table = f'<div class="wide"><table class="contracts">\n{head}\n{cells}\n</table></div>'
     told = "<br>".join(escaped(line) for line in lines)
     return [
-        f"<h2>Contracts</h2>\n<p>{told}</p>",
-        f"<details><summary>Each of them, with its points</summary>{table}</details>",
+        f"<h2>{say('Contracts')}</h2>\n<p>{told}</p>",
+        f"<details><summary>{say('Each of them, with its points')}</summary>{table}</details>",
     ]
 
 
@@ -112,8 +126,8 @@ def _task(part: TaskSummary) -> str:
         bar = f'<meter min="0" max="{task.points}" value="{task.score}"></meter>'
         earned = f"{number(task.score)} / {points}"
     else:
-        bar, earned = "not graded", f"- / {points}"
-    name = f"<code>{escaped(task.id)}</code> {escaped(task.title)}"
+        bar, earned = say("not graded"), f"- / {points}"
+    name = f"<code>{escaped(task.id)}</code> {escaped(say(task.title))}"
     return f"<tr><td>{name}</td><td>{bar}</td><td>{earned}</td><td>{escaped(part.share)}</td></tr>"
 
 
@@ -121,16 +135,16 @@ def _speed(report: Report, source: Callable[[str], str]) -> list[str]:
     """The measured cases as a table and a plot per group; nothing where nothing was measured."""
     cases = speed_cases(report)
     line = gpu_line(report)
-    found = ["<h2>Speed</h2>"] if cases or line else []
+    found = [f"<h2>{say('Speed')}</h2>"] if cases or line else []
     found += [f"<p>{escaped(line)}</p>"] if line else []
     if cases:
-        head = "".join(f"<th>{escaped(name)}</th>" for name in HEAD)
+        head = "".join(f"<th>{escaped(say(name))}</th>" for name in HEAD)
         rows = "\n".join(_cells(row(case), bool(case.suspicious)) for case in cases)
         found += [
             f'<div class="wide"><table class="speed">\n<tr>{head}</tr>\n{rows}\n</table></div>'
         ]
         found += [
-            f"<p><small>{escaped(RATIO_MEANS)}</small></p>",
+            f"<p><small>{escaped(say(RATIO_MEANS))}</small></p>",
             *figures(speed_figures(cases), source),
         ]
     return found + [f"<p><small>{escaped(note)}</small></p>" for note in speed_notes(report)]
@@ -149,24 +163,26 @@ def _failure(report: Report, part: TaskSummary) -> str:
     lines = [line for line in (contract_line(report, test), origin) if line]
     told = "".join(f"<p>{escaped(line)}</p>" for line in lines)
     differs = difference_of(report, test)
-    shown = _texts(test) + (differs.classed if differs else "")
+    shown = _texts(test, message_of(report, test)) + (differs.classed if differs else "")
     return (
-        f'<section class="failure"><h3>{escaped(part.task.id)}: {SHOWN_AS[test.verdict]}</h3>'
+        f'<section class="failure"><h3>{escaped(part.task.id)}: {say(SHOWN_AS[test.verdict])}</h3>'
         f"<p><code>{escaped(test.id)}</code></p>{told}{shown}"
-        f"<p><small>hint: <code>{escaped(command)}</code></small></p></section>"
+        f"<p><small>{labelled('hint', f'<code>{escaped(command)}</code>')}</small></p></section>"
     )
 
 
-def _texts(test: TestResult) -> str:
-    shown = f"<pre>{_block(test.message)}</pre>" if test.message.strip() else ""
+def _texts(test: TestResult, message: str) -> str:
+    shown = f"<pre>{_block(message)}</pre>" if test.message.strip() else ""
     if test.output.strip():
-        shown += f"<p><small>it printed</small></p><pre>{_block(test.output)}</pre>"
+        shown += f"<p><small>{say('it printed')}</small></p><pre>{_block(test.output)}</pre>"
     return shown
 
 
 def _tests(part: TaskSummary) -> str:
     rows = "\n".join(_test(test) for test in part.tests)
-    summary = f"<summary>{escaped(part.task.id)}: {escaped(part.counted or 'no results')}</summary>"
+    summary = (
+        f"<summary>{escaped(part.task.id)}: {escaped(part.counted or say('no results'))}</summary>"
+    )
     return f"<details>{summary}<ul>\n{rows}\n</ul></details>"
 
 
@@ -174,8 +190,9 @@ def _test(test: TestResult) -> str:
     kind = "passed" if test.verdict is Verdict.PASSED else "other"
     kind = "lost" if test.verdict in AT_FAULT else kind
     return (
-        f'<li class="{kind}"><code>{escaped(test.id)}</code> {SHOWN_AS[test.verdict]}'
-        f" <small>{escaped(test.suite)}, {test.seconds:.2f} s</small>{_texts(test)}</li>"
+        f'<li class="{kind}"><code>{escaped(test.id)}</code> {say(SHOWN_AS[test.verdict])}'
+        f" <small>{escaped(test.suite)}, {test.seconds:.2f} s</small>"
+        f"{_texts(test, said(test.message))}</li>"
     )
 
 
@@ -184,9 +201,8 @@ def _pseudocode(report: Report) -> list[str]:
     text = text_of(table_of(report.extras.get(PSEUDOCODE)).get("text"))
     if not text.strip():
         return []
-    return [
-        f"<details><summary>Pseudocode as handed in</summary><pre>{_block(text)}</pre></details>"
-    ]
+    summary = f"<summary>{say('Pseudocode as handed in')}</summary>"
+    return [f"<details>{summary}<pre>{_block(text)}</pre></details>"]
 
 
 def _told(item: Any) -> str:

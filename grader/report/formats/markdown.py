@@ -6,7 +6,7 @@ identifiers are escaped, so they can neither format nor mention nor link anythin
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from grader.labs.results import Report
 from grader.report.facts.contracts import contract_line, contract_lines
@@ -31,24 +31,25 @@ _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+!|~@:-])")
 def render_markdown(report: Report) -> str:
     """The report as GitHub-flavoured Markdown."""
     parts = summarize(report)
-    lines = [f"# Lab {report.lab:02d} · {_plain(report.topic)}", ""]
-    lines += [f"**{_plain(score_line(report))}**", ""]
+    lines = [f"# Lab {report.lab:02d} · {plain(report.topic)}", ""]
+    lines += [f"**{plain(score_line(report))}**", ""]
     for notice in (*notices(report), *suspicions(report)):
-        hint = f" Hint: {_plain(notice.hint)}." if notice.hint else ""
-        lines += [f"> **{notice.level}:** {_plain(notice.text)}{hint}", ""]
+        hint = f" Hint: {plain(notice.hint)}." if notice.hint else ""
+        lines += [f"> **{notice.level}:** {plain(notice.text)}{hint}", ""]
     lines += ["| task | points | tests |", "| --- | ---: | --- |"]
     lines += [_row(part) for part in parts]
-    lines += [f"\n{_plain(line)}" for line in contract_lines(report)]
+    lines += [f"\n{plain(line)}" for line in contract_lines(report)]
     lines += _speed(report)
     for part in parts:
         if part.begun:
             lines += _failure(report, part)
     for line in ahead(parts):
-        lines += ["", _plain(line)]
+        lines += ["", plain(line)]
     return "\n".join([*lines, "", *_provenance(report), ""])
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Text on one line, in which Markdown reads nothing."""
     # html.escape first: it adds no character that Markdown reads; "&" cannot begin an entity.
     escaped = html.escape(visible_line(text), quote=False)
     return _PUNCTUATION.sub(r"\\\1", escaped)
@@ -57,8 +58,8 @@ def _plain(text: str) -> str:
 def _row(part: TaskSummary) -> str:
     task = part.task
     earned = number(task.score) if task.graded else "not graded"
-    name = f"{_plain(task.id)}: {_plain(task.title)}"
-    return f"| {name} | {earned} / {number(task.points)} | {_plain(part.share)} |"
+    name = f"{plain(task.id)}: {plain(task.title)}"
+    return f"| {name} | {earned} / {number(task.points)} | {plain(part.share)} |"
 
 
 def _speed(report: Report) -> list[str]:
@@ -66,27 +67,27 @@ def _speed(report: Report) -> list[str]:
     line = gpu_line(report)
     lines = ["", "## Speed", ""] if cases or line else []
     if cases:
-        lines += [_cells(HEAD), _cells(["---", "---", *["---:"] * 4, "---"], plain=False)]
-        lines += [_cells(row(case)) for case in cases]
-        lines += ["", _plain(RATIO_MEANS), ""]
+        lines += [_cells(map(plain, HEAD)), _cells(["---", "---", *["---:"] * 4, "---"])]
+        lines += [_cells(map(plain, row(case))) for case in cases]
+        lines += ["", plain(RATIO_MEANS), ""]
     remarks = ((f"GPU: {line}",) if line else ()) + speed_notes(report)
-    return [*lines, *(f"- {_plain(remark)}" for remark in remarks)]
+    return [*lines, *(f"- {plain(remark)}" for remark in remarks)]
 
 
-def _cells(cells: Sequence[str], plain: bool = True) -> str:
-    return f"| {' | '.join(_plain(cell) if plain else cell for cell in cells)} |"
+def _cells(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _failure(report: Report, part: TaskSummary) -> list[str]:
     test = part.first
     assert test is not None
-    lines = ["", f"## {_plain(part.task.id)}: {SHOWN_AS[test.verdict]}", "", _plain(test.id), ""]
+    lines = ["", f"## {plain(part.task.id)}: {SHOWN_AS[test.verdict]}", "", plain(test.id), ""]
     for line in (contract_line(report, test), origin_line(report, part)):
-        lines += [_plain(line), ""] if line else []
+        lines += [plain(line), ""] if line else []
     lines += _fenced(test.message.strip() or "no message")
     if test.output.strip():
         lines += ["", "It printed:", "", *_fenced(test.output.strip())]
-    return [*lines, "", f"Hint: make hint LAB={report.lab} TASK={_plain(part.task.id)}"]
+    return [*lines, "", f"Hint: make hint LAB={report.lab} TASK={plain(part.task.id)}"]
 
 
 def _fenced(text: str) -> list[str]:
@@ -97,4 +98,4 @@ def _fenced(text: str) -> list[str]:
 
 
 def _provenance(report: Report) -> list[str]:
-    return [f"- {_plain(str(key))}: {_plain(str(v))}" for key, v in report.provenance.items()]
+    return [f"- {plain(str(key))}: {plain(str(v))}" for key, v in report.provenance.items()]

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.labs.results import RULES, Report, State, TestResult
-from grader.report.facts.contracts import contract_line, contract_lines, of_state
+from grader.languages.language import labelled, say
+from grader.report.facts.contracts import contract_line, contract_lines, message_of, of_state
 from grader.report.facts.measured import speed_cases
 from grader.report.facts.next_step import (
     Guide,
@@ -116,7 +117,7 @@ def render_terminal(report: Report, guide: Guide | None = None) -> Group:
 
 def _heading(report: Report, guide: Guide | None) -> Text:
     title = guide.title if guide else report.topic
-    return Text(f"\nLab {report.lab:02d} · {visible_line(title)}\n", style="bold")
+    return Text(f"\n{say(f'Lab {report.lab:02d} · {visible_line(say(title))}')}\n", style="bold")
 
 
 def _task_table(parts: Sequence[TaskSummary]) -> Padding:
@@ -131,7 +132,7 @@ def _task_table(parts: Sequence[TaskSummary]) -> Padding:
         earned = number(task.score) if task.graded else "-"
         table.add_row(
             Text(visible_line(task.id), style="bold"),
-            Text(visible_line(task.title)),
+            Text(visible_line(say(task.title))),
             _bar(part),
             Text(f"{earned} / {number(task.points)}"),
             Text(part.share, style="dim"),
@@ -142,7 +143,7 @@ def _task_table(parts: Sequence[TaskSummary]) -> Padding:
 def _bar(part: TaskSummary) -> Text:
     task = part.task
     if not task.graded:
-        return Text("not graded", style="yellow")
+        return Text(say("not graded"), style="yellow")
     share = task.score / task.points if task.points else 1.0
     full = int(share * BAR)  # rounded down: a full bar means full points
     style = "green" if full == BAR else "yellow" if task.score else "red"
@@ -157,7 +158,7 @@ def _score(report: Report) -> Text:
 def _contracts(report: Report) -> list[RenderableType]:
     lines = [] if is_stub(report) else contract_lines(report)
     broken = of_state(report, State.BROKEN) if lines else []
-    lines += [f"  {contract.number:>3}  {contract.says}" for contract in broken[:SHOWN_BROKEN]]
+    lines += [f"  {contract.number:>3}  {say(contract.says)}" for contract in broken[:SHOWN_BROKEN]]
     return [_block(Text("\n".join(map(visible_line, lines)), style="dim"))] if lines else []
 
 
@@ -169,12 +170,14 @@ def speed_part(report: Report) -> list[RenderableType]:
     for justify in ("left", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(*(Text(head, style="dim") for head in SHORT_HEAD))
+    table.add_row(*(Text(say(head), style="dim") for head in SHORT_HEAD))
     for case in cases:
         style = "yellow" if case.suspicious else ""
         table.add_row(*(Text(visible_line(cell), style=style) for cell in short_row(case)))
     below = [Text(visible_line(line), style="dim") for line in [gpu_line(report)] if line]
-    below += [Text(f"note: {visible_line(note)}", style="dim") for note in speed_notes(report)]
+    below += [
+        Text(labelled("note", visible_line(note)), style="dim") for note in speed_notes(report)
+    ]
     shown: list[RenderableType] = [table] if cases else []
     return [_block(Group(*shown, *below))] if shown or below else []
 
@@ -182,11 +185,11 @@ def speed_part(report: Report) -> list[RenderableType]:
 def _notice(notice: Notice) -> Padding:
     shown = Text()
     shown.append(
-        f"{notice.level}: ", style="bold yellow" if notice.level is Level.WARNING else "bold"
+        labelled(notice.level, ""), style="bold yellow" if notice.level is Level.WARNING else "bold"
     )
     shown.append(visible(notice.text))
     if notice.hint:
-        shown.append(f"\nhint: {notice.hint}", style="dim")
+        shown.append(f"\n{labelled('hint', notice.hint)}", style="dim")
     return _block(shown)
 
 
@@ -209,17 +212,21 @@ def _failure(report: Report, parts: Sequence[TaskSummary]) -> Padding:
     part, test = parts[0], parts[0].first
     assert test is not None
     shown = Text(", ".join(visible_line(each.task.id) for each in parts), style="bold red")
-    shown.append(f" · {visible_line(test.id)} · {SHOWN_AS[test.verdict]}", style="not bold dim")
+    shown.append(
+        f" · {visible_line(test.id)} · {say(SHOWN_AS[test.verdict])}", style="not bold dim"
+    )
     origin = origin_line(report, part)
     if origin:
         shown.append(f"\n  {visible_line(origin)}", style="not bold")
     contract = contract_line(report, test)
     if contract:
         shown.append(f"\n  {visible_line(contract)}", style="not bold")
-    body = Padding(Text(visible(test.message.strip() or "no message", MESSAGE)), (0, 0, 0, 2))
+    body = Padding(Text(visible(message_of(report, test), MESSAGE)), (0, 0, 0, 2))
     # A rule says itself what to do.
     hint = (
-        [] if test.suite == RULES else [Text(f"  hint: {hint_command(report, part)}", style="dim")]
+        []
+        if test.suite == RULES
+        else [Text(f"  {labelled('hint', hint_command(report, part))}", style="dim")]
     )
     return _block(Group(shown, body, *_printed(test), *_others(part), *hint))
 
@@ -227,37 +234,45 @@ def _failure(report: Report, parts: Sequence[TaskSummary]) -> Padding:
 def _others(part: TaskSummary) -> list[Text]:
     """Name what broke of other contracts, a line each."""
     lines = [
-        f"contract {test.contract}, {test.id}: {SHOWN_AS[test.verdict]}, {gist(test)}"
+        say(
+            f"contract {test.contract}, {test.id}: {say(SHOWN_AS[test.verdict])}, {say(gist(test))}"
+        )
         for test in part.others[:SHOWN_OTHERS]
     ]
     left = len(part.others) - len(lines)
-    lines += [f"and {left} more contracts" if left > 1 else "and one more contract"] * (left > 0)
-    return [Text(f"  also: {visible_line(line, OTHER)}", style="dim") for line in lines]
+    if left:
+        lines.append(say(f"and {left} more contracts" if left > 1 else "and one more contract"))
+    return [Text(f"  {labelled('also', visible_line(line, OTHER))}", style="dim") for line in lines]
 
 
 def _printed(test: TestResult) -> list[Padding]:
     if not test.output.strip():
         return []
-    text = Text(f"it printed: {visible(test.output.strip(), PRINTED)}", style="dim")
+    said = labelled("it printed", visible(test.output.strip(), PRINTED))
+    text = Text(said, style="dim")
     return [Padding(text, (0, 0, 0, 2))]
 
 
 def _welcome(report: Report, part: TaskSummary, guide: Guide | None) -> Padding:
     """The report of an untouched stub: not a list of failures but the first step."""
     shown = Text()
-    shown.append("Nothing written yet, and that is where everyone starts.\n\n", style="bold")
-    shown.append(f"  1. read   {handout_of(guide)}\n")
-    shown.append(f"  2. open   {stub_of(guide)}\n")
-    shown.append(f"  3. write  {names_of(part, guide)} for {number(part.task.points)} points\n")
+    shown.append(say("Nothing written yet, and that is where everyone starts."), style="bold")
+    points = number(part.task.points)
     alone = f" TASK={visible_line(part.task.id)}" if guide and is_alone(report, guide) else ""
-    shown.append(f"  4. run    {grade_command(report, guide)}{alone}\n\n")
-    shown.append(f"Stuck? {hint_command(report, part)}", style="dim")
+    steps = (
+        say(f"1. read   {handout_of(guide)}"),
+        say(f"2. open   {stub_of(guide)}"),
+        say(f"3. write  {names_of(part, guide)} for {points} points"),
+        say(f"4. run    {grade_command(report, guide)}{alone}"),
+    )
+    shown.append("".join(["\n\n", *(f"  {step}\n" for step in steps), "\n"]))
+    shown.append(say(f"Stuck? {hint_command(report, part)}"), style="dim")
     return _block(shown)
 
 
 def _next_step(report: Report, lost: Sequence[TaskSummary], guide: Guide | None) -> RenderableType:
     shown = Text()
-    shown.append("next: ", style="bold")
+    shown.append(labelled("next", ""), style="bold")
     shown.append(next_step(report, lost, guide))
     return Group(_block(shown), *_again(report, lost, guide))
 
@@ -269,6 +284,6 @@ def _again(
     seed = report.provenance.get("seed")
     if not isinstance(seed, int):
         return []
-    text = f"seed {seed}; the same inputs again: {grade_command(report, guide)} SEED={seed}"
+    text = say(f"seed {seed}; the same inputs again: {grade_command(report, guide)} SEED={seed}")
     lines = [text, *repeat_lines(report, lost, guide)]
     return [_block(Text("\n".join(lines), style="dim"))]

@@ -12,6 +12,7 @@ import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from grader.languages.language import spoken
 from grader.text import encodable, visible_line
 
 STYLE = """
@@ -67,7 +68,15 @@ def page(title: str, body: Iterable[str], *, style: str = "", script: str = "") 
         f"<title>{escaped(title)}</title>",
         f"<style>{STYLE}{style}</style>",
     ]
-    lines = ["<!doctype html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
+    lines = [
+        "<!doctype html>",
+        f'<html lang="{spoken()}">',
+        "<head>",
+        *head,
+        "</head>",
+        "<body>",
+        "<main>",
+    ]
     end = ["</main>", *([f"<script>{script}</script>"] if script else []), "</body>", "</html>", ""]
     return "\n".join([*lines, *body, *end])
 

@@ -7,14 +7,14 @@ other needs only the second.
 """
 
 import os
-import shutil
 import sys
 import sysconfig
 from pathlib import Path
 
 from grader import ROOT
 from grader.environment import BY_BUS, ORDER, VISIBLE, To, crossing, library_folders
-from grader.sandbox.confinement import gpu, seccomp, users
+from grader.sandbox.confinement import gpu, launcher, seccomp, users
+from grader.sandbox.confinement.launcher import Launcher
 from grader.sandbox.confinement.users import NOBODY, Block
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
@@ -70,8 +70,9 @@ def confine(
     What ``forks`` workers lacks what they then do themselves: system calls are not filtered, and
     namespaces can be made. If users are ``divided`` it may become any of its block, and no other.
     """
-    bwrap = shutil.which("bwrap")
-    assert bwrap is not None
+    found = launcher.find()
+    assert found is not None
+    bwrap = found.path
     folders = installation(device)
     view = ["--tmpfs", "/", *SCRATCH, *_view(folders, binds)]
     block = users.take(forks=forks) if divided else None
@@ -89,7 +90,7 @@ def confine(
     outer = [*view, "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--die-with-parent"]
     # A pid namespace of its own: a root monitor could not signal what has become unprivileged,
     # but when its namespace ends, all in it ends.
-    outer += ["--unshare-pid", *BECOME, *_own_libraries(bwrap)]
+    outer += ["--unshare-pid", *BECOME, *_own_libraries(found)]
     if block is not None:  # open until the sandbox has ended, but not in there
         outer += ["--sync-fd", str(block.lock)]
     inner = ["--ro-bind", "/", "/", *SCRATCH]
@@ -152,9 +153,9 @@ def _parents(path: str) -> list[str]:
     return args
 
 
-def _own_libraries(bwrap: str) -> list[str]:
+def _own_libraries(bwrap: Launcher) -> list[str]:
     """Return binds for a bubblewrap that is not installed in the system's folders."""
-    folders = [str(Path(bwrap).parent), *library_folders(To.LAUNCHER)]
+    folders = [*bwrap.folders, *library_folders(To.LAUNCHER)]
     args: list[str] = []
     for folder in dict.fromkeys(folders):
         if not Path(folder).is_relative_to("/usr") and Path(folder).is_dir():

@@ -71,6 +71,11 @@ def join(group: str) -> None:
         (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
 
 
+def inside(group: "Cgroup") -> list[str]:
+    """Return the start of a command line that runs what follows in a group."""
+    return ["/bin/sh", "-c", LEAVE, str(group.folder / "cgroup.procs")]
+
+
 def outside() -> list[str]:
     """Return the start of a command line that runs what follows outside of the judge's group."""
     for line in _own_groups():

@@ -1,0 +1,1 @@
+"""Chinese beside English: which file translates which, and whether it is still in step."""

@@ -1,0 +1,1 @@
+// Register demo93::twice here.
