@@ -29,7 +29,7 @@ def what_residual_keeps(residual: float = 256.0) -> Drawn:
     )
 
 
-@explains("speed", rows=(1024, 32_768), features=(4096, 14_336))
+@explains("speed", rows=(1024, 32_768), features=(4096, 28_672))
 def what_is_moved(rows: int = 8192, features: int = 14_336) -> Drawn:
     """Two operators write a tensor between them and read it again; a fused one does neither."""
     one = 2 * rows * features / 1e6  # MB of a tensor in bfloat16
