@@ -2,12 +2,13 @@
 
 Operators are named as one calls them, without "torch.ops.": "inferlab15.silu_mul". Where tensors
 lie on a GPU, they are fetched from there for all but the last three: the CPU's kernels are meant.
+What comes back alone, in no list, is brought back there.
 """
 
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -50,8 +51,24 @@ def fetched(value: Any) -> Any:
     """Return a tensor on the CPU, with its strides and what lies around it; all else as it is."""
     if not isinstance(value, Tensor) or value.device.type == "cpu":
         return value
+    return moved(value, torch.device("cpu"))
+
+
+def moved(value: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on a device, with its strides and what lies around it."""
     place = value.storage_offset(), value.shape, value.stride()
-    return torch.empty(0, dtype=value.dtype).set_(value.untyped_storage().cpu(), *place)
+    storage = value.untyped_storage().to(device=device)
+    return torch.empty(0, dtype=value.dtype, device=device).set_(storage, *place)
+
+
+def brought(result: Any, args: Sequence[Any]) -> Any:
+    """Return tensors of a result where the arguments lie; all else as it is."""
+    if isinstance(result, tuple):
+        return tuple(brought(item, args) for item in result)
+    device = next((arg.device for arg in args if isinstance(arg, Tensor)), None)
+    if device is None or not isinstance(result, Tensor) or result.device == device:
+        return result
+    return moved(result, device)
 
 
 def on_cpu(name: str, *args: Any) -> Any:
@@ -61,7 +78,7 @@ def on_cpu(name: str, *args: Any) -> Any:
     for arg, own in zip(args, here, strict=True):
         if own is not arg:
             arg.untyped_storage().copy_(own.untyped_storage())
-    return result
+    return brought(result, args)
 
 
 def form_of(name: str, args: list[Any], on_cpu: bool = True) -> list[Any]:
@@ -156,7 +173,7 @@ def gradient_of_square(name: str, x: Tensor, upstream: Tensor) -> Any:
     """Return the gradient of ``sum(operator(x, x) * upstream)`` for x."""
     (leaf,) = _leaves([x], [0])
     operator(name)(leaf, leaf).backward(fetched(upstream))
-    return leaf.grad
+    return brought(leaf.grad, [x])
 
 
 def gradients_in_turn(

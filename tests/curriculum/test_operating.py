@@ -144,3 +144,14 @@ def test_tensors_on_the_cpu_are_passed_as_they_are(made: Made) -> None:
 
     assert operating.fetched(x) is x
     assert operating.fetched(2.0) == 2.0
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_the_cpu_answers_and_what_it_says_comes_back(made: Made) -> None:
+    x = torch.arange(12.0).view(3, 4)[:, 1::2].cuda()
+
+    got = operating.on_cpu(made.name, x, 3.0)
+
+    assert (got.device, got.tolist()) == (x.device, (x * 3).tolist())
+    assert operating.moved(x, torch.device("cpu")).stride() == x.stride()
+    assert operating.brought((x.cpu(), 1), [2.0, x])[0].device == x.device
