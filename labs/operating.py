@@ -93,16 +93,18 @@ def faked(name: str, args: list[Any], symbolic: bool, device: str = "cpu") -> li
     """
     mode = FakeTensorMode(shape_env=ShapeEnv() if symbolic else None, static_shapes=not symbolic)
 
+    here = [fetched(arg) for arg in args]  # in the mode nothing could be
+
     def fake(arg: Any) -> Any:
         if not isinstance(arg, Tensor):
             return arg
-        own = mode.from_tensor(fetched(arg))
+        own = mode.from_tensor(arg)
         if device == "cpu":
             return own
         return torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=device)
 
     with mode:
-        return form(operator(name)(*map(fake, args)))
+        return form(operator(name)(*map(fake, here)))
 
 
 def opcheck(name: str, args: list[Any], wanted: list[int], tests: list[str]) -> list[str]:

@@ -18,13 +18,14 @@ from grader.environment import To, crossing
 from grader.errors import CannotGrade, SandboxError
 from grader.labs.build import Build
 from grader.limited import Ended, Limits, Resource, run
-from grader.sandbox.confinement import limits
+from grader.sandbox.confinement import gpu, limits
 from grader.sandbox.confinement.bubblewrap import confine, worker_environment
 from grader.sandbox.pace import PACE
 
 MIB = 1 << 20
 FAILED = 97  # the status of our script when the compiler has failed; other ones are not its
 # Where to work and what to hand over; the rest is the compiler's line, whose words are for people.
+NATIVE = "-arch=native"  # of nvcc: it asks the GPU, which no compiler reaches in its sandbox
 SCRIPT = 'cd "$0" || exit 1; out=$1; shift; "$@" >&2 && cat "$out" || exit 97'
 MOST_LINES, MOST_CHARACTERS = 24, 3000  # of what it says
 
@@ -40,11 +41,12 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A compiler of this machine, and the torch that it compiles for."""
+    """A compiler of this machine, and the torch and the GPU that it compiles for."""
 
     path: Path
     torch: Path
     version: str
+    architecture: str = ""
 
     @classmethod
     def find(cls, build: Build) -> "Compiler | None":
@@ -56,13 +58,23 @@ class Compiler:
         if spec is None or spec.origin is None:
             raise CannotGrade("torch is not installed for this Python", "make setup")
         return cls(
-            Path(found).resolve(), Path(spec.origin).parent, importlib.metadata.version("torch")
+            Path(found).resolve(),
+            Path(spec.origin).parent,
+            importlib.metadata.version("torch"),
+            gpu.architecture() if build.device == "cuda" else "",
         )
 
     def known_by(self) -> list[str]:
         """Return what tells it from another one, or from itself after an update."""
         about = self.path.stat()
-        return [str(self.path), str(about.st_size), str(about.st_mtime_ns), self.version]
+        size, changed = str(about.st_size), str(about.st_mtime_ns)
+        return [str(self.path), size, changed, self.version, self.architecture]
+
+    def arguments(self, build: Build, output: str) -> list[str]:
+        """Return the arguments of a build's command, for the GPU of this machine."""
+        line = build.line(output, str(self.torch))[1:]
+        known = f"-arch={self.architecture}" if self.architecture else NATIVE
+        return [known if word == NATIVE else word for word in line]
 
 
 def build_file(
@@ -113,9 +125,9 @@ def _run(
     confined = level == "bwrap"
     home = "/tmp" if confined else str(scratch)
     output = f"{home}/{build.file_name}"
-    line = build.line(output, str(compiler.torch))
+    line = compiler.arguments(build, output)
     place = "/sources" if confined else str(sources)
-    command = ["/bin/sh", "-c", SCRIPT, place, output, str(compiler.path), *line[1:]]
+    command = ["/bin/sh", "-c", SCRIPT, place, output, str(compiler.path), *line]
     passed: list[int] = []
     env = worker_environment(build.device, home)
     if confined:

@@ -52,6 +52,17 @@ def test_what_is_made_comes_out_and_nothing_is_left(tmp_path: Path, level: str) 
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize(("architecture", "word"), [("sm_90", "-arch=sm_90"), ("", "-arch=native")])
+def test_what_is_for_this_gpu_is_made_for_it(architecture: str, word: str) -> None:
+    command = tuple("nvcc -O2 -arch=native {sources} -o {output} -L{torch}/lib".split())
+    build = dataclasses.replace(BUILD, command=command, device="cuda")
+    compiler = Compiler(Path("/nvcc"), Path("/torch"), "2.11.0", architecture)
+
+    line = compiler.arguments(build, "/tmp/twice.so")
+
+    assert line == ["-O2", word, "twice.cpp", "-o", "/tmp/twice.so", "-L/torch/lib"]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_mistake_is_told_with_its_line_and_no_path_of_ours(tmp_path: Path, level: str) -> None:
     built = made(tmp_path, "int twice(int x) { return 2 * y; }", level)

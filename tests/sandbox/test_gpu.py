@@ -61,6 +61,13 @@ def test_reading_that_is_not_available_is_none(smi) -> None:
     assert gpu.read_state()["power_w"] is None
 
 
+@pytest.mark.parametrize(("told", "name"), [("9.0", "sm_90"), ("12.1", "sm_121"), ("[N/A]", "")])
+def test_what_a_compiler_builds_for_is_named(smi, told: str, name: str) -> None:
+    smi(told)
+
+    assert gpu.architecture() == name
+
+
 LISTED = "0, GPU-aaaa\\n1, GPU-bbbb"
 
 

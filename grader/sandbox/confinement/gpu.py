@@ -120,6 +120,13 @@ def _number_of(node: Path) -> str:
     return found[1] if found else ""
 
 
+def architecture() -> str:
+    """Name what a compiler for CUDA builds for, such as "sm_90"; "" where nobody says."""
+    told = _query("--query-gpu=compute_cap")
+    found = re.fullmatch(r"(\d+)\.(\d+)", told[0].strip()) if told else None
+    return f"sm_{found[1]}{found[2]}" if found else ""
+
+
 @functools.cache
 def _uuids() -> dict[str, str]:
     """Return the UUID of each GPU of the machine, by its index."""
