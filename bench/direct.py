@@ -21,6 +21,7 @@ import torch
 from bench.direct_objects import DirectGiven, DirectProxy, LentCaller
 from grader.errors import Mismatch, NotGraded, StudentError
 from grader.labs.lab import Lab
+from grader.labs.task import Task
 from grader.proxy.conversation.calls import Calls
 from grader.proxy.instruments.readings import Count, Operators
 from grader.proxy.loans.loans import Loan
@@ -59,6 +60,9 @@ class DirectStudent(Offers):
 
     def begin_(self, test_deadline: float, grading_deadline: float, workers_to_come: int) -> None:
         """Do nothing: there are no deadlines and no workers."""
+
+    def turn_to_(self, task: Task) -> None:
+        """Do nothing: what any task loads is here."""
 
     def inspect_(self) -> None:
         """Do nothing: nobody looks at a process that is our own."""

@@ -100,9 +100,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("content", TOMLS, ids=lambda text: text[9:25])
-def test_real_lab_is_read(folder: Path, content: str) -> None:
-    (folder / "lab.toml").write_text(content)
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_real_lab_is_read(tmp_path: Path, lab: Lab) -> None:
+    folder = tmp_path / "course" / "labs" / lab.name
+    folder.mkdir(parents=True)
+    (folder / "lab.toml").write_bytes((lab.folder / "lab.toml").read_bytes())
+
     assert load_lab(folder).tasks
 
 

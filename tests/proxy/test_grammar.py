@@ -19,8 +19,8 @@ from grader.proxy.values.kinds import expect
 ROOT = Path(__file__).parents[2]
 # What the words of the suites that end with an s are: several things, or one.
 SEVERAL = frozenset(
-    "answers blocks bytes caches chunks codes draft_probs draws entries eos_ids events"
-    " frequencies gradients halves key_positions keys lengths logits names offsets outputs"
+    "answers arguments blocks bytes caches chunks codes draft_probs draws entries eos_ids events"
+    " frequencies gradients graphs halves key_positions keys lengths logits names offsets operators outputs"
     " pairs positions products prompts results rows seconds sizes statistics tables"
     " target_calls target_logits target_probs targets tensors times tokens values weights".split()
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.confined import confine
+from grader.reading.pseudocode.compiled import compiled_share, without_comments
 from grader.reading.pseudocode.given import stub_text
 from grader.reading.pseudocode.pasted import (
     PROMPT_GRAM,
@@ -61,11 +62,27 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """Runs of what may have been pasted in, as ``grams`` gives them."""
+class Code:
+    """A program's runs of tokens, as ``grams`` gives them, and the language that it is called."""
 
-    code: frozenset[tuple[str, ...]]
+    language: str
+    runs: frozenset[tuple[str, ...]]
     nameless: frozenset[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, language: str, *programs: str) -> "Code":
+        """Take what is written in a language."""
+        empty = frozenset[tuple[str, ...]]()
+        named = empty.union(*(grams(python_tokens(text)) for text in programs))
+        return cls(language, named, empty.union(*map(nameless_grams, programs)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What may have been pasted in."""
+
+    python: Code
+    compiled: Code | None  # where a lab has sources for a compiler
     given: frozenset[tuple[str, ...]]  # the handout, the stub's docstrings, the prompts
 
 
@@ -75,7 +92,10 @@ def main() -> None:
     told: dict[str, Any] = json.load(sys.stdin)
     code, given = told["code"], [*told["given"], *map(stub_text, told["stubs"])]
     runs = frozenset[tuple[str, ...]]().union(*(quotable(halfwidth(text)) for text in given))
-    sources = Sources(grams(python_tokens(code)), nameless_grams(code), runs)
+    compiled = [*map(without_comments, told["sources"])]
+    sources = Sources(
+        Code.of("Python", code), Code.of("C++", *compiled) if compiled else None, runs
+    )
     tasks = [Asked.read(row) for row in told["asked"]]
     json.dump({task.id: problem(task, sources) for task in tasks}, sys.stdout)
 
@@ -92,12 +112,12 @@ def problem(task: Asked, sources: Sources) -> str:
 def _pasted(task: Asked, prompts: str, sources: Sources) -> str:
     """Say what a section was pasted from, "" if from nothing."""
     lines = task.lines
-    if shared(lines, sources.code) > MOST_SHARED:
-        return "this is mostly the Python of your submission: say in words what happens"
-    if shared_nameless(lines, sources.nameless) > MOST_SHARED:
-        return "this is your submission's Python with other names: say in words what happens"
-    if python_share(lines) > MOST_SHARED:
-        return "this is mostly Python: say in words what happens"
+    if found := _code(lines, sources.python, python_share(lines)):
+        return found
+    if sources.compiled is not None:
+        cleared = without_comments("\n".join(lines)).splitlines()
+        if found := _code(cleared, sources.compiled, compiled_share(lines)):
+            return found
     text = "\n".join(map(bare, lines))
     own = quotable(prompts, PROMPT_GRAM)
     if (
@@ -107,6 +127,18 @@ def _pasted(task: Asked, prompts: str, sources: Sources) -> str:
         return "this is mostly the text of the prompt: answer it in your own words"
     if quoted(text, sources.given) > MOST_SHARED:
         return "this is mostly the text of the handout: say it in your own words"
+    return ""
+
+
+def _code(lines: Sequence[str], code: Code, share: float) -> str:
+    """Say that lines are a submission's own code, or that a ``share`` is anybody's; "" if not."""
+    language = code.language
+    if shared(lines, code.runs) > MOST_SHARED:
+        return f"this is mostly the {language} of your submission: say in words what happens"
+    if shared_nameless(lines, code.nameless) > MOST_SHARED:
+        return f"this is your submission's {language} with other names: say in words what happens"
+    if share > MOST_SHARED:
+        return f"this is mostly {language}: say in words what happens"
     return ""
 
 

@@ -133,7 +133,13 @@ def _problems(
         for task in _tasks(lab)
     ]
     given = [*_both(lab.handout), *(part.prompt for each in prompts for part in each.values())]
-    request = {"code": submission.text, "given": given, "stubs": _both(lab.stub), "asked": asked}
+    request = {
+        "code": submission.text,
+        "sources": _sources(lab, submission),
+        "given": given,
+        "stubs": _both(lab.stub),
+        "asked": asked,
+    }
     ended = budget.run(READER, json.dumps(request).encode())
     if ended.over is Resource.CPU:
         return dict.fromkeys(own, f"PSEUDOCODE.md {TOO_SLOW}: a step is one short line")
@@ -146,6 +152,16 @@ def _problems(
         return {task: str(reply[task])[:MOST_TOLD] for task in own}
     except (ValueError, TypeError, KeyError) as error:
         raise JudgeError(f"the reader of pseudocode failed: {error}") from None
+
+
+def _sources(lab: Lab, submission: Submission) -> list[str]:
+    """Give what a lab has a compiler read, as handed in and as the stub has it."""
+    names = [name for build in lab.builds for name in build.sources]
+    own = [submission.files[name] for name in names if name in submission.files]
+    return [
+        *(content.decode("utf-8", errors="replace") for content in own),
+        *(_read(lab.folder / name) for name in names),
+    ]
 
 
 def _results(lab: Lab, own: dict[str, Section], problems: dict[str, str]) -> tuple[TestResult, ...]:

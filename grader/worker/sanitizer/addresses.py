@@ -39,7 +39,9 @@ class Lanes:
 def lanes_of(ptrs: Any, mask: Any) -> Lanes:
     """Return the lanes of an operation."""
     given = vars(ptrs)["data"]
-    lets = None if mask is None else vars(mask)["data"]
+    # Triton 3.6 gives the mask of a descriptor's block as it is, without a handle.
+    plain = mask is None or type(mask) is np.ndarray
+    lets = mask if plain else vars(mask)["data"]
     if lets is None or lets.all():
         return Lanes(given.ravel(), given, None, None)
     if lets.shape != given.shape:
