@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.errors import LabError
 from grader.labs.documents.manual import HANDOUT_LINES, rules_of
-from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.lab import PSEUDOCODE, QUESTIONS, Lab
 from grader.labs.translations.files import translated
 from grader.languages.curriculum import WORDS
 from grader.prove.answers.edits import build, build_sources
@@ -112,7 +112,7 @@ def _required(lab: Lab) -> Finding:
     files = [lab.stub, lab.pseudocode, lab.handout, lab.public_suite, lab.hidden_suite]
     files += [*lab.given_files, *(folder / "config.json" for folder in lab.checkpoint_folders)]
     files += [lab.folder / name for name in lab.sources]
-    files += [lab.solutions / name for name in (*lab.handed_in, "ANSWERS.md")]
+    files += [lab.solutions / name for name in (*lab.given_out, "ANSWERS.md")]
     missing = [shown(lab, file) for file in files if not file.is_file()]
     if not wrong_answers(lab):
         missing.append(f"{shown(lab, lab.solutions)}/wrong/*.py")
@@ -123,8 +123,8 @@ def _required(lab: Lab) -> Finding:
 def _stray(lab: Lab) -> Finding:
     own = {*lab.handed_in}
     beside = {"README.md", "lab.toml", f"test_{lab.topic}.py", "pictures"}
-    beside |= {WORDS, *(pair.chinese.name for pair in translated(lab))}
-    beside_answers = {"ANSWERS.md", "NOTES.md", EQUIVALENT, "variants", "wrong"}
+    beside |= {WORDS, *(pair.chinese.name for pair in translated(lab)), QUESTIONS}
+    beside_answers = {"ANSWERS.md", "NOTES.md", EQUIVALENT, "variants", "wrong", "questions.py"}
     stray = _others(lab, lab.folder, own | beside)
     stray += _others(lab, lab.solutions, own | beside_answers)
     kinds = {"*.py", *(f"*{Path(name).suffix}" for name in lab.sources)}
