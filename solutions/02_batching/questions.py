@@ -11,8 +11,6 @@ def first_nan() -> str:
 def seen_cells(real: int, columns: int) -> int:
     """Real query i sees i + 1 keys, and each padding query sees itself."""
     valid = [False] * (columns - real) + [True] * real
-    if real > columns:  # no such sequence: continued as the formula does
-        return real * (real + 1) // 2 + columns - real
     return sum(
         i == j or (valid[i] and valid[j] and j <= i) for i in range(columns) for j in range(columns)
     )
@@ -70,7 +68,7 @@ def idle_row_steps(long: int, others: int, short: int) -> float:
 
 
 def steps_with_refilling(first: int, fifth: int, slots: int) -> int:
-    """Played call by call: each slot takes the next answer as soon as its own has ended."""
+    """Each answer goes to the slot that is free first; the slot that ends last tells the calls."""
     waiting = [first, 3, 9, 4, fifth, 5]
     running: list[int] = []
     calls = 0
@@ -211,6 +209,7 @@ WRONG: dict[str, list[object]] = {
 }
 
 CASES: dict[str, list[tuple[object, ...]]] = {
+    "seen_cells": [(1, 1), (3, 8), (8, 8), (5, 20), (17, 40), (1, 9), (24, 25)],
     "cells_when_sorted": [
         ([9, 2, 7, 3, 8, 1, 4], 3),
         ([5, 1, 1000, 2, 900], 2),

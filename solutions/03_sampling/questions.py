@@ -72,7 +72,7 @@ def candidates(beams: int, finished: int, vocabulary: int) -> int:
 
 
 def length_penalty_of_a_tie(few: int, many: int, low: float, lower: float) -> float:
-    """Where lower / low = (many / few) ** a; searched, as the longer beam gains with a."""
+    """Equal where lower / low = (many / few) ** a: a is the ratio of the two logarithms."""
     below, above = 0.0, 10.0
     for _ in range(60):
         middle = (below + above) / 2
@@ -201,6 +201,7 @@ WRONG: dict[str, list[object]] = {
 }
 
 CASES: dict[str, list[tuple[object, ...]]] = {
+    "candidates": [(2, 1, 3), (4, 0, 10), (4, 3, 10), (8, 5, 2048), (5, 2, 7)],
     "draw": [
         ([0, 1, 3], 0.0),
         ([1, 3], 0.25),

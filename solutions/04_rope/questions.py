@@ -55,7 +55,7 @@ def keys_rotated_in_all(prompt: int, steps: int) -> int:
 
 
 def index_in_a_sink_cache(sinks: int, window: int, total: int, age: int) -> int:
-    """Played token by token. The newest has the last of sinks + window indices."""
+    """The newest token has the last index, sinks + window - 1; each older one has one less."""
     kept: list[int] = []
     for token in range(total):
         kept.append(token)

@@ -15,7 +15,7 @@ def bytes_of_a_token(layers: int, heads: int, kv_heads: int, width: int) -> floa
 
 
 def sequences_that_fit(memory: int, weights: int, layers: int, length: int) -> int:
-    """One more is taken as long as all of it fits: a StaticCache has its full length at once."""
+    """A StaticCache has its full length at once: a sequence that would fit half does not fit."""
     left, count = (memory - weights) * 2**30, 0
     sequence = 2 * layers * 8 * 128 * 2 * length
     while left >= sequence:
@@ -52,7 +52,7 @@ def time_of_a_step(weights: int, bandwidth: float, rows: int, length: int) -> fl
 
 
 def tokens_moved(tokens: int, room: int) -> int:
-    """Played token by token. It stays below two moves a token, as each buffer is twice as large."""
+    """A full buffer moves all that it holds: below two moves a token, as buffers double."""
     held = moved = 0
     for _ in range(tokens):
         if held == room:
@@ -69,7 +69,7 @@ def pairs_lost_to_is_causal(cached: int, chunk: int) -> int:
 def keys_after_a_rewind(
     rows: int, kv_heads: int, width: int, prompt: int, guessed: int, wrong: int, more: int
 ) -> tuple[int, int, int, int]:
-    """What is held after each step, as a list of tokens."""
+    """rewind takes the last tokens off, and what comes next takes their place."""
     held = list(range(prompt))
     held += list(range(guessed))
     del held[-wrong:]

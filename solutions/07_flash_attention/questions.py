@@ -63,7 +63,7 @@ def tiles_with_a_mask(tokens: int, rows: int, keys: int) -> float:
 
 
 def visited_tiles(T: int, S: int, block_m: int, block_n: int) -> int:
-    """All pairs that are seen, by the tile in which they lie."""
+    """A row of tiles goes as far as the key that its last real query sees, if it sees one."""
     return len({(t // block_m, s // block_n) for t in range(T) for s in range(S) if s <= t + S - T})
 
 
