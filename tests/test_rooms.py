@@ -47,7 +47,8 @@ MAY_IMPORT = {
     "languages": "words",
     "labs": "words",
     "labs.documents": "words labs labs.translations",
-    "labs.translations": "words labs languages",
+    "questions": "words labs",
+    "labs.translations": "words labs languages questions",
     "reading": "words labs labs.documents",
     "reading.pseudocode": "words labs labs.documents labs.translations",
     "sandbox.confinement": "words",
@@ -80,8 +81,8 @@ MAY_IMPORT = {
     "prove.answers": "words labs reading",
     "prove.forking": "words labs reading sandbox sandbox.confinement worker judge judge.setup",
     "prove.remembered": "words labs labs.documents sandbox sandbox.confinement judge judge.setup",
-    "prove": "words labs labs.documents reading reading.pseudocode judge judge.setup prove.answers"
-    " prove.forking prove.remembered proxy.values labs.translations languages",
+    "prove": "words labs labs.documents questions reading reading.pseudocode judge judge.setup"
+    " prove.answers prove.forking prove.remembered proxy.values labs.translations languages",
     "prove.mutants": "words labs reading judge.setup prove",
     "bench": "words wire labs course.database sandbox sandbox.confinement worker worker.calls"
     " worker.kernels judge judge.setup proxy proxy.conversation proxy.instruments proxy.loans"

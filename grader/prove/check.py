@@ -32,6 +32,7 @@ from grader.prove.remembered.entries import Remembered
 from grader.prove.runner import Judges, Runner, fallen_tests, forked_judges
 from grader.prove.sample import DRAWN, compare, draw, lot, of_the_day
 from grader.prove.trials import Trial, plan
+from grader.questions.proof import prove
 
 
 def check_labs(
@@ -114,6 +115,7 @@ def _of_lab(
         yield from check_files(lab)
         yield from () if lab.is_manual else check_contracts(lab)
         yield from check_translations(lab)
+        yield from check_questions(lab)
     for place, item in enumerate(graded):
         if item.lab is lab:
             yield from judge(item)
@@ -130,6 +132,12 @@ def check_translations(lab: Lab) -> Iterator[Finding]:
         first, *others = problems or [""]
         details = tuple(f"       {problem}" for problem in others)
         yield verdict(lab.name, "translation is in step", shown(lab, file), first, STAMP, details)
+
+
+def check_questions(lab: Lab) -> Iterator[Finding]:
+    """Prove what a lab asks: right answers are judged right and wrong ones wrong."""
+    for proof in prove(lab):
+        yield verdict(lab.name, proof.what, proof.file, proof.problem)
 
 
 def _forget_odd(memory: Remembered, graded: Sequence[Graded], again: Mapping[int, Graded]) -> None:

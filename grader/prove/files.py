@@ -18,6 +18,7 @@ from grader.prove.answers.edits import build, build_sources
 from grader.prove.answers.field import field_bugs, field_problem
 from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.proven import without_docstrings
+from grader.questions.question import FILE as QUESTIONS
 from grader.reading.pseudocode.pseudocode import sections
 from grader.reading.syntax import Function, signatures
 
@@ -123,8 +124,8 @@ def _required(lab: Lab) -> Finding:
 def _stray(lab: Lab) -> Finding:
     own = {*lab.handed_in}
     beside = {"README.md", "lab.toml", f"test_{lab.topic}.py", "pictures"}
-    beside |= {WORDS, *(pair.chinese.name for pair in translated(lab))}
-    beside_answers = {"ANSWERS.md", "NOTES.md", EQUIVALENT, "variants", "wrong"}
+    beside |= {WORDS, *(pair.chinese.name for pair in translated(lab)), QUESTIONS}
+    beside_answers = {"ANSWERS.md", "NOTES.md", EQUIVALENT, "variants", "wrong", "questions.py"}
     stray = _others(lab, lab.folder, own | beside)
     stray += _others(lab, lab.solutions, own | beside_answers)
     kinds = {"*.py", *(f"*{Path(name).suffix}" for name in lab.sources)}

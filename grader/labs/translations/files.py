@@ -6,11 +6,12 @@ from pathlib import Path
 
 from grader.errors import LabError
 from grader.labs.lab import Lab
-from grader.labs.translations import pages, sources, stubs
+from grader.labs.translations import pages, questions, sources, stubs
 from grader.labs.translations.pages import Problem
+from grader.questions.question import FILE as QUESTIONS
 
 CHINESE = "zh"
-PYTHON, PAGE = ".py", ".md"
+PYTHON, PAGE, ASKED = ".py", ".md", ".toml"
 _SKIPPED = frozenset({"build", "site", "node_modules"})
 
 
@@ -42,7 +43,7 @@ class Pair:
 
     @property
     def _kind(self):
-        kinds = {PYTHON: stubs, PAGE: pages}
+        kinds = {PYTHON: stubs, PAGE: pages, ASKED: questions}
         return kinds.get(self.english.suffix, sources)
 
 
@@ -57,8 +58,10 @@ def is_translation(name: str) -> bool:
 
 
 def translated(lab: Lab) -> tuple[Pair, ...]:
-    """Return what of a lab is to be read in both languages: handout, prompts, stub."""
+    """Return what of a lab is to be read in both languages: handout, prompts, stub, questions."""
     files = [lab.handout] if lab.is_manual else [lab.handout, lab.pseudocode, *stubs_of(lab)]
+    asked = lab.folder / QUESTIONS
+    files += [asked] if asked.is_file() else []
     return tuple(Pair(file, translation(file)) for file in files)
 
 
@@ -69,7 +72,7 @@ def stubs_of(lab: Lab) -> list[Path]:
 
 def all_pairs(root: Path) -> Iterator[Pair]:
     """Find every translation of a repository by its name, in order."""
-    for pattern in (f"*.{CHINESE}.{kind}" for kind in ("md", "py", "cpp", "cu")):
+    for pattern in (f"*.{CHINESE}.{kind}" for kind in ("md", "py", "cpp", "cu", "toml")):
         for chinese in sorted(root.rglob(pattern)):
             folders = chinese.relative_to(root).parts[:-1]
             if not any(name.startswith(".") or name in _SKIPPED for name in folders):
