@@ -117,8 +117,8 @@ def ring_attention_bytes(ranks: int, kv_heads: int, tokens: int, head_dim: int) 
 
 def interleaved_bubble(stages: int, microbatches: int, chunks: int) -> float:
     """The pipeline fills and drains in p - 1 steps of a chunk, (p - 1) / v of a microbatch."""
-    idle = (stages - 1) / chunks
-    return 100 * idle / (microbatches + idle)
+    waits = (stages - 1) / chunks
+    return 100 * waits / (microbatches + waits)
 
 
 def microbatches_needed(stages: int, percent: int) -> int:
