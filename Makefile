@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts serve-demo rehearsal-service docs messages
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts questions serve-demo rehearsal-service docs messages
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -49,6 +49,9 @@ attempts: need-lab $(READY) ## list what you handed in at the service: LAB=1 [AR
 
 submit: need-lab $(READY) ## hand in your two files of a lab, at the service or by a push, after asking you: LAB=1 [ARGS=--no-wait]
 	@$(RUN) -m grader submit "$$LAB" $(ARGS)
+
+questions: need-lab $(READY) ## write a lab's questions, drawn for you, into QUESTIONS.md; what you typed stays: LAB=1 [ARGS="--student ID"]
+	@$(RUN) -m grader questions "$$LAB" $(ARGS)
 
 run: need-lab $(READY) ## generate text with your own code of a lab alone, beside a model that is right: LAB=1 PROMPT="def main("
 	@$(RUN) -m labs.run "$$LAB" $(if $(PROMPT),"$$PROMPT") $(ARGS) || $(SHOWN)

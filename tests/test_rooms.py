@@ -46,8 +46,8 @@ MAY_IMPORT = {
     "worker.scripts": "worker.code worker.kernels worker.metering worker.sanitizer",
     "languages": "words",
     "labs": "words",
-    "labs.documents": "words labs labs.translations",
-    "questions": "words labs",
+    "labs.documents": "words labs labs.translations questions",
+    "questions": "words languages labs",
     "labs.translations": "words labs languages questions",
     "reading": "words labs labs.documents",
     "reading.pseudocode": "words labs labs.documents labs.translations",
@@ -69,7 +69,8 @@ MAY_IMPORT = {
     "judge.observers": "words labs sandbox judge.setup proxy proxy.instruments proxy.repeat",
     "judge.plugin": "words labs reading sandbox sandbox.confinement judge.setup proxy"
     " proxy.conversation proxy.instruments proxy.loans proxy.values timing",
-    "judge": "words labs labs.documents reading reading.pseudocode sandbox sandbox.confinement"
+    "judge": "words labs labs.documents questions reading reading.pseudocode sandbox"
+    " sandbox.confinement"
     " judge.observers judge.plugin judge.setup proxy timing",
     "report": "words",
     "report.facts": "words languages labs labs.documents",
@@ -97,17 +98,19 @@ MAY_IMPORT = {
     "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
     " report.formats report.launches report.markup trace cli.terminal",
     "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
-    "cli.handing": "words labs labs.documents report.facts report.formats cli.terminal client",
-    "cli": "words languages labs judge judge.setup report.facts report.formats prove prove.mutants"
-    " prove.remembered bench notebook start cli.kernels cli.repeating cli.tables cli.terminal",
+    "cli.handing": "words languages labs labs.documents labs.translations questions report.facts"
+    " report.formats cli.terminal client",
+    "cli": "words languages labs questions judge judge.setup report.facts report.formats prove"
+    " prove.mutants prove.remembered bench notebook start cli.kernels cli.repeating cli.tables"
+    " cli.terminal",
     "course.rules": "words labs",
-    "course": "words languages labs course.database course.rules",
+    "course": "words languages labs questions course.database course.rules",
     "course.reading": "words labs report.facts course course.database",
     "course.publishing": "words languages labs labs.documents labs.translations reading start"
     " prove.answers course",
     "course.database": "words",
-    "course.grading": "words labs labs.documents sandbox sandbox.confinement judge judge.setup"
-    " report.facts course course.database",
+    "course.grading": "words labs labs.documents questions sandbox sandbox.confinement judge"
+    " judge.setup report.facts course course.database",
     "course.grading.collecting": "words labs labs.documents course course.database",
     "course.grading.backups": "words labs course course.database course.grading"
     " course.grading.collecting",
@@ -117,8 +120,9 @@ MAY_IMPORT = {
     "course.analysis": "words labs report.facts course.database course.gradebook",
     "service.domain": "words",
     "service.ports": "course.database course.likeness service.domain",
-    "service.core": "words labs labs.documents report.facts course course.analysis course.database"
-    " course.gradebook course.grading course.reading course.rules service.domain service.ports",
+    "service.core": "words labs labs.documents questions report.facts course course.analysis"
+    " course.database course.gradebook course.grading course.reading course.rules"
+    " service.domain service.ports",
     "service.adapters": "words labs labs.documents course course.database course.grading.collecting"
     " course.likeness service.domain service.ports service.core",
     "service.adapters.database": "words course.reading course.database course.likeness"

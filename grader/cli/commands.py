@@ -24,6 +24,8 @@ from grader.labs.results import Report
 from grader.labs.standing import ELSEWHERE, Standing, last_file, next_to_do, standing
 from grader.languages.language import say
 from grader.prove.findings import CheckReport, Finding, Outcome, Proof
+from grader.questions.graded import TASK as QUESTIONS
+from grader.questions.graded import points_of
 from grader.report.facts.changes import changes
 from grader.report.facts.next_step import guide_to, typed
 from grader.report.facts.summary import score_line
@@ -56,6 +58,7 @@ class Order:
             sandbox=self.sandbox,
             suite=self.suite,
             tasks=self.tasks,
+            questions=points_of(lab.root) if lab.asks else 0.0,
         )
 
 
@@ -69,7 +72,8 @@ def _graded(order: Order, outputs: tuple[Output, ...]) -> Report | None:
     """Do what ``grade_one`` does; returns the report, None if Ctrl-C has ended it."""
     lab = find_lab(order.lab, find_root())
     for task in order.tasks:
-        lab.task(task)  # a typing error is told before anything runs
+        if not (lab.asks and task == QUESTIONS):
+            lab.task(task)  # a typing error is told before anything runs
     # What was asked of some tasks alone is no result of the lab; of another file, none of this one.
     kept = None if order.tasks else _keeping_place(lab, order)
     try:

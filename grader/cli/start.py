@@ -51,7 +51,7 @@ def _begin(lab: Lab, root: Path, *, update: bool, notebook: bool) -> None:
 
         write_and_open(lab.name, show=False)
     print(f"  read   {folder}/README.md")
-    print(f"  write  {', '.join(f'{folder}/{name}' for name in lab.handed_in)}")
+    print(f"  write  {', '.join(f'{folder}/{name}' for name in lab.given_out)}")
     print(f"  run    lab grade {lab.number}")
 
 

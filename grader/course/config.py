@@ -24,6 +24,7 @@ from grader.course.rules.weights import TotalRule, total_rule
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
 from grader.languages.language import Language
+from grader.questions.graded import question_points
 
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
@@ -77,6 +78,7 @@ class Course:
     mark: MarkRule = MarkRule.BEST
     regrade: RegradeRule = RegradeRule.NEWEST
     total: TotalRule | None = None  # None: the plain sum of the marks
+    questions: float = 0.0  # points of the questions of a lab, beside its own; 0: they give none
     teams: Teams = field(default_factory=dict[tuple[str, int], tuple[str, ...]])
     engine: str = "local"
     database: str = "sqlite:///course.db"
@@ -135,11 +137,10 @@ def load_course(path: Path) -> Course:
 
 def course_of(top: Table, folder: Path) -> Course:
     """Read a course from the table of a file in that folder; a mistake raises ``LabError``."""
-    collect, publish = top.table("collect"), top.table("publish")
-    likeness = top.table("likeness")
+    collect, publish, likeness = map(top.table, ("collect", "publish", "likeness"))
     deadlines = _moments(top.table("deadlines"))
-    service, longer = service_policy(top.table("service"), _moments), top.table("extra_time")
-    percents = extra_time(longer)
+    service = service_policy(top.table("service"), _moments)
+    percents = extra_time(longer := top.table("extra_time"))
     course = Course(
         folder=folder,
         title=top.text("title"),
@@ -158,6 +159,7 @@ def course_of(top: Table, folder: Path) -> Course:
         extra_time=percents,
         late=late_rule(top.table("late")),
         total=total_rule(top, deadlines),
+        questions=question_points(top.table("questions")),
         teams=teams(top.table("teams"), folder),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         regrade=RegradeRule(_one_of(top, "regrade", tuple(RegradeRule), RegradeRule.NEWEST)),
@@ -189,8 +191,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _canned(table: Table) -> dict[str, str]:
     """Read comments that a course has ready, by the names under which readers choose them."""
-    found = {name: table.text(name) for name in table.data}
-    for name, text in found.items():
+    for name, text in (found := {name: table.text(name) for name in table.data}).items():
         if len(text) > MOST_COMMENT:
             raise table.error(name, f"is too long: a comment has at most {MOST_COMMENT} characters")
     return found
@@ -214,8 +215,7 @@ def _remote(text: str, folder: Path) -> str:
 
 def _branch(table: Table, key: str, default: str, fields: tuple[str, ...]) -> str:
     """Read a branch, in which ``{field}`` stands for what differs."""
-    text = table.text(key, default)
-    plain = text
+    text = plain = table.text(key, default)
     for name in fields:
         plain = plain.replace(f"{{{name}}}", "0")
     if not is_branch(plain):

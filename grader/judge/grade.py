@@ -14,6 +14,7 @@ from grader.errors import UsageError
 from grader.judge.builds import build_all, build_tests
 from grader.judge.listener import Listener, OnEvent, Progress, save
 from grader.judge.provenance import begun
+from grader.judge.questions import judge_questions, scored_lab
 from grader.judge.runner import run_again, run_session, started
 from grader.judge.setup.configuration import Configuration, Run
 from grader.judge.setup.request import Request
@@ -66,12 +67,13 @@ def grade(
         seed = secrets.randbits(31) if request.seed is None else request.seed
         setting = worker_setting(lab, stage, checkpoints, device, level)
         provenance = begun(request, submission, seed, setting, why_not)
-        progress = Progress(lab, provenance, {}, [], [])
+        progress = Progress(scored_lab(request), provenance, {}, [], [])
         hear = Listener(progress, on_event, partial_file, submission.places)
         hear.keep()  # from here on a file of an earlier run cannot pass for this one
         # The session starts while files are judged.
         with started(start, stage) as session:
             closed = _judge_files(lab, submission, hear, read, budget)
+            judge_questions(request, submission, hear)
             ungraded = _build(request, submission, setting, hear, closed)
             run = Run.of(request, device, seed, closed, ungraded)
             configuration = Configuration(run, setting, submission.text)

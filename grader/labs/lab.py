@@ -22,6 +22,7 @@ from grader.labs.toml import Table
 from grader.text import visible_line
 
 CARRIED = ROOT / "grader" / "start" / "tree"  # of an installed wheel: labs for ``lab start``
+QUESTIONS, ANSWERED = "questions.toml", "QUESTIONS.md"  # what a lab asks, where it is answered
 PSEUDOCODE = "pseudocode"  # the id of the task that PSEUDOCODE.md earns
 MOST_PROCESSES = 1 << 20  # a quarter of what Linux can count
 MOST_OUTPUT_KB = 1 << 14  # the judge keeps it in memory
@@ -69,6 +70,7 @@ class Lab:
     files: tuple[str, ...] = ()  # that are handed in where people alone grade
     before: Earlier = Earlier()  # noqa: RUF009  # frozen
     builds: tuple[Build, ...] = ()  # what compilers make of a submission
+    asks: bool = False  # questions, which are answered in a file of their own
 
     @property
     def is_manual(self) -> bool:
@@ -78,6 +80,11 @@ class Lab:
     @property
     def handed_in(self) -> tuple[str, ...]:
         """The names of the files that are handed in: all that a student writes."""
+        return (*self.given_out, ANSWERED) if self.asks else self.given_out
+
+    @property
+    def given_out(self) -> tuple[str, ...]:
+        """The names of what is handed in and given out to begin with."""
         return self.files or (self.code_name, *self.sources, self.pseudocode.name)
 
     @property
@@ -94,11 +101,6 @@ class Lab:
     def sources(self) -> tuple[str, ...]:
         """The names of what a submission has for compilers, beside its code."""
         return tuple(dict.fromkeys(name for build in self.builds for name in build.sources))
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """The names of all files that a student writes."""
-        return self.code_name, *self.sources, self.pseudocode.name
 
     @property
     def stub(self) -> Path:
@@ -242,6 +244,7 @@ def load_lab(folder: Path) -> Lab:
         readers=top.whole("readers", 1, MOST_READERS),
         files=read_files(top),
         builds=tuple(read_build(table, match[2]) for table in top.tables("build", ())),
+        asks=(folder / QUESTIONS).is_file(),
     )
     top.finish()
     for problem in _problems(lab, top.data):

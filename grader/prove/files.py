@@ -11,14 +11,13 @@ from pathlib import Path
 
 from grader.errors import LabError
 from grader.labs.documents.manual import HANDOUT_LINES, rules_of
-from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.lab import PSEUDOCODE, QUESTIONS, Lab
 from grader.labs.translations.files import translated
 from grader.languages.curriculum import WORDS
 from grader.prove.answers.edits import build, build_sources
 from grader.prove.answers.field import field_bugs, field_problem
 from grader.prove.findings import Finding, Outcome, verdict
 from grader.prove.proven import without_docstrings
-from grader.questions.question import FILE as QUESTIONS
 from grader.reading.pseudocode.pseudocode import sections
 from grader.reading.syntax import Function, signatures
 
@@ -113,7 +112,7 @@ def _required(lab: Lab) -> Finding:
     files = [lab.stub, lab.pseudocode, lab.handout, lab.public_suite, lab.hidden_suite]
     files += [*lab.given_files, *(folder / "config.json" for folder in lab.checkpoint_folders)]
     files += [lab.folder / name for name in lab.sources]
-    files += [lab.solutions / name for name in (*lab.handed_in, "ANSWERS.md")]
+    files += [lab.solutions / name for name in (*lab.given_out, "ANSWERS.md")]
     missing = [shown(lab, file) for file in files if not file.is_file()]
     if not wrong_answers(lab):
         missing.append(f"{shown(lab, lab.solutions)}/wrong/*.py")

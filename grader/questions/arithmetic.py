@@ -48,7 +48,7 @@ def parse(text: str, mode: str = "eval") -> ast.AST:
     except SyntaxError as error:
         raise Unreadable(f"cannot be read as Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise Unreadable("is nested too deeply") from None
+        raise Unreadable("is too deeply nested") from None
     check_depth(tree)
     return tree
 
@@ -59,7 +59,7 @@ def check_depth(tree: ast.AST) -> None:
     while level:
         depth += 1
         if depth > DEPTH:
-            raise Unreadable("is nested too deeply")
+            raise Unreadable("is too deeply nested")
         level = [child for node in level for child in ast.iter_child_nodes(node)]
 
 

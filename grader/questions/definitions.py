@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from grader.errors import LabError
+from grader.labs.lab import QUESTIONS
 from grader.labs.toml import Table, kind_of
 from grader.questions.question import (
     CHINESE_FILE,
-    FILE,
     TOLERANCE,
     Drawn,
     Kind,
@@ -33,7 +33,7 @@ _RANGE = {"from", "to", "step"}
 
 def read_questions(folder: Path) -> tuple[Question, ...]:
     """Read the questions of a lab's folder, none where it has no file of them."""
-    file = folder / FILE
+    file = folder / QUESTIONS
     return questions_of(_text(file), shown(file)) if file.is_file() else ()
 
 

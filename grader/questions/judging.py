@@ -25,6 +25,7 @@ from grader.questions.program import read_program
 from grader.questions.question import Kind, Question
 
 MOST_TYPED = 8000  # characters of an answer
+MOST_SHORT = 1000  # the same, of what is no formula and no program
 POINTS = 12  # at which a formula is tried
 LARGEST = 97  # of a name's value there
 NEAR = 1e-9  # relative, of what floats come to
@@ -79,14 +80,14 @@ def value_of(asked: Asked, text: str, others: Sequence[Asked] = ()) -> Any:
     if len(text) > MOST_TYPED:
         raise Unreadable(f"is longer than {MOST_TYPED} characters")
     question = asked.question
-    if question.kind is Kind.PROGRAM:
-        text = typed.cleaned(_unfenced(text))
-        names = question.function, question.parameters
-        return read_program(text, *names) if text else None
     text = typed.cleaned(_unfenced(text))
     if not text.strip("`*_ \n.-") and text != "-":
         return None
+    if len(text) > MOST_SHORT and question.kind not in (Kind.FORMULA, Kind.PROGRAM):
+        raise Unreadable(f"is longer than {MOST_SHORT} characters")
     match question.kind:
+        case Kind.PROGRAM:
+            return read_program(text, question.function, question.parameters)
         case Kind.NUMBER:
             return typed.number(text, [question.unit, *(item.question.unit for item in others)])
         case Kind.CHOICE:

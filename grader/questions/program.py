@@ -30,14 +30,15 @@ def read_program(text: str, name: str, parameters: tuple[str, ...]) -> ast.Funct
     lines = [line for line in text.split("\n") if line.strip() and line.strip()[0] != "#"]
     if len(lines) > MOST_LINES:
         raise Unreadable(f"has {len(lines)} lines, more than {MOST_LINES}")
+    head = f"def {name}({', '.join(parameters)}):"
     tree = parse(text, "exec")
     assert isinstance(tree, ast.Module)
     body = [node for node in tree.body if not _is_math(node)]
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
-        raise Unreadable(f"must be one function: def {name}({', '.join(parameters)}):")
+        raise Unreadable(f"must be one function that begins with {head}")
     function = body[0]
     if function.name != name or _names(function) != list(parameters):
-        raise Unreadable(f"must begin with def {name}({', '.join(parameters)}):")
+        raise Unreadable(f"must begin with {head}")
     if function.decorator_list:
         raise Unreadable("must have no decorator")
     if isinstance(function.body[0], ast.Expr) and ast.get_docstring(function) is not None:
@@ -90,8 +91,8 @@ def _check(node: ast.AST) -> None:
         case _ if type(node) in _REFUSED:
             raise Unreadable(f"uses {_REFUSED[type(node)]}, which is not known here")
         case _ if not isinstance(node, _STATEMENTS + _EXPRESSIONS):
-            what = type(node).__name__
-            raise Unreadable(f"line {getattr(node, 'lineno', 1)}: {what} is not known here")
+            what, line = type(node).__name__, getattr(node, "lineno", 1)
+            raise Unreadable(f"line {line}: {what} is not known here")
         case _:
             pass
     for child in ast.iter_child_nodes(node):
@@ -113,20 +114,21 @@ def _check_target(target: ast.AST) -> None:
 
 
 def _check_call(node: ast.Call) -> None:
-    line = f"line {node.lineno}"
+    line = node.lineno
     match node.func:
         case ast.Name(id=name):
             if name not in BUILTINS:
-                raise Unreadable(f"{line}: {name[:40]}() is not known here")
+                raise Unreadable(f"line {line}: {name[:40]}() is not known here")
         case ast.Attribute(value=ast.Name(id="math"), attr="ceil" | "floor"):
             pass
         case ast.Attribute(value=value, attr=attr) if attr in METHODS:
             _check(value)
         case _:
-            raise Unreadable(f"{line}: calls what is not known here")
+            raise Unreadable(f"line {line}: calls what is not known here")
     for item in node.keywords:
         if item.arg not in ("default", "reverse", "start", "strict"):
-            raise Unreadable(f"{line}: {item.arg or '**'} is not known here")
+            named = item.arg or "**"
+            raise Unreadable(f"line {line}: {named} is not known here")
         _check(item.value)
     for argument in node.args:
         _check(argument)

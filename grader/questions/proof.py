@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.errors import LabError
-from grader.labs.lab import Lab
+from grader.labs.lab import QUESTIONS, Lab
 from grader.questions.definitions import in_chinese, read_questions
 from grader.questions.drawn import LETTERS, Asked, draw
 from grader.questions.judging import (
@@ -22,7 +22,7 @@ from grader.questions.judging import (
     others_of,
 )
 from grader.questions.key import Key, key_file, read_key
-from grader.questions.question import FILE, Kind, Question
+from grader.questions.question import Kind, Question
 
 STUDENTS = 200  # at most, whose draws are tried
 ONCE = 5  # the same, of a question that draws nothing: options have another order for each
@@ -42,7 +42,7 @@ class Proof:
 
 def prove(lab: Lab) -> Iterator[Proof]:
     """Prove the questions of a lab; one without questions has nothing to prove."""
-    asked, answers = f"labs/{lab.name}/{FILE}", str(key_file(lab).relative_to(lab.root))
+    asked, answers = f"labs/{lab.name}/{QUESTIONS}", str(key_file(lab).relative_to(lab.root))
     try:
         questions = read_questions(lab.folder)
         chinese = {item.id: item for item in in_chinese(lab.folder, questions)}

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-FILE = "questions.toml"  # of a lab's folder; no answer is in it
 CHINESE_FILE = "questions.zh.toml"
 TOLERANCE = 0.01  # relative, of a number
 PLACE = re.compile(r"\{\{|\}\}|\{([a-z_][a-z0-9_]*)\}")  # {name}, and braces that stay: {{ and }}

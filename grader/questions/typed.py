@@ -25,7 +25,7 @@ _SIGNS = str.maketrans(
 _INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\ufeff\u00ad")
 _THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:[,_ ']\d{3})+(?![\d,])")
 _EXPONENT = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)[eE]\+?(\d+)")
-_LABELS = re.compile(r"\W*(?:option|choice|answer|选项|选|答案|答)\s*[:=]?\s*", re.IGNORECASE)
+_LABELS = re.compile(r"\b(?:option|choice|answer)\b[ :=]?|选项|选|答案|答", re.IGNORECASE)
 _SPLIT = re.compile(r"\s*(?:[,;|&/+>]|->|=>|\band\b|\bthen\b|和|与|及|\s)\s*")
 _NONE = frozenset({"none", "none of them", "nothing", "-", "无", "都不", "都不是", "没有", "空"})
 _CALLED = re.compile(r"^\s*[A-Za-z_]\w*\s*=(?!=)\s*")

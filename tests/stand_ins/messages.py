@@ -27,6 +27,8 @@ SOURCES = (
     *("grader/sandbox/process.py", "grader/sandbox/stage.py", "grader/labs/compiled.py"),
     *("grader/labs/documents/[cnrs]*.py", "grader/labs/documents/mishaps.py"),
     *("grader/notebook/build.py", "grader/notebook/handout.py"),
+    *("grader/questions/[agijlt]*.py", "grader/questions/p[ar][go][eg]*.py"),
+    "grader/cli/handing/questions.py",
     *("grader/worker/code/faults.py", "grader/confined.py", "grader/limited.py"),
     *(
         "grader/grammar.py",
@@ -51,7 +53,7 @@ UNSAID = re.compile(
     r"|^%+(load_ext|lab|check|task \{)|^## "
     r"|^ *<|;padding:|;overflow-"
     r"|how Python \{python|^tuned kernels|torch is not installed|^no cgroup|no lower-case"
-    r"|^(is|are) wrong,"
+    r"|^(is|are) wrong,|^make questions|must be at most|^is not$"
 )
 
 LABELLED = "labelled"  # of its arguments a label alone is marked

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.terminal.options import FILE, LabArgument
+from grader.cli.terminal.options import FILE, LabArgument, Lang
 from grader.errors import UsageError
 
 
@@ -75,8 +75,22 @@ def attempts(
     raise typer.Exit(at_service.show(show) if show is not None else at_service.attempts(lab))
 
 
+def questions(
+    lab: LabArgument,
+    student: Annotated[
+        str, typer.Option(metavar="ID", help="your id in the course, by which numbers are drawn")
+    ] = "",
+    lang: Lang = None,
+) -> None:
+    """Write the lab's questions into QUESTIONS.md, or add new ones; what you typed stays."""
+    from grader.cli.handing.questions import Wish, write_page
+
+    raise typer.Exit(write_page(Wish(lab, student, lang)))
+
+
 def register(lab: typer.Typer) -> None:
     """Add the commands."""
     lab.command()(submit)
     lab.command()(login)
     lab.command()(attempts)
+    lab.command()(questions)

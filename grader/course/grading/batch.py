@@ -227,6 +227,8 @@ def _job(batch: Batch, frozen: Frozen, version: str) -> Job | None:
         sandbox=batch.sandbox,
         seed=batch.seed,
         beside=batch.beside,
+        questions=batch.course.questions,
+        team=batch.course.team(frozen.student, lab.number),
     )
 
 

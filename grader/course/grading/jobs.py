@@ -27,6 +27,7 @@ from grader.judge.setup.start import ForkServer
 from grader.labs.documents.submission import Submission, fingerprint
 from grader.labs.lab import Lab, find_root, load_lab
 from grader.labs.results import Report, Verdict
+from grader.questions.key import key_file
 from grader.sandbox.allowance import raise_limits
 from grader.sandbox.confinement import gpu
 from grader.text import first_line
@@ -47,6 +48,8 @@ class Job:
     beside: int = 1  # gradings that a GPU has at a time, this one among them
     suite: str = "all"  # or "public"
     ticket: str = ""  # by which who asked for it knows it again
+    questions: float = 0.0  # points of answers to the lab's questions
+    team: tuple[str, ...] = ()  # all who handed it in together; () is the student alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,11 @@ def _grade(job: Job, on_event: OnEvent | None) -> Report:
         source=folder,
         single_file=False,
     )
-    request = Request(lab, submission, job.device, job.seed, job.sandbox, job.suite)
+    request = Request(
+        *(lab, submission, job.device, job.seed, job.sandbox, job.suite),
+        questions=job.questions,
+        students=job.team or (job.student,),
+    )
     raise_limits(lab, "cpu")  # which the server hands down
     return grade(request, start=_server(os.environ.get(VISIBLE, "")), on_event=on_event)
 
@@ -162,6 +169,7 @@ def _forget_server() -> None:
 def lab_version(lab: Lab) -> str:
     """Return a short hash over what the points depend on: the lab's files and its suites."""
     files = [*lab.folder.iterdir(), lab.hidden_suite, lab.baseline, *lab.given_files]
+    files += [key_file(lab)]
     found: dict[str, bytes] = {
         str(file.relative_to(lab.root)): file.read_bytes() for file in files if file.is_file()
     }

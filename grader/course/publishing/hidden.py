@@ -4,8 +4,8 @@ Lines of hidden suites, answers (right and wrong) and oracles are known by their
 spaces, comment marks and quotes, and functions also by their shape; of wrong answers that are
 edits, those of the whole answer. Public on purpose is:
 
-- the stub, but for the bodies of the functions that a task names, the prompts of PSEUDOCODE.md, and
-  the contracts of lab.toml;
+- the stub, but for the bodies of the functions that a task names, the prompts of PSEUDOCODE.md, the
+  contracts of lab.toml, and what questions.toml asks;
 - of suites, what the public tests, or the sizes that students time (``labs/speed``), hold too, but
   for the heads of tests;
 - given code, in answers of labs that are not given it (a Llama gives the first lab away);
@@ -26,6 +26,8 @@ from typing import Any
 
 from grader.course.publishing.shapes import Shape, shapes
 from grader.errors import LabError
+from grader.labs.lab import QUESTIONS
+from grader.labs.translations.files import translation
 from grader.prove.answers.edits import built
 from grader.reading.syntax import Function
 
@@ -171,6 +173,9 @@ def _add_lab(public: Public, files: Files, folder: str, lab: dict[str, Any]) -> 
     public.everywhere |= {shape.digest for shape in _shapes(stub) if shape.last not in cut}
     public.everywhere |= _forms(_prompts(files.get(f"{folder}/PSEUDOCODE.md", b"")))
     public.everywhere |= _forms(_contracts(tasks))
+    for name in (QUESTIONS, translation(Path(QUESTIONS)).name):  # options stand in answers, too
+        asked = files.get(f"{folder}/{name}", b"")
+        public.everywhere |= _forms(line for _, line in lines_of(asked))
     for name in lab.get("files", ()):  # what people read is given out whole
         given = files.get(f"{folder}/{name}", b"")
         public.everywhere |= _forms(line for _, line in lines_of(given))

@@ -16,7 +16,7 @@ from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
 from grader.labs.documents.untouched import digest
-from grader.labs.lab import PSEUDOCODE, Lab
+from grader.labs.lab import PSEUDOCODE, QUESTIONS, Lab
 from grader.labs.published import FILE, OWN, Published
 from grader.labs.translations.published import translated_files
 from grader.languages.language import Language
@@ -27,7 +27,7 @@ GENERATED = ("README.md", FILE, *NAMES)  # written here, and no files of the ins
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
-    *("login", "attempts"),
+    *("login", "attempts", "questions"),
     *("repeat", "trace", "compile", "bench", "doctor", "clean", "need-lab"),
 )
 NOTEBOOKS = "docs/notebooks.md"
@@ -115,8 +115,10 @@ def _file(files: Files, path: str) -> bytes:
 
 
 def _lab_files(files: Files, lab: Lab) -> list[str]:
-    own = [lab.handout, lab.folder / "lab.toml", *(lab.folder / name for name in lab.handed_in)]
+    own = [lab.handout, lab.folder / "lab.toml", *(lab.folder / name for name in lab.given_out)]
     paths = [str(path.relative_to(lab.root)) for path in own]
+    asked = str((lab.folder / QUESTIONS).relative_to(lab.root))
+    paths += [asked] if asked in files else []
     tests = str(lab.public_suite.relative_to(lab.root))
     return [*paths, *([] if lab.is_manual and tests not in files else [tests])]
 

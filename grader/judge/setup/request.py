@@ -35,3 +35,5 @@ class Request:
     meters: bool = False
     repeats: Collection[str] = ()  # none are told
     repeats_into: str = ""
+    questions: float = 0.0  # points of the lab's questions; 0: these are read, and not judged
+    students: Collection[str] = ()  # who handed it in, as far as that is known

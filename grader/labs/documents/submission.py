@@ -17,7 +17,7 @@ from grader.labs.documents import notebook
 from grader.labs.documents.places import Place
 from grader.labs.documents.regular import MAX_BYTES, open_folder, read_regular, shown
 from grader.labs.documents.untouched import is_untouched
-from grader.labs.lab import Lab
+from grader.labs.lab import ANSWERED, Lab
 from grader.readers import Budget
 
 PSEUDOCODE_NAME = "PSEUDOCODE.md"
@@ -58,6 +58,11 @@ class Submission:
     def pseudocode(self) -> bytes | None:
         """The bytes of PSEUDOCODE.md, None if it is absent."""
         return self.files.get(PSEUDOCODE_NAME)
+
+    @property
+    def answers(self) -> bytes | None:
+        """The bytes of QUESTIONS.md, None if it is absent."""
+        return self.files.get(ANSWERED)
 
     @property
     def has_pseudocode(self) -> bool:
@@ -146,7 +151,7 @@ def _read_single(lab: Lab, source: Path, budget: Budget) -> _Read:
         raise UsageError(f"{shown(source)} is no folder", _wanted(lab))
     if source.suffix.lower() in _NOT_PYTHON:
         raise UsageError(f"{shown(source)} is not a Python file", _wanted(lab))
-    sources = _sources(lab, None, source.with_suffix(""))
+    sources = _beside(lab, None, source.with_suffix(""))
     is_notebook = notebook.is_notebook(source.name)
     most = notebook.MAX_BYTES if is_notebook else MAX_BYTES
     content = read_regular(None, os.fspath(source), shown(source), most)
@@ -160,8 +165,8 @@ def _read_single(lab: Lab, source: Path, budget: Budget) -> _Read:
     return _Read(_named(lab, content, text) | sources)
 
 
-def _sources(lab: Lab, folder: int | None, start: Path) -> dict[str, bytes]:
-    """Read what a lab has for compilers: files that are called ``start`` and its suffix."""
+def _beside(lab: Lab, folder: int | None, start: Path) -> dict[str, bytes]:
+    """Read what lies beside the code: for compilers, called ``start`` and a suffix, and answers."""
     found: dict[str, bytes] = {}
     for name in lab.sources:
         path = start.with_name(f"{start.name}{Path(name).suffix}")
@@ -169,7 +174,10 @@ def _sources(lab: Lab, folder: int | None, start: Path) -> dict[str, bytes]:
         content = read_regular(folder, at, shown(path))
         if content is not None:
             found[name] = content
-    return found
+    page = start.with_name(ANSWERED)
+    at = os.fspath(page) if folder is None else ANSWERED
+    content = read_regular(folder, at, shown(page)) if lab.asks else None
+    return found if content is None else found | {ANSWERED: content}
 
 
 def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
@@ -185,7 +193,7 @@ def _read_tree(lab: Lab, source: Path, budget: Budget) -> tuple[Path, _Read]:
             return taken, _Read(_read_named(lab, handle, taken))
         code = read_regular(handle, lab.code_name, shown(taken / lab.code_name))
         text = read_regular(handle, PSEUDOCODE_NAME, shown(taken / PSEUDOCODE_NAME))
-        sources = _sources(lab, handle, taken / lab.topic)
+        sources = _beside(lab, handle, taken / lab.topic)
         # The lab's own folder has the stub and, while it is worked on, a notebook that writes it.
         if code is None or (taken != lab.folder and is_untouched(lab, code)):
             found = _read_notebook(lab, handle, taken, text, code is None, budget)

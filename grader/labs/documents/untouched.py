@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from grader.labs.documents.notebook import pseudocode_title
-from grader.labs.lab import Lab
+from grader.labs.lab import ANSWERED, Lab
 from grader.labs.published import published
 from grader.labs.translations.files import translation
 from grader.labs.translations.stubs import told
+from grader.questions.page import is_answered
 
 
 def is_untouched(lab: Lab, code: bytes) -> bool:
@@ -47,13 +48,16 @@ def holds_nothing(lab: Lab, files: Mapping[str, bytes]) -> bool:
     """True for files of a lab, by name, in which nothing is a student's own.
 
     Of a lab that is judged these are untouched stubs, with a pseudocode, if any, that answers no
-    prompt: an answer is a line that does not stand in the prompts as they were given out.
+    prompt: an answer is a line that does not stand in the prompts as they were given out. Answers
+    to questions are work, too.
     """
     if lab.is_manual:
         return not touched(lab, files)
     code = [name for name in (lab.code_name, *lab.sources) if name in files]
     text = files.get(lab.pseudocode.name)
     untouched = all(_is_a_stub(lab, name, files[name]) for name in code)
+    page = files.get(ANSWERED, b"")
+    untouched = untouched and not (page and is_answered(page))
     return bool(code) and untouched and (text is None or not _is_answered(lab, text))
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import LabError
-from grader.labs.lab import Lab
+from grader.labs.lab import QUESTIONS, Lab
 from grader.labs.translations import pages, questions, sources, stubs
 from grader.labs.translations.pages import Problem
-from grader.questions.question import FILE as QUESTIONS
 
 CHINESE = "zh"
 PYTHON, PAGE, ASKED = ".py", ".md", ".toml"

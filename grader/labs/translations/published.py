@@ -6,8 +6,8 @@ translated stays English. No student gets a file that says which English it tran
 
 from collections.abc import Iterator, Mapping
 
-from grader.labs.lab import Lab
-from grader.labs.translations import pages, stubs
+from grader.labs.lab import QUESTIONS, Lab
+from grader.labs.translations import pages, questions, stubs
 from grader.labs.translations.files import PAGE, stubs_of, translation
 from grader.languages.curriculum import WORDS
 
@@ -21,6 +21,9 @@ def translated_files(
     folder = str(lab.folder.relative_to(lab.root))
     if f"{folder}/{WORDS}" in files:
         yield f"{folder}/{WORDS}", files[f"{folder}/{WORDS}"]
+    asked = str(translation(lab.folder / QUESTIONS).relative_to(lab.root))
+    if asked in files:  # both languages lie beside each other in any course
+        yield asked, questions.told(files[asked].decode()).encode()
     handout = str(lab.handout.relative_to(lab.root))
     shown = [lab.handout]
     if chinese:

@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.errors import LabError
+from grader.labs.lab import QUESTIONS
 from grader.labs.translations.pages import STALE, UNMARKED, Problem
 from grader.labs.translations.stubs import digest_of
 from grader.questions.definitions import questions_of
-from grader.questions.question import CHINESE_FILE, FILE, Question, places
+from grader.questions.question import CHINESE_FILE, Question, places
 
-_MARK = re.compile(rf"\A# translates {re.escape(FILE)} (\S+)\n")
+_MARK = re.compile(rf"\A# translates {re.escape(QUESTIONS)} (\S+)\n")
 
 
 def problems(english: str, chinese: str) -> list[Problem]:
     """Return what is stale or different in translated questions."""
     try:
-        ours, theirs = questions_of(english, FILE), questions_of(chinese, CHINESE_FILE)
+        ours, theirs = questions_of(english, QUESTIONS), questions_of(chinese, CHINESE_FILE)
     except LabError as error:
         return [Problem("", error.message)]
     found = _MARK.match(chinese)
@@ -29,7 +30,7 @@ def problems(english: str, chinese: str) -> list[Problem]:
 
 def stamped(english: str, chinese: str) -> str:
     """Return the translated questions with the hash of the English ones."""
-    return f"# translates {FILE} {digest_of(english)}\n{told(chinese)}"
+    return f"# translates {QUESTIONS} {digest_of(english)}\n{told(chinese)}"
 
 
 def told(chinese: str) -> str:

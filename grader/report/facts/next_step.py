@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.labs.build import build_of
 from grader.labs.documents.notebook import notebook_name
-from grader.labs.lab import PSEUDOCODE, Lab, lab_names
+from grader.labs.lab import ANSWERED, PSEUDOCODE, Lab, lab_names
 from grader.labs.manual import FILES, READ, WAITING
 from grader.labs.results import RULES, Report
 from grader.languages.language import say
@@ -181,6 +181,8 @@ def names_of(part: TaskSummary, guide: Guide | None) -> str:
 
 def hint_command(report: Report, part: TaskSummary) -> str:
     """Return the command that shows the hint of a task."""
+    if part.task.id == "questions":
+        return f"make questions LAB={report.lab}"
     return f"make hint LAB={report.lab} TASK={visible_line(part.task.id)}"
 
 
@@ -193,6 +195,8 @@ def _place_of(part: TaskSummary, guide: Guide | None) -> str:
     task = part.task.id
     if task == PSEUDOCODE:
         return guide.pseudocode if guide else "PSEUDOCODE.md"
+    if task == "questions":
+        return typed(Path(guide.pseudocode).with_name(ANSWERED)) if guide else ANSWERED
     not_built = part.first is not None and part.first.id == build_of(task)
     if guide and task in guide.compiled and (not_built or task not in guide.in_code):
         return guide.compiled[task]

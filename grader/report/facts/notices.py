@@ -6,7 +6,7 @@ from enum import StrEnum
 from grader.labs.manual import FILES
 from grader.labs.results import Report, Verdict
 from grader.languages.language import say, word
-from grader.report.facts.measured import listed, text_of
+from grader.report.facts.measured import listed, number_of, table_of, text_of
 from grader.report.facts.summary import AT_FAULT, SHOWN_AS, gist, summarize
 from grader.text import first_line, number
 
@@ -38,7 +38,7 @@ def notices(report: Report) -> tuple[Notice, ...]:
     """Partial, infra, not isolated, public only, not graded, left out of a notebook: so ordered."""
     found = [_partial(report), _infra(report), _not_isolated(report), _public(report)]
     found += _by_people(report) if report.is_manual else _not_graded(report)
-    found += _of_notebook(report)
+    found += [*_of_notebook(report), *_of_questions(report)]
     return tuple(_spoken(notice) for notice in found if notice is not None)
 
 
@@ -63,6 +63,23 @@ def _of_notebook(report: Report) -> list[Notice]:
         Notice(Level.NOTE, say(f"notebook: {first_line(text_of(note))}"))
         for note in listed(report.provenance.get("notebook"))
     ]
+
+
+def _of_questions(report: Report) -> list[Notice]:
+    """How many questions are answered, where any is, or gives points; and what is wrong there."""
+    told = table_of(report.extras.get("questions"))
+    asked, answered = number_of(told.get("asked")) or 0, number_of(told.get("answered")) or 0
+    found: list[Notice] = []
+    if problem := first_line(text_of(told.get("problem"))):
+        found.append(Notice(Level.WARNING, f"{say(problem)}."))
+    for id, why in table_of(told.get("unreadable")).items():
+        told_of, reason = first_line(id), first_line(text_of(why))
+        text = f"{told_of} cannot be read: {reason}"
+        found.append(Notice(Level.WARNING, f"{say(text)}."))
+    if answered or any(task.id == "questions" for task in report.tasks):
+        text = f"Questions: {number(answered)} of {number(asked)} are answered."
+        found.append(Notice(Level.NOTE, text))
+    return found
 
 
 def _partial(report: Report) -> Notice | None:

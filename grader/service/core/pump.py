@@ -151,6 +151,8 @@ class Pump:
                 beside=self._way.beside,
                 suite=self._desk.suite(item.student, lab),
                 ticket=item.key,
+                questions=self._desk.course.questions,
+                team=self._desk.course.team(item.student, lab.number),
             )
         )
 

@@ -12,7 +12,7 @@ from grader.labs.documents.notebook import is_notebook, notebook_name
 from grader.labs.documents.regular import MAX_BYTES, shown
 from grader.labs.documents.submission import PSEUDOCODE_NAME, files_of_notebook
 from grader.labs.documents.untouched import holds_nothing, is_untouched, touched
-from grader.labs.lab import Lab
+from grader.labs.lab import ANSWERED, Lab
 from grader.readers import Budget
 
 LFS = b"version https://git-lfs.github.com/spec/"
@@ -46,7 +46,7 @@ def take(repository: Path, commit: str, lab: Lab, budget: Budget) -> tuple[dict[
     is_left_out = text is None and folder + PSEUDOCODE_NAME in entries
     left_out = f"{problem}: left out" if is_left_out else ""
     sources: dict[str, bytes] = {}
-    for name in lab.sources:
+    for name in (*lab.sources, *([ANSWERED] if lab.asks else [])):
         content, problem = _file(repository, folder + name, entries)
         if content is not None:
             sources[name] = content

@@ -14,7 +14,7 @@ from grader.labs.documents.submission import (
     files_of_notebook,
 )
 from grader.labs.documents.untouched import holds_nothing, touched
-from grader.labs.lab import Lab
+from grader.labs.lab import ANSWERED, Lab
 from grader.readers import Budget
 from grader.service.domain.refusals import BadWork
 from grader.text import visible_line
@@ -90,8 +90,16 @@ def from_form(
     if len(found) < len(code):
         shown = visible_line(PurePosixPath(code[0].name).name, 80)
         raise BadWork(f"{shown} is neither Python nor a notebook", _wanted(lab))
-    texts = [part.content for part in (pseudocode or _typed(PSEUDOCODE_NAME, answers))]
-    return found + [Part(PSEUDOCODE_NAME, text) for text in texts]
+    pages = [part for part in pseudocode if _is_answered(part.name)] if lab.asks else []
+    prompts = [part for part in pseudocode if part not in pages]
+    texts = [part.content for part in (prompts or _typed(PSEUDOCODE_NAME, answers))]
+    answered = [Part(ANSWERED, part.content) for part in pages]
+    return found + [Part(PSEUDOCODE_NAME, text) for text in texts] + answered
+
+
+def _is_answered(name: str) -> bool:
+    """Tell by its name a file with answers to questions, which comes beside the prompts."""
+    return PurePosixPath(name).name.casefold() == ANSWERED.casefold()
 
 
 def _name_of(lab: Lab, name: str) -> str:
@@ -113,7 +121,8 @@ def _read(lab: Lab, named: dict[str, bytes]) -> tuple[dict[str, bytes], Sequence
     text = named.get(PSEUDOCODE_NAME)
     if "notebook" in named:
         files, notes, _ = files_of_notebook(lab, named["notebook"], text, "the notebook", Budget())
-        return files | {name: named[name] for name in lab.sources if name in named}, notes
+        beside = (*lab.sources, ANSWERED)
+        return files | {name: named[name] for name in beside if name in named}, notes
     missing = [name for name in lab.needed if name not in named]
     if missing:
         raise UsageError(f"{', '.join(missing)} is missing", _wanted(lab))
@@ -131,7 +140,7 @@ def _read(lab: Lab, named: dict[str, bytes]) -> tuple[dict[str, bytes], Sequence
 
 
 def _wanted(lab: Lab) -> str:
-    *names, last = lab.handed_in
+    *names, last = lab.given_out
     if lab.is_manual:
-        return f"hand in {', '.join(lab.handed_in)}"
+        return f"hand in {', '.join(lab.given_out)}"
     return f"hand in {', '.join(names)} and {last}, or one notebook"
