@@ -87,7 +87,7 @@ def outlier() -> set[str]:
     return {_GROUP, _OTHERS, _THREE}
 
 
-def minus_128() -> str:
+def scale_by_128() -> str:
     """Its code is 128, which int8 does not have: it wraps around to -128."""
     code = (128 + 128) % 256 - 128
     return "it changes its sign" if code < 0 else "it comes back exactly"
@@ -174,7 +174,7 @@ WRONG = {
         {_GROUP, _OTHERS, _THREE, _LARGER},
         {_GROUP, _OTHERS, _NEAR},
     ],
-    "minus_128": ["it comes back a little too small, by one step", "it comes back exactly"],
+    "scale_by_128": ["it comes back a little too small, by one step", "it comes back exactly"],
 }
 
 CASES = {
