@@ -89,7 +89,7 @@ def _decoded(content: bytes) -> list[str]:
     for number, line in enumerate(lines, 1):
         try:
             found.append(line.decode())
-        except UnicodeError:
+        except ValueError:  # no UTF-8
             raise UsageError(f"{NAME}, line {number}: is no UTF-8", "save it as UTF-8") from None
         if b"\0" in line:
             raise UsageError(f"{NAME}, line {number}: holds a zero byte", "save it as UTF-8")
