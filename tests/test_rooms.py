@@ -154,8 +154,9 @@ MAY_IMPORT = {
     "course.commands": "words languages labs sandbox judge report.facts report.formats"
     " prove.answers prove.remembered prove course course.publishing course.database course.grading"
     " course.grading.collecting course.grading.backups course.commands.marks course.rosters"
-    " course.commands.reading labs.documents labs.translations",
+    " course.commands.reading course.hosting labs.documents labs.translations",
     "course.rosters": "words course.database course.grading.collecting",
+    "course.hosting": "words course course.rosters",
     "course.persons": "words labs course course.database course.grading course.grading.collecting"
     " course.grading.backups course.gradebook course.rosters",
     "service.adapters.web.lti": "words course service.domain service.core service.core.people",

@@ -47,6 +47,7 @@ class Wish:
     withdraw: bool = False
     language: Language | None = None
     wheel: Path | None = None  # a folder, instead of a remote
+    shown: str = ""  # what the remote is called, where that is not its name
 
 
 def new_lab(name: str, *, manual: bool = False) -> int:
@@ -133,7 +134,7 @@ def publish_labs(wish: Wish) -> int:
     if outcome.leaks or not outcome.proven:
         return _refused(outcome.leaks) if outcome.leaks else _broken()
     for item in outcome.publications:
-        _tell(item, order.remote, wish)
+        _tell(item, wish.shown or order.remote, wish)
         _tell_answers(item.held, item.gives_away, order)
     return 0
 
