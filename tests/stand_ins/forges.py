@@ -14,7 +14,29 @@ MISSING: Answer = (404, {"message": "Not Found"})
 Body = dict[str, Any]
 
 
-class GitHubForge(Forge):
+class Requests(Forge):
+    """What GitHub and Gitea have alike of pull requests: those that are open, and comments."""
+
+    def request(self, name: str, branch: str) -> list[Body]:
+        """Open a pull request for a branch; returns its comments."""
+        comments: list[Body] = []
+        number = 5
+        repo = f"/repos/{self.org}/{name}"
+        pull = {"number": number, "head": {"ref": branch}}
+        self.routes += [
+            ("GET", f"{repo}/pulls", lambda **_: (200, [pull])),
+            ("GET", f"{repo}/issues/{number}/comments", lambda **_: (200, list(comments))),
+            ("POST", f"{repo}/issues/{number}/comments", lambda body, **_: _added(comments, body)),
+            (
+                "PATCH",
+                rf"{repo}/issues/comments/(\d+)",
+                lambda id, body, **_: _edited(comments, id, body),
+            ),
+        ]
+        return comments
+
+
+class GitHubForge(Requests):
     """GitHub, by the paths of an Enterprise Server; ``is_free``: a plan without protection."""
 
     api = "/api/v3"
@@ -40,7 +62,7 @@ class GitHubForge(Forge):
 
     def who(self, headers: Any) -> str | None:
         kind, _, token = headers.get("Authorization", "").partition(" ")
-        return _login(self, token) if kind == "Bearer" else None
+        return _login(self, token) if kind in ("Bearer", "token") else None
 
     def _all(self) -> list[Body]:
         return [self._told(repo) for repo in self.repos.values()]
@@ -126,7 +148,7 @@ class GitHubForge(Forge):
         return 201, body
 
 
-class GiteaForge(Forge):
+class GiteaForge(Requests):
     """Gitea or Forgejo."""
 
     api = "/api/v1"
@@ -320,3 +342,14 @@ def _known(forge: Forge, account: str) -> str:
 
 def _head(repo: Repo) -> None:
     (repo.folder / "HEAD").write_text(f"ref: refs/heads/{repo.default}\n")
+
+
+def _added(comments: list[Body], body: Body) -> Answer:
+    comments.append({"id": 70 + len(comments), "body": body["body"]})
+    return 201, comments[-1]
+
+
+def _edited(comments: list[Body], id: str, body: Body) -> Answer:
+    found = next(each for each in comments if each["id"] == int(id))
+    found["body"] = body["body"]
+    return 200, found

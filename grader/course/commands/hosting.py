@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.course.commands.marks.app import COURSE_FILE
-from grader.course.hosting.kinds import Kind
 from grader.course.private import private
+from grader.course.rules.hosts import Kind
 from grader.errors import UsageError
 from grader.languages.language import Language
 from grader.text import visible_line
@@ -214,6 +214,7 @@ def _template(order: Order, room: "Classroom", host: "Host") -> int:
             dry_run=False,  # it goes to a folder that is thrown away
             unproven=order.unproven or order.dry_run,
             language=order.language,
+            workflows=(order.kind,),
             shown=f"{where} at {host.title}" + (" (not pushed)" if order.dry_run else ""),
         )
         if code := publish_labs(wish):

@@ -1,21 +1,11 @@
-"""Which hosts there are, and where each is unless it is said."""
+"""Where each host is, unless it is said."""
 
-from enum import StrEnum
 from urllib.parse import urlsplit
 
 from grader.course.platform import is_address
+from grader.course.rules.hosts import Kind
 from grader.errors import UsageError
 from grader.text import visible_line
-
-
-class Kind(StrEnum):
-    """Whose API is spoken."""
-
-    GITHUB = "github"
-    GITLAB = "gitlab"
-    GITEA = "gitea"
-    FORGEJO = "forgejo"
-
 
 HOMES = {Kind.GITHUB: "https://github.com", Kind.GITLAB: "https://gitlab.com"}
 TITLES = {Kind.GITEA: "Gitea", Kind.FORGEJO: "Forgejo"}

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.course.hosting.kinds import Kind
 from grader.course.rosters.forms import Kind as Listed
 from grader.course.rosters.people import People, Person
+from grader.course.rules.hosts import Kind
 from grader.errors import UsageError
 from grader.text import visible_line
 

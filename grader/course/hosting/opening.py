@@ -5,8 +5,9 @@ from grader.course.hosting.gitea import Gitea
 from grader.course.hosting.github import GitHub
 from grader.course.hosting.gitlab import GitLab
 from grader.course.hosting.host import Host
-from grader.course.hosting.kinds import TITLES, Kind
+from grader.course.hosting.kinds import TITLES
 from grader.course.hosting.token import Token
+from grader.course.rules.hosts import Kind
 
 
 def open_host(kind: Kind, org: str, url: str, token: Token, clock: Clock) -> Host:
