@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ import yaml
 
 pytest.importorskip("check_jsonschema", reason='needs the extra "dev"')
 
+from check_jsonschema.cli import main as check
+from click.testing import CliRunner
 from stand_ins.forge import Forge, serving
 from stand_ins.forges import GiteaForge, GitHubForge, Requests
 from stand_ins.instructors import PERSON, ROOT
@@ -32,6 +33,7 @@ from grader.labs.lab import all_labs
 
 LAB = "03_sampling"
 CODE = f"labs/{LAB}/sampling.py"
+Work = Mapping[str, bytes]  # by the name of the file
 SCHEMAS = {kind: "vendor.github-workflows" for kind in Kind} | {Kind.GITLAB: "vendor.gitlab-ci"}
 LABS = all_labs(ROOT)
 
@@ -47,8 +49,9 @@ def tree() -> dict[str, bytes]:
 def is_valid(text: bytes, schema: str, folder: Path) -> bool:
     file = folder / "file.yml"
     file.write_bytes(text)
-    line = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
-    return subprocess.run(line, capture_output=True, check=False).returncode == 0
+    done = CliRunner().invoke(check, ["--builtin-schema", schema, str(file)])
+    assert done.exit_code in (0, 1), done.output
+    return done.exit_code == 0
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -94,7 +97,7 @@ def test_a_published_tree_has_settings_for_editors(tree: Mapping[str, bytes]) ->
 class Push:
     """A student's repository at a host, to which work was pushed, and a machine that runs steps."""
 
-    def __init__(self, forge: Forge, tree: Mapping[str, bytes], folder: Path, work: bytes) -> None:
+    def __init__(self, forge: Forge, tree: Mapping[str, bytes], folder: Path, work: Work) -> None:
         self.forge = forge
         token = forge.account("ada-l")
         repo = forge.add("labs-s17")
@@ -107,7 +110,8 @@ class Push:
         self._commit(made)
         git("push", "-q", str(repo.folder), "main", folder=made)
         git("switch", "-q", "-c", "student/s17", folder=made)
-        (made / CODE).write_bytes(work)
+        for name, content in work.items():
+            (made / "labs" / LAB / name).write_bytes(content)
         self._commit(made)
         git("push", "-q", str(repo.folder), "student/s17", folder=made)
         self.tip = git("rev-parse", "HEAD", folder=made)
@@ -159,7 +163,7 @@ Pushed = Callable[..., Push]
 def pushed(tree: Mapping[str, bytes], tmp_path: Path) -> Generator[Pushed]:
     made: list[Any] = []
 
-    def push(kind: type[Forge], work: bytes) -> Push:
+    def push(kind: type[Forge], work: Work) -> Push:
         made.append(serving(kind(tmp_path / "host")))
         return Push(made[-1].__enter__(), tree, tmp_path, work)
 
@@ -168,9 +172,9 @@ def pushed(tree: Mapping[str, bytes], tmp_path: Path) -> Generator[Pushed]:
         host.__exit__(None, None, None)
 
 
-def begun(tree: Mapping[str, bytes]) -> bytes:
+def begun(tree: Mapping[str, bytes]) -> Work:
     """The stub, of which a student has changed a line that changes nothing."""
-    return tree[CODE] + b"\n# begun\n"
+    return {"sampling.py": tree[CODE] + b"\n# begun\n"}
 
 
 def steps_of(tree: Mapping[str, bytes], kind: Kind) -> list[dict[str, Any]]:
@@ -180,8 +184,9 @@ def steps_of(tree: Mapping[str, bytes], kind: Kind) -> list[dict[str, Any]]:
 def test_each_step_at_github_tells_a_right_answer(
     tree: Mapping[str, bytes], pushed: Pushed
 ) -> None:
-    work = (ROOT / "solutions" / LAB / "sampling.py").read_bytes()
-    push = pushed(GitHubForge, work)
+    names = ("sampling.py", "PSEUDOCODE.md")
+    right = {name: (ROOT / "solutions" / LAB / name).read_bytes() for name in names}
+    push = pushed(GitHubForge, right)
     assert isinstance(push.forge, Requests)
     comments = push.forge.request("labs-s17", "student/s17")
     push.clone()
@@ -198,7 +203,7 @@ def test_each_step_at_github_tells_a_right_answer(
     assert len(codes) == 5
     assert push.env["LABS"] == "03"
     summary = Path(push.env["GITHUB_STEP_SUMMARY"]).read_text()
-    assert "Sampling" in summary
+    assert summary.startswith("# Lab 03 · sampling\n\n**100 of 100 points**")
     assert [comment["body"] for comment in comments] == [f"<!-- public tests -->\n{summary}"]
     # The next push writes the same comment anew.
     (push.machine / "on_push.md").write_text("Later.\n")
@@ -236,7 +241,7 @@ def test_each_line_at_gitlab_leaves_what_it_shows(
 
     assert push.step("\n".join(job["script"])) == 1
 
-    assert "Sampling" in push.text("on_push.md")
+    assert push.text("on_push.md").startswith("# Lab 03 · sampling\n")
     assert [file.name for file in push.machine.glob(job["artifacts"]["reports"]["junit"])] == [
         "lab-03.xml"
     ]
@@ -246,7 +251,7 @@ def test_each_line_at_gitlab_leaves_what_it_shows(
 def test_where_nothing_was_begun_nothing_is_set_up(
     tree: Mapping[str, bytes], pushed: Pushed
 ) -> None:
-    push = pushed(GiteaForge, tree[CODE] + b"\n")
+    push = pushed(GiteaForge, begun(tree))
     push.clone()
     git("checkout", "-q", "origin/main", folder=push.machine)
 
