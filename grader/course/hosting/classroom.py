@@ -121,11 +121,10 @@ class Classroom:
 
     def _make(self, member: Member, did: list[str]) -> Repository | None:
         told = f"{visible_line(self.title, 200)}: {member.person.id}"
+        made = None if self.is_dry else self.host.make(member.name, told)
+        if made:
+            self.known[member.name.casefold()] = made
         did.append(f"made {member.name}")
-        if self.is_dry:
-            return None
-        made = self.host.make(member.name, told)
-        self.known[member.name.casefold()] = made
         return made
 
     def _push(
