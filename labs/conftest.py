@@ -3,6 +3,10 @@
 The judge grades your file as ``make grade`` does, and each test shows its verdict.
 """
 
-from grader.cli.explorer import pytest_configure, pytest_runtest_protocol
+from grader.cli.explorer import (
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_runtest_protocol,
+)
 
-__all__ = ["pytest_configure", "pytest_runtest_protocol"]
+__all__ = ["pytest_collection_modifyitems", "pytest_configure", "pytest_runtest_protocol"]

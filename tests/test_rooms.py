@@ -105,9 +105,9 @@ MAY_IMPORT = {
     " cli.terminal",
     "course.rules": "words labs",
     "course": "words languages labs questions course.database course.rules",
-    "course.reading": "words labs report.facts course course.database",
+    "course.reading": "words labs report.facts course course.database course.rules",
     "course.publishing": "words languages labs labs.documents labs.translations reading start"
-    " prove.answers course",
+    " prove.answers course course.rules",
     "course.database": "words",
     "course.grading": "words labs labs.documents questions sandbox sandbox.confinement judge"
     " judge.setup report.facts course course.database",
@@ -159,8 +159,9 @@ MAY_IMPORT = {
     "course.commands": "words languages labs sandbox judge report.facts report.formats"
     " prove.answers prove.remembered prove course course.publishing course.database course.grading"
     " course.grading.collecting course.grading.backups course.commands.marks course.rosters"
-    " course.commands.reading labs.documents labs.translations",
+    " course.commands.reading course.hosting course.rules labs.documents labs.translations",
     "course.rosters": "words course.database course.grading.collecting",
+    "course.hosting": "words course course.rosters course.rules",
     "course.persons": "words labs course course.database course.grading course.grading.collecting"
     " course.grading.backups course.gradebook course.rosters",
     "service.adapters.web.lti": "words course service.domain service.core service.core.people",

@@ -1,8 +1,9 @@
 """Public tests in plain pytest, and so in an editor's test explorer: the judge runs them.
 
-``labs/conftest.py`` brings these hooks. The first test of a lab that is to run has the judge grade
-the tasks of all that were chosen of this lab, as ``make grade`` does; each test then reports what
-the judge says of it. Nothing of the submission runs in pytest's own process.
+``labs/conftest.py`` brings these hooks. Each test stands below its task, as below a class. The
+first test of a lab that is to run has the judge grade the tasks of all that were chosen of this
+lab, as ``make grade`` does; each test then reports what the judge says of it. Nothing of the
+submission runs in pytest's own process.
 """
 
 import threading
@@ -21,6 +22,10 @@ from grader.report.facts.summary import AT_FAULT
 KEY = pytest.StashKey["Gradings"]()
 MARKER = "task(id): the task of a lab whose points a test decides"
 UNTOLD = "the judge has not run it"
+
+
+class Task:
+    """What stands for any task in an explorer, which knows files, classes and tests."""
 
 
 class Grading:
@@ -98,6 +103,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Know the marker that tests carry."""
     config.addinivalue_line("markers", MARKER)
     config.stash[KEY] = Gradings()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each public test stand below its task; what it is called, and so its id, stays."""
+    tasks: dict[tuple[Path, str], pytest.Class] = {}
+    for item in items:
+        if not _is_public(item) or not isinstance(item.parent, pytest.Module):
+            continue
+        name = _tasks(item)[0]
+        if (item.path, name) not in tasks:
+            tasks[item.path, name] = pytest.Class.from_parent(item.parent, name=name, obj=Task)
+        item.parent = tasks[item.path, name]
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

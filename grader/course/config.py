@@ -15,7 +15,9 @@ from grader.course.days import days_after, days_begun
 from grader.course.mail import MailRule, mail_rule
 from grader.course.policy import ServicePolicy, service_policy
 from grader.course.rules.assistants import Assistants
+from grader.course.rules.canned import canned
 from grader.course.rules.extra_time import extended, extra_time
+from grader.course.rules.hosts import Kind, workflows
 from grader.course.rules.keys import lab_of_key
 from grader.course.rules.late import LateRule, late_rule
 from grader.course.rules.regrades import RegradeRule
@@ -29,7 +31,6 @@ from grader.questions.graded import question_points
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
 ENGINES = ("local", "ray")
-MOST_COMMENT = 4000  # characters
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!/|:memory:|file:)([^?]+)(\?.*)?", re.DOTALL)
 _SCHEME_OR_HOST = re.compile(r"[^/]*:")  # as git reads it: a URL, or host:path
 
@@ -64,6 +65,7 @@ class Course:
     branch: str = "student/{id}"
     publish_remote: str = ""
     publish_branch: str = "main"
+    workflows: tuple[Kind, ...] = ()  # hosts that run the public tests at each push
     language: Language = Language.ENGLISH  # of what students get
     assistants: Assistants = Assistants.TUTOR  # what published trees ask of them
     deadlines: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
@@ -150,6 +152,7 @@ def course_of(top: Table, folder: Path) -> Course:
         branch=_branch(collect, "branch", "student/{id}", ("id",)),
         publish_remote=_remote(publish.text("remote", ""), folder),
         publish_branch=_branch(publish, "branch", "main", ("NN",)),
+        workflows=workflows(publish),
         language=Language(_one_of(top, "language", tuple(Language), Language.ENGLISH)),
         assistants=Assistants(_one_of(top, "assistants", tuple(Assistants), Assistants.TUTOR)),
         deadlines=deadlines,
@@ -168,7 +171,7 @@ def course_of(top: Table, folder: Path) -> Course:
         service=service,
         mail=mail_rule(top.table("mail")),
         corpus=tuple(folder / Path(text).expanduser() for text in likeness.texts("corpus", ())),
-        canned=_canned(top.table("canned")),
+        canned=canned(top.table("canned")),
     )
     for table in (collect, publish, likeness, top):
         table.finish()
@@ -187,14 +190,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise CourseError(f"{path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise CourseError(f"{path} is not valid TOML: {error}", MOMENT_HINT) from None
-
-
-def _canned(table: Table) -> dict[str, str]:
-    """Read comments that a course has ready, by the names under which readers choose them."""
-    for name, text in (found := {name: table.text(name) for name in table.data}).items():
-        if len(text) > MOST_COMMENT:
-            raise table.error(name, f"is too long: a comment has at most {MOST_COMMENT} characters")
-    return found
 
 
 def _zone(table: Table) -> tzinfo:

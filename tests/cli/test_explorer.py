@@ -100,3 +100,18 @@ def test_other_tests_beside_them_are_pytests(course: Path) -> None:
     code, out = explore(course, str(own))
 
     assert (code, "1 passed" in out) == (0, True)
+
+
+def test_tests_stand_below_their_task(course: Path) -> None:
+    """An explorer makes its tree of what collecting prints: file, class, test."""
+    code, out = explore(course, "--collect-only", "labs")
+
+    assert code == 0
+    lines = [line.strip() for line in out.splitlines()]
+    task = lines.index("<Class scale>")
+    assert lines[task - 1] == "<Module test_echo.py>"
+    assert "<Function test_doubles>" in lines[task + 1 :]
+    assert "<Function test_of_any_factor[3.0]>" in lines[task + 1 :]
+    # Chosen by what an explorer knows it by, a test is what it always was.
+    code, out = explore(course, "--collect-only", "-q", f"{FILE}::test_doubles")
+    assert out.splitlines()[0] == f"{FILE}::test_doubles"

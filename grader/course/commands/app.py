@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from grader.course.commands.hosting import course_app
 from grader.course.commands.marks import desk, persons
 from grader.course.commands.marks.app import (
     COURSE_FILE,
@@ -283,11 +284,8 @@ def similarity_note(
 
 def register(lab: typer.Typer) -> None:
     """Add the commands."""
-    lab.command()(new)
-    lab.command()(show_wrong)
-    lab.command()(pictures)
-    lab.command()(translate)
-    lab.command()(publish)
+    for command in (new, show_wrong, pictures, translate, publish):
+        lab.command()(command)
     lab.command()(private(collect))
     lab.command(name="grade-all")(private(grade_all))
     lab.command()(private(backup))
@@ -296,5 +294,6 @@ def register(lab: typer.Typer) -> None:
         more.register()
     lab.add_typer(gradebook_app, name="gradebook")
     lab.add_typer(roster_app, name="roster")
+    lab.add_typer(course_app, name="course")
     lab.command()(private(similarity))
     lab.command(name="similarity-note")(private(similarity_note))

@@ -4,7 +4,7 @@ import ast
 import difflib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,13 +12,14 @@ from pathlib import Path
 from grader.course.commands.proof import are_right
 from grader.course.config import Course, load_course
 from grader.course.grants import granted
-from grader.course.publishing.handing import terms_of
+from grader.course.publishing.handing import Terms, terms_of
 from grader.course.publishing.held import closing, open_labs
 from grader.course.publishing.illustrate import apply, changes, page_changes
 from grader.course.publishing.leak import Leak
 from grader.course.publishing.new import write_lab
 from grader.course.publishing.publish import Order, Publication, publish
 from grader.course.publishing.wheels.wheel import Wheel, publish_wheel
+from grader.course.rules.hosts import Kind
 from grader.errors import LabError, UsageError
 from grader.labs.lab import Lab, all_labs, find_lab, find_root, load_lab
 from grader.languages.language import Language
@@ -47,6 +48,8 @@ class Wish:
     withdraw: bool = False
     language: Language | None = None
     wheel: Path | None = None  # a folder, instead of a remote
+    shown: str = ""  # what the remote is called, where that is not its name
+    workflows: tuple[Kind, ...] = ()  # beside the course's
 
 
 def new_lab(name: str, *, manual: bool = False) -> int:
@@ -133,7 +136,7 @@ def publish_labs(wish: Wish) -> int:
     if outcome.leaks or not outcome.proven:
         return _refused(outcome.leaks) if outcome.leaks else _broken()
     for item in outcome.publications:
-        _tell(item, order.remote, wish)
+        _tell(item, wish.shown or order.remote, wish)
         _tell_answers(item.held, item.gives_away, order)
     return 0
 
@@ -158,10 +161,15 @@ def _order(wish: Wish) -> Order:
         title=course.title if course else TITLE,
         open_labs={} if wish.give_away else still,
         over=frozenset(name for name in names if closing(course, int(name[:2]))) - still.keys(),
-        terms=terms_of(course),
+        terms=_terms(course, wish),
         withdraw=wish.withdraw,
         language=wish.language or (course.language if course else Language.ENGLISH),
     )
+
+
+def _terms(course: Course | None, wish: Wish) -> Terms:
+    terms = terms_of(course)
+    return replace(terms, workflows=tuple(dict.fromkeys((*terms.workflows, *wish.workflows))))
 
 
 def _with_grants(course: Course) -> Course:

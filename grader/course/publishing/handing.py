@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from grader.course.config import Assistants, Course, LateRule
+from grader.course.rules.hosts import Kind
 from grader.labs.lab import Lab
 from grader.text import moment_text, number, visible_line
 
@@ -33,6 +34,7 @@ class Terms:
     late: LateRule = field(default_factory=LateRule)
     zone: tzinfo = UTC  # in which moments are shown
     assistants: Assistants = Assistants.TUTOR
+    workflows: tuple[Kind, ...] = ()  # hosts that run the public tests at each push
 
 
 NO_TERMS = Terms()
@@ -43,7 +45,8 @@ def terms_of(course: Course | None) -> Terms:
     if course is None:
         return Terms()
     address, dates = course.service.address, course.deadlines
-    return Terms(course.branch, address, dates, course.late, course.zone, course.assistants)
+    said = course.late, course.zone, course.assistants
+    return Terms(course.branch, address, dates, *said, workflows=course.workflows)
 
 
 def hand_in(terms: Terms, labs: Sequence[Lab]) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 from string import Template
 
 from grader.course.publishing.beside.assistants import NAMES, assistant_files
+from grader.course.publishing.beside.editors import EDITORS, editor_files
+from grader.course.publishing.beside.workflows import WORKFLOWS, workflow_files
 from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
@@ -23,7 +25,13 @@ from grader.languages.language import Language
 from grader.text import visible_line
 
 README = Path(__file__).with_name("student_readme.md")
-GENERATED = ("README.md", FILE, *NAMES)  # written here, and no files of the instructors'
+GENERATED = (
+    "README.md",
+    FILE,
+    *NAMES,
+    *EDITORS,
+    *WORKFLOWS,
+)  # written here, and no files of the instructors'
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
@@ -99,7 +107,8 @@ def student_tree(
     targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
     tree["Makefile"] = _makefile(makefile, targets).encode()
     tree |= {"README.md": _readme(labs, title, programs, terms).encode(), FILE: own_words}
-    tree |= assistant_files(terms.assistants, labs)
+    tree |= assistant_files(terms.assistants, labs) | editor_files(labs, title)
+    tree |= workflow_files(terms.workflows, labs, branch)
     return dict(sorted(tree.items()))
 
 

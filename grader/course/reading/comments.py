@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from grader.course.config import MOST_COMMENT, Course
+from grader.course.config import Course
 from grader.course.database.records import Comment
 from grader.course.reading.work import lines_of
+from grader.course.rules.canned import MOST_COMMENT
 from grader.errors import UsageError
 from grader.labs.lab import Lab
 from grader.text import visible_line

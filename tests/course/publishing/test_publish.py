@@ -13,6 +13,7 @@ import grader.course.commands.author
 import grader.course.publishing.publish
 from grader.cli.app import main
 from grader.course.git import git
+from grader.course.publishing.beside.editors import EDITORS
 from grader.course.publishing.publish import Order, Outcome, publish
 from grader.errors import UsageError
 
@@ -70,6 +71,7 @@ def test_students_get_the_lab_the_judge_and_nothing_else(send: Send, remote: Pat
         *("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore", "published.toml"),
         *("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursor/rules/course.mdc"),
         ".github/copilot-instructions.md",
+        *EDITORS,
     }
     assert 'branch = "main"\nhand_in = "student/{id}"' in text(remote, "published.toml")
     makefile = text(remote, "Makefile")

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 
+from grader.course.publishing.beside.editors import EDITORS
+from grader.course.publishing.beside.workflows import WORKFLOWS
 from grader.course.publishing.handing import Terms, hand_in
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.tree import student_tree, table_row
@@ -24,6 +26,7 @@ START = "grader/start/"
 TREE = f"{START}tree/"
 INSTALLED = ("grader/", "bench/")
 BUILT_BY = ("pyproject.toml", "constraints.txt")  # of a tree: an installation has its own
+CLONED = (*EDITORS, *WORKFLOWS)  # for a clone, which sets itself up
 PROJECT = ("pyproject.toml", "LICENSE")
 _VERSION = re.compile(r'^version = "([^"]+)"$', re.MULTILINE)
 
@@ -54,7 +57,7 @@ def as_published(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _is_carried(path: str) -> bool:
-    return not path.startswith(INSTALLED) and path not in BUILT_BY
+    return not path.startswith(INSTALLED) and path not in (*BUILT_BY, *CLONED)
 
 
 def _numbered(text: str, number: int) -> str:
