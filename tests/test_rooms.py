@@ -96,7 +96,8 @@ MAY_IMPORT = {
     "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
     " report.formats report.launches report.markup trace cli.terminal",
     "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
-    "cli.handing": "words labs labs.documents report.facts report.formats cli.terminal client",
+    "cli.handing": "words languages labs labs.documents report.facts report.formats cli.terminal"
+    " client",
     "cli": "words languages labs judge judge.setup report.facts report.formats prove prove.mutants"
     " prove.remembered bench notebook start cli.kernels cli.repeating cli.tables cli.terminal",
     "course.rules": "words labs",
@@ -124,24 +125,25 @@ MAY_IMPORT = {
     " service.domain service.ports",
     "service.adapters.web.gate": "words course",
     "service.adapters.web.oidc": "words report.facts course",
-    "service.adapters.web.texts": "words labs labs.documents report.markup report.formats"
-    " course.reading course.database service.domain service.core service.core.people",
-    "service.adapters.web.shared": "words labs course course.database course.gradebook"
-    " service.domain service.ports service.core service.adapters.web.gate"
+    "service.adapters.web.texts": "words languages labs labs.documents labs.translations"
+    " report.markup report.formats course.reading course.database service.domain service.core"
+    " service.core.people",
+    "service.adapters.web.shared": "words languages labs course course.database"
+    " course.gradebook service.domain service.ports service.core service.adapters.web.gate"
     " service.adapters.web.oidc service.adapters.web.texts service.adapters.web.lti"
     " service.core.people",
     "service.adapters.web.desk": "words labs course course.reading course.database"
     " course.likeness course.gradebook course.analysis service.domain service.ports service.core"
     " service.adapters.web.gate service.adapters.web.texts service.adapters.web.shared"
     " service.adapters.web service.adapters.web.lti service.core.people",
-    "service.adapters.web": "words labs report.facts report.markup course.reading course.database"
-    " course.likeness course.gradebook service.domain service.ports service.core"
+    "service.adapters.web": "words languages labs report.facts report.markup course.reading"
+    " course.database course.likeness course.gradebook service.domain service.ports service.core"
     " service.adapters.web.gate service.adapters.web.oidc service.adapters.web.texts"
     " service.adapters.web.shared service.adapters.web.desk service.core.people",
-    "service.giving": "words labs labs.documents report.facts report.formats report.markup course"
-    " course.database course.gradebook course.grading course.grading.collecting service.core"
-    " service.domain service.ports",
-    "service.commands": "words labs sandbox judge prove.answers course course.database"
+    "service.giving": "words languages labs labs.documents report.facts report.formats"
+    " report.markup course course.database course.gradebook course.grading course.grading"
+    " course.grading.collecting service.core service.domain service.ports",
+    "service.commands": "words languages labs sandbox judge prove.answers course course.database"
     " course.grading course.grading.collecting course.gradebook service.domain service.ports"
     " service.core service.adapters service.adapters.database service.adapters.web.oidc"
     " service.adapters.web.shared service.adapters.web.desk service.adapters.web service.giving"

@@ -31,7 +31,7 @@ def row(case: SpeedCase) -> tuple[str, ...]:
         _share(case),
         with_unit(case.student_us, MICROSECOND),
         with_unit(case.baseline_us, MICROSECOND),
-        case.bound or "-",
+        say(case.bound) or "-",
     )
 
 
