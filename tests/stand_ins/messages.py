@@ -15,6 +15,8 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 from grader import ROOT
+from grader.course.publishing.beside.makefile import makefile_of, words_of
+from grader.course.publishing.tree import TARGETS
 
 CATALOGUE = ROOT / "grader" / "languages" / "zh.po"
 # What students are told in: reports, refusals of their work, the commands that they use.
@@ -43,6 +45,7 @@ SOURCES = (
         "grader/course/mail.py",
         "grader/service/giving/reports.py",
     ),
+    *("grader/course/publishing/handing.py", "grader/course/publishing/beside/readme.py"),
     *("grader/client/*.py", "grader/cli/handing/a[t]*.py", "grader/cli/handing/[bw]*.py"),
     *("grader/course/gradebook/marks.py", "grader/course/gradebook/g*.py"),
     *("grader/course/gradebook/totals.py", "grader/course/rules/total.py"),
@@ -56,6 +59,7 @@ SOURCES = (
     *("grader/service/adapters/web/desk/requests.py", "grader/service/adapters/web/texts/*.py"),
 )
 # Whose texts stand in calls of ``_``: the pages of the service.
+STUDENTS_TARGETS = (*TARGETS, "run", "chat", "serve", "speculate")
 TEMPLATES = "grader/service/adapters/web/templates/*.html"
 # Strings of these that no student reads: what authors of labs did wrong, styles, code, patterns.
 UNSAID = re.compile(
@@ -136,6 +140,8 @@ def all_messages(patterns: Iterable[str] = SOURCES) -> dict[str, list[str]]:
     for file in files:
         for text in messages(file):
             found.setdefault(text, []).append(str(file.relative_to(ROOT)))
+    for text in words_of(makefile_of((ROOT / "Makefile").read_text(), STUDENTS_TARGETS)):
+        found.setdefault(text, []).append("Makefile")
     for file in sorted(ROOT.glob(TEMPLATES)):
         for text in said_by(file):
             found.setdefault(text, []).append(str(file.relative_to(ROOT)))

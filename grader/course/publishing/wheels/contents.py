@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 
+from grader.course.publishing.beside.readme import table_row
 from grader.course.publishing.handing import Terms, hand_in
 from grader.course.publishing.hidden import Files
-from grader.course.publishing.tree import student_tree, table_row
+from grader.course.publishing.tree import student_tree
 from grader.errors import UsageError
 from grader.labs.lab import Lab
 from grader.start.lay import MANIFEST
@@ -23,6 +24,7 @@ README = Path(__file__).with_name("wheel_readme.md")
 START = "grader/start/"
 TREE = f"{START}tree/"
 INSTALLED = ("grader/", "bench/")
+OTHERS = ("README.zh.md", "README.en.md")  # of a tree with a Makefile
 BUILT_BY = ("pyproject.toml", "constraints.txt")  # of a tree: an installation has its own
 PROJECT = ("pyproject.toml", "LICENSE")
 _VERSION = re.compile(r'^version = "([^"]+)"$', re.MULTILINE)
@@ -54,7 +56,7 @@ def as_published(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _is_carried(path: str) -> bool:
-    return not path.startswith(INSTALLED) and path not in BUILT_BY
+    return not path.startswith(INSTALLED) and path not in (*BUILT_BY, *OTHERS)
 
 
 def _numbered(text: str, number: int) -> str:
