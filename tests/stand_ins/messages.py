@@ -105,6 +105,7 @@ SHORT = frozenset(
         "{name}: {count} bytes",
     }
     | {
+        "{now} of {most} MHz",
         "{group}: {unit} by size",
         "hash {hash}: {page}",
         "Hand in? [y/N] ",
