@@ -205,6 +205,28 @@ def test_no_page_keeps_anybody_out(
     assert grave == []
 
 
+@pytest.mark.parametrize("width", [360, 1200])
+def test_chinese_pages_fit_keep_nobody_out_and_lead_to_english(
+    lesson: WebClass, address: str, chromium: Any, width: int
+) -> None:
+    fill(lesson)
+    context = chromium.new_context(viewport={"width": width, "height": 800}, locale="zh-CN")
+    watched = Watched(context, address, lesson.token("s18"))
+
+    grave = [f"{path}: {told}" for path in PAGES for told in faults(watched.go(path))]
+    page = watched.go("/attempts/4")
+    page.wait_for_selector("text=队列中第 1 位")
+    lesson.store.tell(4, "task", {"task": "norm", "tests": 7, "ended": 7}, NOW)
+    page.wait_for_selector("text=norm：7 个测试已评")
+    page.click("a.language")
+    page.wait_for_selector("html[lang=en]")
+    page.wait_for_selector("text=norm: 7 tests judged")
+
+    assert page.url == f"{address}/attempts/4"
+    assert grave + watched.complaints == []
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
 def test_answers_that_are_alike_are_for_all_to_compare(
