@@ -93,9 +93,10 @@ MAY_IMPORT = {
     "start": "words labs",
     "cli.terminal": "words languages labs report.formats",
     "cli.tables": "words labs prove report.facts",
-    "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
-    " report.formats report.launches report.markup trace cli.terminal",
-    "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
+    "cli.kernels": "words languages labs labs.documents judge judge.observers judge.setup"
+    " report.facts report.formats report.launches report.markup trace cli.terminal",
+    "cli.repeating": "words languages labs labs.documents judge judge.setup report.facts"
+    " report.formats",
     "cli.handing": "words languages labs labs.documents report.facts report.formats cli.terminal"
     " client",
     "cli": "words languages labs judge judge.setup report.facts report.formats prove prove.mutants"

@@ -46,6 +46,9 @@ SOURCES = (
         "grader/service/giving/reports.py",
     ),
     *("grader/course/publishing/handing.py", "grader/course/publishing/beside/readme.py"),
+    *("grader/cli/doctor.py", "grader/cli/start.py", "grader/start/lay.py"),
+    *("grader/cli/notebook.py", "grader/cli/repeating/*.py", "grader/cli/kernels/*.py"),
+    "grader/notebook/files.py",
     *("grader/client/*.py", "grader/cli/handing/a[t]*.py", "grader/cli/handing/[bw]*.py"),
     *("grader/course/gradebook/marks.py", "grader/course/gradebook/g*.py"),
     *("grader/course/gradebook/totals.py", "grader/course/rules/total.py"),
@@ -82,6 +85,9 @@ UNSAID = re.compile(
     r"|^(given|lti|email|number) \{\w+\}$|^\{lab\}\{times\}|^ of \{count\}$|^form-act"
     r"|^(svg|text|polyline|@media|\.\w+) ?[{(.]|^padding:|^soft (end|mid)$|^ at \{outer\}$"
     r"|^must (be|not) |^has a \$|^\$\$ is|^names \$\{|^known are|^set \{password\}$|^lab \w+ lists"
+    r"|^assert |raise SystemExit|^from (grader|importlib|\{pack)|^ +for lab|^except |^told = kind"
+    r"|^if not torch|^repeated\.begin|^import \{topic|^x = torch|-m pdb|^make python LAB=\{number"
+    r"|^such as 3;|^bring all but|^write the lab's notebook|^pip install -e"
     r"|^noindex|^accept-lang|^private, max|asked has gone"
     r"|^lab (login|gradebook|roster) [URLa-z{}]+$|^answers? to %s|^an answer to %s|^apt install"
 )
