@@ -118,6 +118,7 @@ SHORT = frozenset(
         "Go on? [y/N] ",
         "token: ",
         "Your id: ",
+        "no CUDA device",
         "Hello $name,",
     }
     | {"  got       {came}", "  expected  {due}", "  got       {plain}", "  expected  {plain}"}
