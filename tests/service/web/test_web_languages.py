@@ -257,6 +257,14 @@ def test_language_is_chosen_else_accepted_else_the_courses(
     assert Shown(answer.text).languages == [language]
 
 
+@pytest.mark.parametrize("path", ["/class", "/students/s18", "/reading"])
+def test_pages_of_the_staff_say_that_they_are_english(walked: WebClass, path: str) -> None:
+    shown = walked.browser("boss", Role.INSTRUCTOR).get(path, headers=CHINESE).text
+
+    assert re.search(r'<main id="content" class="\w*" lang="en">', shown)
+    assert english(shown) == []
+
+
 def test_clients_are_answered_in_english(walked: WebClass) -> None:
     client = walked.bearer("s18")
 

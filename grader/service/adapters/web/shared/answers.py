@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from grader.errors import CannotGrade, InferlabError
 from grader.extras import needs
-from grader.languages.language import labelled, said, say, say_each, spoken, word
+from grader.languages.language import Language, labelled, said, say, say_each, spoken, word
 from grader.service.adapters.web.gate.gate import after
 from grader.service.adapters.web.shared.languages import NAMES, drawn, other, translated
 from grader.service.adapters.web.shared.site import Site, site_of
@@ -72,8 +72,13 @@ def environment() -> Environment:
     found.filters["each"] = lambda text: say_each(str(text))
     found.filters["code"] = lambda text: Markup("<code>{}</code>").format(drawn(text))
     found.filters["said"] = lambda text: said(str(text))
-    found.globals.update({"_": translated, "label": _labelled})
+    found.globals.update({"_": translated, "label": _labelled, "in_english": _in_english})
     return found
+
+
+def _in_english() -> Markup:
+    """Return what marks a part of a page as English, where the page is not."""
+    return Markup("" if spoken() is Language.ENGLISH else ' lang="en"')
 
 
 def _labelled(label: str, text: str = "") -> str:
