@@ -19,7 +19,7 @@ from grader import ROOT
 from grader.environment import To, crossing, ignored
 from grader.errors import InferlabError
 from grader.labs.lab import all_labs, find_root
-from grader.languages.language import labelled, of_locale, say, speaking, word
+from grader.languages.language import labelled, of_locale, say, speak, word
 from grader.report.facts.notices import INSTALL_BUBBLEWRAP
 from grader.text import first_line, visible_line
 
@@ -286,11 +286,6 @@ def _namespaces() -> Check:
 
 def main() -> int:
     """Diagnose without the command line's packages: ``python -m grader.cli.doctor``."""
-    with speaking(of_locale()):
-        return _main()
-
-
-def _main() -> int:
     checks: list[Check] = []
     for check in diagnose():
         checks.append(check)
@@ -300,4 +295,5 @@ def _main() -> int:
 
 
 if __name__ == "__main__":
+    speak(of_locale())
     sys.exit(main())

@@ -45,7 +45,7 @@ SOURCES = (
         "grader/course/mail.py",
         "grader/service/giving/reports.py",
     ),
-    *("grader/course/publishing/handing.py", "grader/course/publishing/beside/readme.py"),
+    *("grader/course/publishing/beside/handing.py", "grader/course/publishing/beside/readme.py"),
     *("grader/cli/doctor.py", "grader/cli/start.py", "grader/start/lay.py"),
     *("grader/cli/notebook.py", "grader/cli/repeating/*.py", "grader/cli/kernels/*.py"),
     "grader/notebook/files.py",

@@ -10,9 +10,9 @@ import tomllib
 from collections.abc import Sequence
 
 from grader.course.publishing.beside.assistants import NAMES, assistant_files
+from grader.course.publishing.beside.handing import NO_TERMS, Terms
 from grader.course.publishing.beside.makefile import TARGET, makefile_of
 from grader.course.publishing.beside.readme import readmes
-from grader.course.publishing.handing import NO_TERMS, Terms
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
 from grader.labs.documents.untouched import digest

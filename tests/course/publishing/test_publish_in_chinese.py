@@ -10,8 +10,8 @@ from grader import ROOT
 from grader.cli.app import main
 from grader.course.config import load_course
 from grader.course.git import git
+from grader.course.publishing.beside.handing import Terms
 from grader.course.publishing.beside.readme import readmes
-from grader.course.publishing.handing import Terms
 from grader.course.publishing.publish import Order, publish
 from grader.errors import CourseError
 from grader.labs.documents.untouched import holds_nothing, is_untouched

@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from grader.course.publishing.handing import Terms, hand_in
+from grader.course.publishing.beside.handing import Terms, hand_in
 from grader.labs.lab import PSEUDOCODE, Lab
 from grader.labs.translations import pages
 from grader.labs.translations.files import translation

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 
+from grader.course.publishing.beside.handing import Terms, hand_in
 from grader.course.publishing.beside.readme import table_row
-from grader.course.publishing.handing import Terms, hand_in
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.tree import student_tree
 from grader.errors import UsageError
