@@ -160,7 +160,7 @@ def said_by(file: Path) -> Iterator[str]:
     """Return what a template says, in its order."""
     tree = Environment().parse(file.read_text(encoding="utf-8"))
     for _line, _call, texts in extract_from_ast(tree, ("_",), babel_style=False):
-        yield from (text for text in texts if text)
+        yield from (text for text in texts or () if text)
 
 
 def template(node: ast.expr) -> list[str]:

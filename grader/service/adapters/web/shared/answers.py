@@ -72,7 +72,8 @@ def environment() -> Environment:
     found.filters["each"] = lambda text: say_each(str(text))
     found.filters["code"] = lambda text: Markup("<code>{}</code>").format(drawn(text))
     found.filters["said"] = lambda text: said(str(text))
-    found.globals.update({"_": translated, "label": _labelled, "in_english": _in_english})
+    own = {"_": translated, "label": _labelled, "in_english": _in_english}
+    cast(dict[str, Any], found.globals).update(own)
     return found
 
 
