@@ -95,9 +95,10 @@ MAY_IMPORT = {
     "start": "words labs",
     "cli.terminal": "words languages labs report.formats",
     "cli.tables": "words labs prove report.facts",
-    "cli.kernels": "words labs labs.documents judge judge.observers judge.setup report.facts"
-    " report.formats report.launches report.markup trace cli.terminal",
-    "cli.repeating": "words labs labs.documents judge judge.setup report.facts report.formats",
+    "cli.kernels": "words languages labs labs.documents judge judge.observers judge.setup"
+    " report.facts report.formats report.launches report.markup trace cli.terminal",
+    "cli.repeating": "words languages labs labs.documents judge judge.setup report.facts"
+    " report.formats",
     "cli.handing": "words languages labs labs.documents labs.translations questions report.facts"
     " report.formats cli.terminal client",
     "cli": "words languages labs questions judge judge.setup report.facts report.formats prove"
@@ -129,24 +130,25 @@ MAY_IMPORT = {
     " service.domain service.ports",
     "service.adapters.web.gate": "words course",
     "service.adapters.web.oidc": "words report.facts course",
-    "service.adapters.web.texts": "words labs labs.documents report.markup report.formats"
-    " course.reading course.database service.domain service.core service.core.people",
-    "service.adapters.web.shared": "words labs course course.database course.gradebook"
-    " service.domain service.ports service.core service.adapters.web.gate"
+    "service.adapters.web.texts": "words languages labs labs.documents labs.translations"
+    " report.markup report.formats course.reading course.database service.domain service.core"
+    " service.core.people",
+    "service.adapters.web.shared": "words languages labs course course.database"
+    " course.gradebook service.domain service.ports service.core service.adapters.web.gate"
     " service.adapters.web.oidc service.adapters.web.texts service.adapters.web.lti"
     " service.core.people",
     "service.adapters.web.desk": "words labs course course.reading course.database"
     " course.likeness course.gradebook course.analysis service.domain service.ports service.core"
     " service.adapters.web.gate service.adapters.web.texts service.adapters.web.shared"
     " service.adapters.web service.adapters.web.lti service.core.people",
-    "service.adapters.web": "words labs report.facts report.markup course.reading course.database"
-    " course.likeness course.gradebook service.domain service.ports service.core"
+    "service.adapters.web": "words languages labs report.facts report.markup course.reading"
+    " course.database course.likeness course.gradebook service.domain service.ports service.core"
     " service.adapters.web.gate service.adapters.web.oidc service.adapters.web.texts"
     " service.adapters.web.shared service.adapters.web.desk service.core.people",
-    "service.giving": "words labs labs.documents report.facts report.formats report.markup course"
-    " course.database course.gradebook course.grading course.grading.collecting service.core"
-    " service.domain service.ports",
-    "service.commands": "words labs sandbox judge prove.answers course course.database"
+    "service.giving": "words languages labs labs.documents report.facts report.formats"
+    " report.markup course course.database course.gradebook course.grading course.grading"
+    " course.grading.collecting service.core service.domain service.ports",
+    "service.commands": "words languages labs sandbox judge prove.answers course course.database"
     " course.grading course.grading.collecting course.gradebook service.domain service.ports"
     " service.core service.adapters service.adapters.database service.adapters.web.oidc"
     " service.adapters.web.shared service.adapters.web.desk service.adapters.web service.giving"

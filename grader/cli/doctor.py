@@ -19,6 +19,7 @@ from grader import ROOT
 from grader.environment import To, crossing, ignored
 from grader.errors import InferlabError
 from grader.labs.lab import all_labs, find_root
+from grader.languages.language import labelled, of_locale, say, speak, word
 from grader.report.facts.notices import INSTALL_BUBBLEWRAP
 from grader.text import first_line, visible_line
 
@@ -101,6 +102,13 @@ if not torch.cuda.is_available():
 assert torch.ones(3, device="cuda").sum().item() == 3.0
 print(torch.cuda.get_device_name(0))
 """
+# What the probes print, beside what others say.
+TOLD = (
+    *("a confined process ran, by {bubblewrap}", "each worker is a user of its own on this host"),
+    "the judge sees whether a worker's own code is changed, on a CPU",
+    "those of this shell are large enough for all labs",
+    *("{kind}, without a share of the processor", "no writable cgroup", "no CUDA device"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +124,9 @@ class Check:
     @property
     def line(self) -> str:
         """The check as one line of text, and what to do on a second one if it is not ok."""
-        state = "ok" if self.ok else "missing" if self.needed else "missing, optional"
-        shown = f"{self.name:<14} {state}: {visible_line(self.detail)}"
-        return shown if self.ok else f"{shown}\n{'':<14} hint: {self.fix}"
+        state = word("ok") if self.ok else word("missing") if self.needed else "missing, optional"
+        shown = f"{self.name:<14} {labelled(state, visible_line(say(self.detail)))}"
+        return shown if self.ok else f"{shown}\n{'':<14} {labelled('hint', say(self.fix))}"
 
 
 def diagnose() -> Iterator[Check]:
@@ -169,8 +177,9 @@ def verdict(checks: list[Check]) -> str:
     """The last line of the diagnosis."""
     broken = [check.name for check in checks if check.needed and not check.ok]
     if broken:
-        return f"This machine cannot grade yet: {', '.join(broken)}. No lost point counts here."
-    return "This machine can grade: what a report calls wrong is the answer, not the machine."
+        told = f"This machine cannot grade yet: {', '.join(broken)}. No lost point counts here."
+        return say(told)
+    return say("This machine can grade: what a report calls wrong is the answer, not the machine.")
 
 
 def _python() -> Check:
@@ -286,4 +295,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    speak(of_locale())
     sys.exit(main())

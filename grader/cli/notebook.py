@@ -7,6 +7,7 @@ import sys
 
 from grader.errors import UsageError
 from grader.labs.lab import find_lab, find_root
+from grader.languages.language import say
 from grader.notebook.files import write_notebook
 from grader.text import visible_line
 
@@ -20,7 +21,7 @@ def write_and_open(lab_text: str, *, show: bool) -> int:
         raise UsageError(f"people grade lab {lab.number}: it has no notebook", hint)
     done = write_notebook(lab, _ask)
     for line in done.lines:
-        print(visible_line(line))
+        print(visible_line(say(line)))
     if not show:
         return 0
     if importlib.util.find_spec("jupyterlab") is None:
@@ -40,5 +41,5 @@ def _ask(part: str) -> str:
     if not sys.stdin.isatty():
         return ""
     question = f"{part} has changed in the notebook and in the file. Take the file's into the cell?"
-    answer = input(f"{question} [y/N] ").strip().lower()
+    answer = input(f"{say(question)} [y/N] ").strip().lower()
     return "f" if answer in ("y", "yes") else ""

@@ -7,6 +7,7 @@ import typer
 
 from grader.errors import UsageError
 from grader.labs.lab import CARRIED, Lab, all_labs, find_lab
+from grader.languages.language import say
 from grader.report.facts.next_step import typed
 from grader.start.lay import home, is_laid, lay
 from grader.text import visible_line
@@ -35,28 +36,31 @@ def start(
 
 def _list(root: Path) -> None:
     for lab in all_labs(CARRIED):
-        here = "  (here)" if is_laid(lab, root) else ""
-        print(f"{lab.number:02d}  {visible_line(lab.title)}{here}")
-    print("\nnext: lab start NUMBER, in a folder of its own for all of them")
+        here = "  " + say("(here)") if is_laid(lab, root) else ""
+        print(f"{lab.number:02d}  {visible_line(say(lab.title))}{here}")
+    print("\n" + say("next: lab start NUMBER, in a folder of its own for all of them"))
 
 
 def _begin(lab: Lab, root: Path, *, update: bool, notebook: bool) -> None:
     done = lay(lab, root, update=update)
     folder = typed(root / "labs" / lab.name)
-    print(f"lab {lab.number:02d}, {visible_line(lab.title)}: {_count(len(done.added), 'new file')}")
+    title, new = visible_line(lab.title), _count(len(done.added))
+    print(say(f"lab {lab.number:02d}, {title}: {new}"))
     for path in done.replaced:
-        print(f"  up to date again: {path}")
+        print("  " + say(f"up to date again: {path}"))
     if notebook:
         from grader.cli.notebook import write_and_open
 
         write_and_open(lab.name, show=False)
-    print(f"  read   {folder}/README.md")
-    print(f"  write  {', '.join(f'{folder}/{name}' for name in lab.given_out)}")
-    print(f"  run    lab grade {lab.number}")
+    print(say(f"  read   {folder}/README.md"))
+    print(say(f"  write  {', '.join(f'{folder}/{name}' for name in lab.given_out)}"))
+    print(say(f"  run    lab grade {lab.number}"))
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+def _count(number: int) -> str:
+    if number == 1:
+        return "1 new file"
+    return f"{number} new files" if number else "no new files"
 
 
 def register(lab: typer.Typer) -> None:

@@ -2,7 +2,8 @@
 
 The places of a sentence take what stands in the text between its fixed words, from left to right;
 no text, however long and by whomever, makes that take more than a walk along it. In a translation
-``{told:say}`` is what stands there, translated in its turn.
+``{told:say}`` is what stands there, translated in its turn; ``{why:each}`` holds sentences that
+"; " parts.
 """
 
 import itertools
@@ -14,7 +15,7 @@ DEPTH = 4  # of sentences inside of sentences
 MOST_STARTS = 50  # at which one sentence is looked for inside of a text
 FIXED = 4  # letters of a sentence that may have anything in its places
 TELLING = 4  # letters of a sentence by which a line of a message is known
-_PLACE = re.compile(r"\{([a-z_0-9]*)(:say)?\}")
+_PLACE = re.compile(r"\{([a-z_0-9]*)(:say|:each)?\}")
 _VERBS = {"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"}
 _AGREEING = re.compile(rf" (?:{'|'.join(_VERBS)})\b")
 _HANGING = (" ", ",", ";", ":", "(")  # how what is put behind something else begins
@@ -108,6 +109,10 @@ class Catalogue:
             for value in values
         )
 
+    def say_each(self, text: str, depth: int = DEPTH) -> str:
+        """Return sentences that "; " parts, each in the other language."""
+        return "；".join(self.say(part, depth=depth) for part in _parts(text))
+
     def said(self, message: str) -> str:
         """Return a message line by line; of what is another's own words only a chance remains."""
         return "\n".join(self._line(line) for line in message.split("\n"))
@@ -126,6 +131,8 @@ class Catalogue:
 
         def put(place: re.Match[str]) -> str:
             value = known.get(place[1], place[0])
+            if place[2] == ":each":
+                return self.say_each(value, depth)
             return self.say(value, depth=depth) if place[2] else value
 
         text = _PLACE.sub(put, sentence.target)
@@ -152,3 +159,15 @@ class Catalogue:
             if item.values(text[start:]) is not None
         ]
         return min(places, default=len(text))
+
+
+def _parts(text: str) -> list[str]:
+    """Cut a text where "; " stands outside of all brackets."""
+    parts, open_ = [""], 0
+    for piece in re.split(r"(; )", text):
+        if piece == "; " and open_ <= 0:
+            parts.append("")
+            continue
+        open_ += piece.count("(") - piece.count(")")
+        parts[-1] += piece
+    return parts

@@ -33,6 +33,11 @@ def say(text: str) -> str:
     return text if spoken() is Language.ENGLISH else _catalogue().say(text)
 
 
+def say_each(text: str) -> str:
+    """Return sentences of ours that "; " parts, each in the language of the reader."""
+    return text if spoken() is Language.ENGLISH else _catalogue().say_each(text)
+
+
 def said(message: str) -> str:
     """Return the message of a test in the language of the reader, line by line."""
     return message if spoken() is Language.ENGLISH else _catalogue().said(message)
@@ -74,9 +79,9 @@ def of_locale(environment: Mapping[str, str] = os.environ) -> Language:
     return Language.CHINESE if re.match(r"zh(?![a-z])", value) else Language.ENGLISH
 
 
-def of_header(accepted: str) -> Language:
+def of_header(accepted: str, default: Language = Language.ENGLISH) -> Language:
     """Return the language that a browser likes best of ours (``Accept-Language``)."""
-    best, found = 0.0, Language.ENGLISH
+    best, found = 0.0, default
     for part in accepted[:1000].split(","):
         match = _ACCEPTED.fullmatch(part)
         if match is None or match[1].lower() not in (*Language, "*"):
@@ -84,7 +89,7 @@ def of_header(accepted: str) -> Language:
         liked = float(match[2] or 1)
         if liked > best:
             best = liked
-            found = Language.ENGLISH if match[1] == "*" else Language(match[1].lower())
+            found = default if match[1] == "*" else Language(match[1].lower())
     return found
 
 

@@ -82,9 +82,13 @@ def _refuse(work: list[str], lab: Lab, root: Path) -> None:
     if not work:
         return
     verb = "is" if len(work) == 1 else "are"
-    hint = f"nothing was written. lab grade {lab.number} goes on with it"
+    number = lab.number
+    hint = f"nothing was written. lab grade {number} goes on with it"
     if _is_ours(root):
-        hint += f"; lab start {lab.number} --update brings all but your own files up to date"
+        hint = (
+            f"nothing was written. lab grade {number} goes on with it; "
+            f"lab start {number} --update brings all but your own files up to date"
+        )
     raise UsageError(f"{', '.join(work)} {verb} there already, with work in it", hint)
 
 

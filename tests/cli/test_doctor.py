@@ -9,6 +9,7 @@ import pytest
 from grader.cli import app, doctor
 from grader.cli.doctor import Check, verdict
 from grader.cli.terminal.watch import saves
+from grader.languages.language import Language, speaking
 
 OK = Check("Python", True, "3.12.1")
 NO_TORCH = Check("torch", False, "No module named 'torch'", "run: make setup")
@@ -22,6 +23,20 @@ def test_a_line_says_ok_or_how_to_get_it() -> None:
         "               hint: run: make setup",
     ]
     assert "missing, optional" in NO_GPU.line
+
+
+def test_a_line_is_told_in_chinese() -> None:
+    with speaking(Language.CHINESE):
+        assert OK.line == "Python         正常：3.12.1"
+        assert NO_TORCH.line.splitlines()[0] == "torch          缺少：No module named 'torch'"
+        assert NO_GPU.line.startswith("GPU            缺少，可选：没有 CUDA 设备")
+        assert verdict([OK, NO_TORCH]) == "这台机器还不能评分：torch。在这里丢的分不算数。"
+
+
+def test_probes_print_what_is_translated() -> None:
+    probes = (doctor.SANDBOX, doctor.USERS, doctor.TRIPWIRE, doctor.LIMITS, doctor.CAGE, doctor.GPU)
+
+    assert [told for told in doctor.TOLD if told.partition("{b")[0] not in "".join(probes)] == []
 
 
 def test_only_what_is_needed_decides() -> None:

@@ -259,6 +259,24 @@ def test_attempts_are_listed_and_brought_back(
     assert (into / "batching.py").read_bytes() == b"x = 1\n"
 
 
+def test_student_is_told_in_the_language_of_the_shell(
+    capsys: pytest.CaptureFixture[str], service: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    service.before = [RECEIPT | {"points": 40, "possible": 100, "state": "graded"}]
+    service.state |= {"state": "waiting", "report": None}
+
+    listed = told(capsys, "attempts", "2")[1]
+    shown = told(capsys, "attempts", "2", "--show", "7")
+    unknown = told(capsys, "attempts", "2", "--show", "8")
+
+    assert "已评分" in listed
+    assert "40 / 100" in listed
+    assert "提交时间" in listed
+    assert shown[:2] == (4, "编号 7：等待中，尚未评分\n")
+    assert unknown[2].startswith("错误：")
+
+
 def test_who_logs_out_is_in_nowhere(capsys: pytest.CaptureFixture[str], service: Answers) -> None:
     assert told(capsys, "login", "--out", URL)[0] == 0
     assert told(capsys, "attempts", "2")[0] == 2

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 # What the words of the suites that end with an s are: several things, or one.
 SEVERAL = frozenset(
     "answers arguments blocks bytes caches chunks codes draft_probs draws entries eos_ids events"
-    " frequencies gradients graphs halves key_positions keys lengths logits names offsets operators outputs"
-    " pairs positions products prompts results rows seconds sizes statistics tables"
+    " frequencies gradients graphs halves key_positions keys lengths logits names offsets operators"
+    " outputs pairs positions products prompts results rows seconds sizes statistics tables"
     " target_calls target_logits target_probs targets tensors times tokens values weights".split()
 )
 ONE = frozenset({"bias", "dbias", "in_features", "loss"})

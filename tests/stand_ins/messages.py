@@ -11,8 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from babel.messages.pofile import read_po
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
 
 from grader import ROOT
+from grader.course.publishing.beside.makefile import makefile_of, words_of
+from grader.course.publishing.tree import TARGETS
 
 CATALOGUE = ROOT / "grader" / "languages" / "zh.po"
 # What students are told in: reports, refusals of their work, the commands that they use.
@@ -36,7 +40,32 @@ SOURCES = (
         "grader/labs/lab.py",
         "grader/sandbox/confinement/gpu.py",
     ),
+    *("grader/report/markup/chart.py", "grader/report/markup/plots.py"),
+    "grader/report/markup/heatmap.py",
+    *(
+        "grader/report/formats/markdown.py",
+        "grader/course/mail.py",
+        "grader/service/giving/reports.py",
+    ),
+    *("grader/course/publishing/beside/handing.py", "grader/course/publishing/beside/readme.py"),
+    *("grader/cli/doctor.py", "grader/cli/start.py", "grader/start/lay.py"),
+    *("grader/cli/notebook.py", "grader/cli/repeating/*.py", "grader/cli/kernels/*.py"),
+    "grader/notebook/files.py",
+    *("grader/client/*.py", "grader/cli/handing/a[t]*.py", "grader/cli/handing/[bw]*.py"),
+    *("grader/course/gradebook/marks.py", "grader/course/gradebook/g*.py"),
+    *("grader/course/gradebook/totals.py", "grader/course/rules/total.py"),
+    *("grader/course/reading/points.py", "grader/course/reading/comments.py"),
+    *("grader/course/analysis/requests.py", "grader/course/database/giving/records.py"),
+    *("grader/service/core/[bdv]*.py", "grader/service/core/people/requests.py"),
+    *("grader/service/adapters/web/[bp]*.py", "grader/service/adapters/web/shared/*.py"),
+    "grader/service/adapters/web/sign_in.py",
+    *("grader/service/adapters/web/gate/gate.py", "grader/service/adapters/web/api.py"),
+    *("grader/service/adapters/web/desk/given.py", "grader/service/adapters/web/desk/launches.py"),
+    *("grader/service/adapters/web/desk/requests.py", "grader/service/adapters/web/texts/*.py"),
 )
+# Whose texts stand in calls of ``_``: the pages of the service.
+STUDENTS_TARGETS = (*TARGETS, "run", "chat", "serve", "speculate")
+TEMPLATES = "grader/service/adapters/web/templates/*.html"
 # Strings of these that no student reads: what authors of labs did wrong, styles, code, patterns.
 UNSAID = re.compile(
     r"^import (gc|sys|torch|triton)|^from \w+ import |; import |^make (grade|repeat|hint) |^\"\"\""
@@ -54,6 +83,15 @@ UNSAID = re.compile(
     r"|^ *<|;padding:|;overflow-"
     r"|how Python \{python|^tuned kernels|torch is not installed|^no cgroup|no lower-case"
     r"|^(is|are) wrong,|^make questions|must be at most|^is not$"
+    r"|^(git|make) (remote|submit|attempts)|^  (git remote|make submit)|^Hand in lab|^Bearer|: %s$"
+    r"|^(given|lti|email|number) \{\w+\}$|^\{lab\}\{times\}|^ of \{count\}$|^form-act"
+    r"|^(svg|text|polyline|@media|\.\w+) ?[{(.]|^padding:|^soft (end|mid)$|^ at \{outer\}$"
+    r"|^must (be|not) |^has a \$|^\$\$ is|^names \$\{|^known are|^set \{password\}$|^lab \w+ lists"
+    r"|^assert |raise SystemExit|^from (grader|importlib|\{pack)|^ +for lab|^except |^told = kind"
+    r"|^if not torch|^repeated\.begin|^import \{topic|^x = torch|-m pdb|^make python LAB=\{number"
+    r"|^such as 3;|^bring all but|^write the lab's notebook|^pip install -e"
+    r"|^noindex|^accept-lang|^private, max|asked has gone"
+    r"|^lab (login|gradebook|roster) [URLa-z{}]+$|^answers? to %s|^an answer to %s|^apt install"
 )
 
 LABELLED = "labelled"  # of its arguments a label alone is marked
@@ -67,6 +105,24 @@ SHORT = frozenset(
     {"labs: {known}", "a {name}{x}", "{lengths}; {x}", "item {index} of {what}", "1 step"}
     | {"{text} ({why}).", "{text}.", "call: {call}", "calls:"}
     | {"{count} steps", "{outer}[{index}] of {match}", "PSEUDOCODE.md: {told}"}
+    | {"{count} day", "{count} days", "dropped: {list}", "bonus: {list}"}
+    | {
+        "{count} % ({of})",
+        "number {number}: {page}",
+        "{author} on {about}:",
+        "{name}: {count} bytes",
+    }
+    | {
+        "{now} of {most} MHz",
+        "{group}: {unit} by size",
+        "hash {hash}: {page}",
+        "Hand in? [y/N] ",
+        "Go on? [y/N] ",
+        "token: ",
+        "Your id: ",
+        "no CUDA device",
+        "Hello $name,",
+    }
     | {"  got       {came}", "  expected  {due}", "  got       {plain}", "  expected  {plain}"}
 )
 # Of English grammar: no translation needs them.
@@ -94,7 +150,19 @@ def all_messages(patterns: Iterable[str] = SOURCES) -> dict[str, list[str]]:
     for file in files:
         for text in messages(file):
             found.setdefault(text, []).append(str(file.relative_to(ROOT)))
+    for text in words_of(makefile_of((ROOT / "Makefile").read_text(), STUDENTS_TARGETS)):
+        found.setdefault(text, []).append("Makefile")
+    for file in sorted(ROOT.glob(TEMPLATES)):
+        for text in said_by(file):
+            found.setdefault(text, []).append(str(file.relative_to(ROOT)))
     return found
+
+
+def said_by(file: Path) -> Iterator[str]:
+    """Return what a template says, in its order."""
+    tree = Environment().parse(file.read_text(encoding="utf-8"))
+    for _line, _call, texts in extract_from_ast(tree, ("_",), babel_style=False):
+        yield from (text for text in texts or () if text)
 
 
 def template(node: ast.expr) -> list[str]:
@@ -189,7 +257,7 @@ def _strings(tree: ast.AST, skipped: set[int]) -> Iterator[tuple[ast.expr, bool]
 def places(text: str) -> Mapping[str, int]:
     """Count the places of a message by their names."""
     found: dict[str, int] = {}
-    for name in re.findall(r"(?<!\{)\{([a-z_0-9]*)(?::say)?\}", text):
+    for name in re.findall(r"(?<!\{)\{([a-z_0-9]*)(?::say|:each)?\}", text):
         found[name] = found.get(name, 0) + 1
     return found
 

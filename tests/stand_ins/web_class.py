@@ -26,6 +26,7 @@ from grader.course.rules.late import LateRule
 from grader.course.rules.teams import Teams
 from grader.labs.lab import Lab, all_labs
 from grader.labs.results import Report
+from grader.languages.language import Language
 from grader.service.adapters.database.database import DatabaseStore
 from grader.service.adapters.web.app import make_app
 from grader.service.adapters.web.gate.rates import Limits
@@ -208,6 +209,7 @@ def web_class(
     teams: Teams = NO_TEAMS,
     late_days: int = 0,
     more: Sequence[Lab] = (),
+    language: Language = Language.ENGLISH,
     **policy: Any,
 ) -> Iterator[WebClass]:
     """Open a class in a folder of its own; ``deadline`` is that of its first lab.
@@ -217,6 +219,7 @@ def web_class(
     deadlines = {90: deadline} if deadline else {}
     roster, service = folder / "roster.csv", ServicePolicy(**policy)
     rest: dict[str, Any] = {"deadlines": deadlines, "service": service, "teams": teams}
+    rest["language"] = language
     rest["late"] = LateRule(per_day=0.1, days=late_days) if late_days else LateRule()
     course = Course(folder, "Demo course", roster, zone, **rest)
     shutil.copy(database, folder / "course.db")

@@ -21,6 +21,7 @@ from grader.client.service import Answer, Service, Unreachable
 from grader.errors import CannotGrade, UsageError
 from grader.labs.documents.submission import collect, fingerprint
 from grader.labs.lab import Lab, find_lab, find_root
+from grader.languages.language import labelled, say, word
 from grader.report.facts.next_step import typed
 from grader.report.formats.terminal import make_console
 from grader.text import number, visible_line
@@ -48,8 +49,8 @@ def log_in(url: str | None) -> int:
     with Service(Login(address, token)) as service:
         who = service.whoami()
     file = logins.keep(Login(address, token))
-    print(f"logged in at {address} as {text_of(who, 'name')} ({text_of(who, 'course')})")
-    print(f"the token is in {file}, which nobody else can read")
+    _say_where(address, who)
+    print(say(f"the token is in {file}, which nobody else can read"))
     return 0
 
 
@@ -58,7 +59,7 @@ def log_out(url: str) -> int:
     address = logins.service_url(url)
     if not logins.forget(address):
         raise UsageError(f"there is no login at {address}")
-    print(f"the token for {address} is forgotten here; your instructor can revoke it")
+    print(say(f"the token for {address} is forgotten here; your instructor can revoke it"))
     return 0
 
 
@@ -70,13 +71,14 @@ def hand_in(wish: Wish, login: Login) -> int:
     if wish.plan:
         return 0
     if not wish.yes and not _agreed():
-        print("nothing was handed in")
+        print(say("nothing was handed in"))
         return 1
     with Service(login) as service:
         receipt = _sent(service, lab, files, wish.origin)
         number = int(receipt["number"])
-        print(f"\nHanded in as number {number}, {moment_of(receipt, 'received')},")
-        print(f"  hash {text_of(receipt, 'sha256')[:SHOWN_HASH]}: {page(service, number)}")
+        came, hash = moment_of(receipt, "received"), text_of(receipt, "sha256")[:SHOWN_HASH]
+        print("\n" + say(f"Handed in as number {number}, {came},"))
+        print("  " + say(f"hash {hash}: {page(service, number)}"))
         if not wish.wait:
             return later(number, lab)
         return watched(service, lab, number)
@@ -88,14 +90,15 @@ def attempts(lab_text: str) -> int:
     with Service(_login()) as service:
         found = service.hand_ins(lab.number)
     if not found:
-        print(f"nothing of lab {lab.number} was handed in: make submit LAB={lab.number}")
+        print(say(f"nothing of lab {lab.number} was handed in: make submit LAB={lab.number}"))
         return 0
-    table = Table("number", "handed in", "hash", "state", "points", box=None, pad_edge=False)
+    heads = (word("number"), word("handed in"), word("hash"), word("state"), word("points"))
+    table = Table(*map(say, heads), box=None, pad_edge=False)
     for item in found:
         points = _points(item)
         table.add_row(
             *(text_of(item, "number"), moment_of(item, "received")),
-            *(text_of(item, "sha256")[:SHOWN_HASH], text_of(item, "state"), points),
+            *(text_of(item, "sha256")[:SHOWN_HASH], say(text_of(item, "state")), points),
         )
     make_console(sys.stdout).print(table)
     return 0
@@ -114,7 +117,8 @@ def fetch(lab_text: str, number: int, output: str | None) -> int:
     with Service(_login()) as service:
         state = service.state(number)
         if state.get("lab") != lab.name:
-            raise UsageError(f"number {number} is of {text_of(state, 'lab')}, not of {lab.name}")
+            other = text_of(state, "lab")
+            raise UsageError(f"number {number} is of {other}, not of {lab.name}")
         first, *others = lab.handed_in
         files = {first: service.file(number, first)}
         for name in others:
@@ -128,7 +132,7 @@ def fetch(lab_text: str, number: int, output: str | None) -> int:
         raise UsageError(f"{into} is there already", "name another folder with -o") from None
     except OSError as error:
         raise UsageError(f"{into} cannot be written: {error.strerror}") from None
-    print(f"number {number} is in {typed(into)}: {', '.join(files)}")
+    print(say(f"number {number} is in {typed(into)}: {', '.join(files)}"))
     return 0
 
 
@@ -140,8 +144,13 @@ def _tell_login() -> int:
         )
     with Service(login) as service:
         who = service.whoami()
-    print(f"logged in at {login.url} as {text_of(who, 'name')} ({text_of(who, 'course')})")
+    _say_where(login.url, who)
     return 0
+
+
+def _say_where(url: str, who: Answer) -> None:
+    name, course = text_of(who, "name"), text_of(who, "course")
+    print(say(f"logged in at {url} as {name} ({course})"))
 
 
 def _login() -> Login:
@@ -153,7 +162,7 @@ def _login() -> Login:
 
 def _token() -> str:
     """Ask for a token without showing it; a pipe is read as it is."""
-    token = getpass("token: ") if sys.stdin.isatty() else sys.stdin.readline()
+    token = getpass(say("token: ")) if sys.stdin.isatty() else sys.stdin.readline()
     if not token.strip():
         raise UsageError("no token was given", "your instructor has one for you")
     return token.strip()
@@ -167,19 +176,20 @@ def _files(lab: Lab) -> tuple[dict[str, bytes], tuple[str, ...]]:
 
 
 def _tell(lab: Lab, files: Mapping[str, bytes], notes: tuple[str, ...], login: Login) -> None:
-    print(f"Lab {lab.number:02d} · {visible_line(lab.title)}")
+    print(say(f"Lab {lab.number:02d} · {visible_line(lab.title)}"))
     for name, content in files.items():
-        print(f"  {name}: {len(content):,} bytes")
+        print("  " + say(f"{name}: {len(content):,} bytes"))
     for note in notes:
-        print(f"  note: {visible_line(note)}")
-    print(f"  goes to {login.url}, hash {fingerprint(dict(files))[:SHOWN_HASH]}")
+        print("  " + labelled("note", visible_line(say(note))))
+    hash = fingerprint(dict(files))[:SHOWN_HASH]
+    print("  " + say(f"goes to {login.url}, hash {hash}"))
 
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        print("no terminal to ask at: ARGS=--yes does it without a question")
+        print(say("no terminal to ask at: ARGS=--yes does it without a question"))
         return False
-    return input("Hand in? [y/N] ").strip().lower() in ("y", "yes")
+    return input(say("Hand in? [y/N] ")).strip().lower() in ("y", "yes")
 
 
 def _sent(service: Service, lab: Lab, files: Mapping[str, bytes], origin: str) -> Answer:
@@ -203,10 +213,10 @@ def _newest(service: Service, lab: Lab) -> Answer:
 
 def _points(item: Answer) -> str:
     if item.get("held_back"):
-        return text_of(item, "held_back")
+        return say(text_of(item, "held_back"))
     if item.get("waits"):
-        return text_of(item, "waits")
+        return say(text_of(item, "waits"))
     points, possible = item.get("points"), item.get("possible")
     if not isinstance(points, int | float) or not isinstance(possible, int | float):
         return ""
-    return f"{number(points)} of {number(possible)}"
+    return say(f"{number(points)} of {number(possible)}")

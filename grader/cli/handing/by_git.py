@@ -13,6 +13,7 @@ from grader.errors import UsageError
 from grader.labs.lab import CARRIED, Lab, find_lab, find_root
 from grader.labs.published import ID, TAGS, Published, branches_of, is_plain, published
 from grader.labs.standing import standing
+from grader.languages.language import labelled, say
 from grader.report.facts.next_step import typed
 from grader.text import number, visible_line
 
@@ -48,20 +49,21 @@ def submit(lab_text: str, *, yes: bool, plan: bool = False) -> int:
     _tell(lab, files, changed, place)
     commands = _commands(lab, files, changed, place)
     if place is None:
-        print("\nThis clone has no remote to push to. Add yours, then make submit again:")
+        print("\n" + say("This clone has no remote to push to. Add yours, then make submit again:"))
         print(f"  git remote add origin URL\n  make submit LAB={lab.number}")
         return 1
-    print("\nThese commands hand it in:")
+    print("\n" + say("These commands hand it in:"))
     for command in commands:
         print(f"  {shlex.join(command)}")
     if plan:
         return 0
     if not yes and not _agreed():
-        print("nothing was done")
+        print(say("nothing was done"))
         return 1
     for command in commands:
         if subprocess.run(command, cwd=lab.root, check=False).returncode != 0:
-            print(f"error: {shlex.join(command)} failed: what git says is above", file=sys.stderr)
+            told = say(f"{shlex.join(command)} failed: what git says is above")
+            print(labelled("error", told), file=sys.stderr)
             return 1
     return _arrived(lab, place)
 
@@ -121,12 +123,13 @@ def _published(lab: Lab, place: Place, course: Published) -> set[str]:
     return {course.branch, *branches_of([*here, *there])} - {""}
 
 
-def _who(lab: Lab, said: str, own: str) -> str:
+def _who(lab: Lab, text: str, own: str) -> str:
     """Ask for the student's id, and keep it in this clone; "" where nobody can be asked."""
     if not sys.stdin.isatty():
         return ""
-    print(f"{said}.\nYour work goes to a branch of your own, {own}, by your id in the course.")
-    who = input("Your id: ").strip()
+    print(say(f"{text}."))
+    print(say(f"Your work goes to a branch of your own, {own}, by your id in the course."))
+    who = input(say("Your id: ")).strip()
     if not is_plain(who):
         raise UsageError(f"{visible_line(who)!r} can be no part of a branch's name", "try again")
     _git(lab, "config", WHO, who)
@@ -134,20 +137,22 @@ def _who(lab: Lab, said: str, own: str) -> str:
 
 
 def _tell(lab: Lab, files: list[Path], changed: list[Path], place: Place | None) -> None:
-    print(f"Lab {lab.number:02d} · {visible_line(lab.title)}")
+    print(say(f"Lab {lab.number:02d} · {visible_line(lab.title)}"))
     for file in files:
         state = "changed since the last commit" if file in changed else "as committed"
-        print(f"  {typed(file)}: {state}")
+        print(f"  {typed(file)}: {say(state)}")
     last = standing(lab)
     graded = "not yet: make grade first" if last.score is None else _points(last.score, last.graded)
-    print(f"  graded here last: {graded}")
+    print("  " + say(f"graded here last: {graded}"))
     if place is not None:
-        print(f"  branch {place.branch} goes to {place.there} of {place.remote}, {place.url}")
+        branch, there, remote = place.branch, place.there, place.remote
+        print("  " + say(f"branch {branch} goes to {there} of {remote}, {place.url}"))
         course = published(lab.root)
         if place.own:
-            print("  (the branch that you pull from is the course's, and stays as it is)")
+            print("  " + say("(the branch that you pull from is the course's, and stays as it is)"))
         elif course.branch and not course.takes(place.there):
-            print(f"  note: work is collected from {course.hand_in.replace(ID, 'ID')}")
+            branch = course.hand_in.replace(ID, "ID")
+            print("  " + labelled("note", say(f"work is collected from {branch}")))
 
 
 def _points(score: float, graded: float) -> str:
@@ -168,9 +173,9 @@ def _commands(
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        print("no terminal to ask at: ARGS=--yes does it without a question")
+        print(say("no terminal to ask at: ARGS=--yes does it without a question"))
         return False
-    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+    return input(say("Go on? [y/N] ")).strip().lower() in ("y", "yes")
 
 
 def _arrived(lab: Lab, place: Place) -> int:
@@ -178,11 +183,18 @@ def _arrived(lab: Lab, place: Place) -> int:
     here = _git(lab, "rev-parse", "HEAD")
     there = _git(lab, "ls-remote", place.remote, f"refs/heads/{place.there}").split("\t")[0]
     if not here or here != there:
-        print(f"error: {place.remote} does not hold your commit {here[:SHORT]}", file=sys.stderr)
+        told = say(f"{place.remote} does not hold your commit {here[:SHORT]}")
+        print(labelled("error", told), file=sys.stderr)
         return 1
     when = _git(lab, "log", "-1", "--format=%cI")
-    print(f"\nIt has arrived: {here[:SHORT]} of {when} is the tip of {place.there} there.")
-    print("What counts is the date of your last commit that changes these files; see the handout.")
+    print(
+        "\n" + say(f"It has arrived: {here[:SHORT]} of {when} is the tip of {place.there} there.")
+    )
+    print(
+        say(
+            "What counts is the date of your last commit that changes these files; see the handout."
+        )
+    )
     return 0
 
 

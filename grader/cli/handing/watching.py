@@ -7,6 +7,7 @@ from typing import Any
 
 from grader.client.service import ENDS, Answer, Service, Unreachable
 from grader.labs.lab import Lab, find_lab, find_root
+from grader.languages.language import labelled, say, word
 from grader.report.facts.next_step import guide_to
 from grader.report.facts.stored import report_of
 from grader.report.formats.terminal import make_console, render_terminal
@@ -26,7 +27,7 @@ def watched(service: Service, lab: Lab, number: int) -> int:
         print()
         return later(number, lab)
     except Unreachable as error:
-        print(f"note: {error.line}", file=sys.stderr)
+        print(labelled("note", say(error.line)), file=sys.stderr)
         return later(number, lab)
     return verdict(service, number)
 
@@ -34,14 +35,14 @@ def watched(service: Service, lab: Lab, number: int) -> int:
 def _follow(service: Service, number: int) -> None:
     """Print a line for each step; a stream that breaks is taken up where it was."""
     seen, breaks = "", 0
-    print(_place(service.state(number)))
+    print(f"  {say(_place(service.state(number)))}")
     while True:
         try:
             for event in service.events(number, seen):
                 seen, breaks = event.id or seen, 0
                 line = _line(event.kind, event.data)
                 if line:
-                    print(line, flush=True)
+                    print(f"  {say(line)}", flush=True)
                 if event.kind in ENDS:
                     return
         except Unreachable:
@@ -56,27 +57,26 @@ def _follow(service: Service, number: int) -> None:
 def _place(state: Answer) -> str:
     place, wait = state.get("place"), state.get("wait_median_seconds")
     if not isinstance(place, int) or place < 1:
-        return "  waiting for its turn" if state.get("state") == "waiting" else "  grading"
-    about = (
-        f"; of late it took {round(wait)} s until a grading began"
-        if isinstance(wait, int | float)
-        else ""
-    )
-    return f"  place {place} in the queue{about}"
+        return "waiting for its turn" if state.get("state") == "waiting" else word("grading")
+    if not isinstance(wait, int | float):
+        return f"place {place} in the queue"
+    seconds = round(wait)
+    return f"place {place} in the queue; of late it took {seconds} s until a grading began"
 
 
 def _line(kind: str, data: Answer) -> str:
     match kind:
         case "begun":
-            return "  grading …"
+            return word("grading …")
         case "task" if data.get("ended") == data.get("tests"):
-            return f"  {text_of(data, 'task')}: {text_of(data, 'tests')} tests judged"
+            task, tests = text_of(data, "task"), text_of(data, "tests")
+            return f"{task}: {tests} tests judged"
         case "again":
-            return "  it failed by our fault, and is graded again"
+            return "it failed by our fault, and is graded again"
         case "superseded":
-            return "  a newer one of yours took its place before it was graded"
+            return "a newer one of yours took its place before it was graded"
         case "held":
-            return "  it could not be graded, by our fault: your instructor looks at it"
+            return "it could not be graded, by our fault: your instructor looks at it"
         case _:
             return ""
 
@@ -85,35 +85,37 @@ def verdict(service: Service, number: int) -> int:
     state = service.state(number)
     report = state.get("report")
     if state.get("held_back"):
-        print(f"number {number} is {text_of(state, 'held_back')}")
+        held = text_of(state, "held_back")
+        print(say(f"number {number} is {held}"))
         return HELD_BACK
     if not isinstance(report, dict):
-        print(f"number {number} is {text_of(state, 'state')}, not graded yet")
+        now = text_of(state, "state")
+        print(say(f"number {number} is {now}, not graded yet"))
         return NOT_GRADED_YET
     stored: dict[str, Any] = report  # pyright: ignore[reportUnknownVariableType]
     found = report_of(stored)
     lab = find_lab(str(found.lab), find_root())
     make_console(sys.stdout).print(render_terminal(found, guide_to(lab)))
     _print_comments(state)
-    print(f"  number {number}: {page(service, number)}")
+    print("  " + say(f"number {number}: {page(service, number)}"))
     return found.exit_code
 
 
 def _print_comments(state: Answer) -> None:
     """Show what the staff said of a hand-in."""
     comments: Any = state.get("comments")
-    for word in comments if isinstance(comments, list) else ():
-        if isinstance(word, dict):
-            said: dict[str, Any] = word  # pyright: ignore[reportUnknownVariableType]
-            about = f" on {text_of(said, 'about')}" if said.get("about") else ""
-            print(f"  {text_of(said, 'author')}{about}:")
+    for each in comments if isinstance(comments, list) else ():
+        if isinstance(each, dict):
+            said: dict[str, Any] = each  # pyright: ignore[reportUnknownVariableType]
+            author, about = text_of(said, "author"), text_of(said, "about")
+            print("  " + (say(f"{author} on {about}:") if about else f"{author}:"))
             for line in visible(str(said.get("text", "")), MOST_COMMENT).split("\n"):
                 print(f"    {line}")
 
 
 def later(number: int, lab: Lab) -> int:
     command = f"make attempts LAB={lab.number} ARGS='--show {number}'"
-    print(f"it is graded without you: {command}")
+    print(say(f"it is graded without you: {command}"))
     return NOT_GRADED_YET
 
 

@@ -22,6 +22,7 @@ from grader.judge.setup.request import Request
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.metered import Metered, Tuned
 from grader.labs.results import Report
+from grader.languages.language import say
 from grader.report.facts.next_step import typed
 from grader.report.formats.races import chosen, races_below, races_table, render_races
 from grader.report.formats.terminal import make_console
@@ -95,7 +96,7 @@ def bench_lab(wish: Wish) -> int:
         return _counted(lab, wish)
     if lab.hidden_suite.is_file() or lab.speed_suite.is_file():
         return _timed(lab, wish)
-    print("note: this tree has no sizes of this lab to time", file=sys.stderr)
+    _say("note: this tree has no sizes of this lab to time")
     return _counted(lab, wish)
 
 
@@ -186,7 +187,7 @@ def _timed(lab: Lab, wish: Wish) -> int:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(say(text), file=sys.stderr, flush=True)
 
 
 def _plain(tuned: Sequence[Tuned]) -> list[dict[str, Any]]:

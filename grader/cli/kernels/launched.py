@@ -3,6 +3,7 @@
 import sys
 
 from grader.labs.results import Report, Verdict
+from grader.languages.language import labelled, say
 from grader.text import visible_line
 
 
@@ -11,9 +12,12 @@ def say_what_is_missing(report: Report, found: int, purpose: str) -> None:
     run = [test for test in report.tests if test.suite == "public" and test.verdict.counts]
     broken = [test for test in run if test.verdict is not Verdict.PASSED]
     if not found:
-        print(f"no kernel was launched: nothing {purpose}", file=sys.stderr)
+        print(say(f"no kernel was launched: nothing {purpose}"), file=sys.stderr)
     if broken:
         reason = broken[0].message.strip().splitlines() or [""]
         first = visible_line(f"{broken[0].id}: {reason[-1].strip()}", 200)
-        text = f"{len(broken)} of {len(run)} public tests did not pass: what they would have"
-        print(f"note: {text} launched later is not here\n  {first}", file=sys.stderr)
+        told = (
+            f"{len(broken)} of {len(run)} public tests did not pass: what they would have launched "
+            "later is not here"
+        )
+        print(f"{labelled('note', say(told))}\n  {first}", file=sys.stderr)

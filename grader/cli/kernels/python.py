@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.labs.lab import Lab, find_lab, find_root
+from grader.languages.language import say
 
 ALONE = "grader.worker.scripts.alone"
 
@@ -32,7 +33,8 @@ def run_script(
             environment["TRITON_INTERPRET"] = "1"
             if sanitize:
                 command.insert(3, "--sanitize")
-            print("kernels run in Triton's interpreter, as the judge has it", file=sys.stderr)
+            told = say("kernels run in Triton's interpreter, as the judge has it")
+            print(told, file=sys.stderr)
     return subprocess.run(command, env=environment, check=False).returncode
 
 

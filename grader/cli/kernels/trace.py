@@ -9,6 +9,7 @@ from grader.files import check_writable, write_file
 from grader.labs.documents.submission import collect
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.standing import FOLDER
+from grader.languages.language import say
 from grader.report.facts.next_step import typed
 from grader.text import visible
 from grader.trace.page import html_page
@@ -46,7 +47,9 @@ def show(wish: Wish) -> int:
     if trace.launches:
         _write(wish, lab.root / FOLDER / "trace" / name, trace, title)
     else:
-        print("no kernel was launched" + (" before that" if trace.fault else ""))
+        print(
+            say("no kernel was launched before that" if trace.fault else "no kernel was launched")
+        )
     return int(trace.fault is not None or not trace.launches)
 
 
@@ -97,4 +100,5 @@ def _write(wish: Wish, place: Path, trace: Trace, title: str) -> None:
     for file, text in ((svg, picture), (html, html_page(trace, title))):
         check_writable(str(file))
         write_file(file, text.encode())
-    print(f"\npicture: {typed(svg)}\npage:    {typed(html)}")
+    print("\n" + say(f"picture: {typed(svg)}"))
+    print(say(f"page:    {typed(html)}"))

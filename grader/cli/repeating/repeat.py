@@ -25,6 +25,7 @@ from grader.labs.documents.submission import collect
 from grader.labs.lab import Lab, find_lab, find_root
 from grader.labs.results import RULES, TestResult, Verdict
 from grader.labs.standing import ELSEWHERE, FOLDER, last_file
+from grader.languages.language import labelled, said, say
 from grader.report.facts.next_step import own_file, typed
 from grader.report.facts.summary import AT_FAULT, SHOWN_AS
 from grader.text import visible, visible_line
@@ -99,7 +100,7 @@ def repeat(wish: Wish, start: Starter = start_anew) -> int:
         told = heard.told.get(result.id, {})
         why = _why_not(heard, result, told)
         if why:
-            print(f"{visible_line(result.id)} cannot be repeated: {why}")
+            print(say(f"{visible_line(result.id)} cannot be repeated: {why}"))
             return 1
         page = _page(lab, wish, result, seed, told)
     _tell(page)
@@ -116,7 +117,7 @@ def _run(lab: Lab, wish: Wish, heard: Heard, seed: int | None, place: Path, star
         repeats=(heard.wanted,),
         repeats_into=str(place),
     )
-    print(f"asking lab {lab.number}'s test again …", file=sys.stderr, flush=True)
+    print(say(f"asking lab {lab.number}'s test again …"), file=sys.stderr, flush=True)
     report = grade(request, start=start, on_event=heard.on_event)
     return int(report.provenance["seed"])
 
@@ -161,14 +162,16 @@ def _code(lab: Lab, source: Path | None, beside: Path) -> Path:
 
 def _tell(page: Page) -> None:
     result = page.result
-    print(f"{visible_line(result.id)}: {SHOWN_AS[result.verdict]}")
+    print(labelled(visible_line(result.id), say(SHOWN_AS[result.verdict])))
     if result.verdict is not Verdict.PASSED:
-        print("\n".join(f"  {line}".rstrip() for line in visible(result.message).splitlines()))
-    print(f"\nscript:        {typed(page.file)}, which calls {typed(page.code)}")
-    print(f"run it:        {page.runs}")
-    print(f"step through:  {page.steps}")
+        told = visible(said(result.message)).splitlines()
+        print("\n".join(f"  {line}".rstrip() for line in told))
+    file, code = typed(page.file), typed(page.code)
+    print("\n" + say(f"script:        {file}, which calls {code}"))
+    print(say(f"run it:        {page.runs}"))
+    print(say(f"step through:  {page.steps}"))
     for line in page.beside():
-        print(f"not done there: {line}")
+        print(say(f"not done there: {line}"))
 
 
 # -- names ----------------------------------------------------------------------------------
@@ -189,7 +192,7 @@ def _unknown(lab: Lab, wanted: str, names: Sequence[str]) -> UsageError:
 def _list(names: Sequence[str]) -> None:
     """Print the tests, those that are cases of one function once."""
     for function, cases in Counter(map(_function, names)).items():
-        print(f"  {function}{f'  ({cases} cases)' if cases > 1 else ''}")
+        print(f"  {function}" + (f"  ({say(f'{cases} cases')})" if cases > 1 else ""))
 
 
 def _function(name: str) -> str:

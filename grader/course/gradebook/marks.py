@@ -103,8 +103,11 @@ def mark(
         taken_back = f"; {_taken_back(newest[0])}" if newest else ""
         return replace(earned, why=earned.why + taken_back)
     word = newest[0]
-    instead = "" if earned.points is None else f"else {number(earned.points)}: "
-    why = f"set to {number(word.points or 0.0)} {_said(word)} ({instead}{earned.why})"
+    given, by = number(word.points or 0.0), _said(word)
+    if earned.points is None:
+        why = f"set to {given} {by} ({earned.why})"
+    else:
+        why = f"set to {given} {by} (else {number(earned.points)}: {earned.why})"
     return replace(earned, points=word.points, override=word, why=why, waiting=None)
 
 
@@ -233,19 +236,21 @@ def _lateness(
         if deadline is not None and chosen.attempt.submitted is None:
             yield "taken as on time"
         return
-    late = f"{days(chosen.late_days)} late (due {moment_text(deadline, course.zone)})"
+    late, due = days(chosen.late_days), moment_text(deadline, course.zone)
     if waiver is not None:
-        yield f"{late}: waived {_said(waiver)}"
+        yield f"{late} late (due {due}): waived {_said(waiver)}"
         return
-    if chosen.slip_days:
-        of, left = course.late.slip_days, slips - chosen.slip_days
-        late += f": {_slips(chosen.slip_days)} spent, {left} of {of} left"
     rule = course.late
     share = f"{number(100 * (1.0 - chosen.kept))} %"
     limit = f"nothing counts after {days(rule.days)}" if rule.days else "too late"
     points = "points" if chosen.worth.unread else f"{number(chosen.worth.points)} points"
-    lost = f"{share} of its {points} are lost"
-    yield f"{late}: {lost if chosen.counts else limit}"
+    end = f"{share} of its {points} are lost" if chosen.counts else limit
+    if chosen.slip_days:
+        of, left = rule.slip_days, slips - chosen.slip_days
+        slip = _slips(chosen.slip_days)
+        yield f"{late} late (due {due}): {slip} spent, {left} of {of} left: {end}"
+    else:
+        yield f"{late} late (due {due}): {end}"
 
 
 def _slips(count: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.git import OWN, git
-from grader.course.publishing.handing import NO_TERMS, Terms
+from grader.course.publishing.beside.handing import NO_TERMS, Terms
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.repository import resolve
 from grader.course.publishing.tree import student_tree

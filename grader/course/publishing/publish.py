@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.course.config import is_branch
 from grader.course.git import OWN, git
-from grader.course.publishing.handing import NO_TERMS, Terms
+from grader.course.publishing.beside.handing import NO_TERMS, Terms
 from grader.course.publishing.held import given_away, held_modules
 from grader.course.publishing.hidden import Files
 from grader.course.publishing.leak import Leak, find_leaks

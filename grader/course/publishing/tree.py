@@ -7,31 +7,25 @@ a file that nobody thought of stays with the instructors.
 import ast
 import re
 import tomllib
-from collections.abc import Container, Sequence
-from pathlib import Path
-from string import Template
+from collections.abc import Sequence
 
 from grader.course.publishing.beside.assistants import NAMES, assistant_files
 from grader.course.publishing.beside.editors import EDITORS, editor_files
+from grader.course.publishing.beside.handing import NO_TERMS, Terms
+from grader.course.publishing.beside.makefile import TARGET, makefile_of
+from grader.course.publishing.beside.readme import readmes
 from grader.course.publishing.beside.workflows import WORKFLOWS, workflow_files
-from grader.course.publishing.handing import NO_TERMS, Terms, hand_in
 from grader.course.publishing.hidden import Files, is_hidden
 from grader.errors import UsageError
 from grader.labs.documents.untouched import digest
-from grader.labs.lab import PSEUDOCODE, QUESTIONS, Lab
+from grader.labs.lab import QUESTIONS, Lab
 from grader.labs.published import FILE, OWN, Published
 from grader.labs.translations.published import translated_files
-from grader.languages.language import Language
+from grader.languages.language import Language, speaking
 from grader.text import visible_line
 
-README = Path(__file__).with_name("student_readme.md")
-GENERATED = (
-    "README.md",
-    FILE,
-    *NAMES,
-    *EDITORS,
-    *WORKFLOWS,
-)  # written here, and no files of the instructors'
+# Written here, and no files of the instructors'.
+GENERATED = ("README.md", "README.zh.md", "README.en.md", FILE, *NAMES, *EDITORS, *WORKFLOWS)
 TOP = ("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore")
 TARGETS = (
     *("help", "setup", "grade", "hint", "watch", "notebook", "python", "submit", "status"),
@@ -50,13 +44,7 @@ PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"
 SPEED = "labs/speed/"
 CHAT = "chat"  # a program of labs/ for the whole course; handouts may name others
-ROWS = {
-    "run": "| text from your own code of a lab, beside a right model | `make run LAB=1` |\n",
-    CHAT: '| text from a model made of your pieces | `make chat PROMPT="def main("` |\n',
-    "serve": "| four texts at once, by your labs 11 and 12 | `make serve` |\n",
-}
 _NAMED = re.compile(r"\b(?:make |python -m labs\.)([a-z_]+)")
-_TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
 def student_tree(
@@ -104,9 +92,11 @@ def student_tree(
     for lab in labs:
         tree |= translated_files(files, lab, chinese=language is Language.CHINESE)
     makefile = _file(files, "Makefile").decode()
-    targets = (*TARGETS, *sorted({*programs} & {*_TARGET.findall(makefile)}))
-    tree["Makefile"] = _makefile(makefile, targets).encode()
-    tree |= {"README.md": _readme(labs, title, programs, terms).encode(), FILE: own_words}
+    targets = (*TARGETS, *sorted({*programs} & {*TARGET.findall(makefile)}))
+    with speaking(language):
+        tree["Makefile"] = makefile_of(makefile, targets).encode()
+    tree |= readmes(tree, labs, title, programs, terms, language)
+    tree[FILE] = own_words
     tree |= assistant_files(terms.assistants, labs) | editor_files(labs, title)
     tree |= workflow_files(terms.workflows, labs, branch)
     return dict(sorted(tree.items()))
@@ -237,47 +227,3 @@ def _imported(content: bytes) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labs."):
             found.add((node.module or "").split(".")[1])
     return found
-
-
-def _makefile(text: str, targets: Sequence[str]) -> str:
-    """Keep the settings and some targets; a target ends at a blank line."""
-    kept: list[str] = []
-    for block in text.split("\n\n"):
-        lines = [line for line in block.splitlines() if not line.startswith("#")]
-        names = _TARGET.findall("\n".join(lines))
-        if not names or names[0] in targets:
-            kept.append(_settings(block, targets))
-    return "\n\n".join(kept).rstrip("\n") + "\n"
-
-
-def _settings(block: str, targets: Sequence[str]) -> str:
-    """Name the targets that are there, and install what students need."""
-    block = re.sub(r"^\.PHONY:.*$", f".PHONY: {' '.join(targets)}", block, flags=re.MULTILINE)
-    return block.replace("-e '.[dev]'", "-e .")
-
-
-def _readme(labs: Sequence[Lab], title: str, programs: Container[str], terms: Terms) -> str:
-    first = next((lab for lab in labs if not lab.is_manual), labs[0])
-    task = next((task.id for task in first.tasks if task.id != PSEUDOCODE), PSEUDOCODE)
-    return Template(README.read_text(encoding="utf-8")).substitute(
-        title=visible_line(title),
-        rows="\n".join(
-            table_row(lab, f"[{lab.number:02d}](labs/{lab.name}/README.md)") for lab in labs
-        ),
-        name=first.name,
-        code=first.handed_in[0],
-        number=first.number,
-        task=task,
-        chat="".join(row for name, row in ROWS.items() if name in programs),
-        hand_in=hand_in(terms, labs),
-    )
-
-
-def table_row(lab: Lab, first: str) -> str:
-    """Return what a table of labs says of one, with ``first`` in its first cell."""
-    cells = (first, _cell(lab.title), _cell(lab.summary))
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(text: str) -> str:
-    return visible_line(" ".join(text.split())).replace("|", "\\|")

@@ -43,7 +43,9 @@ class Total:
     def head(self) -> str:
         """For example "86 % (430 of 500)"."""
         of = f"{number(self.points)} of {number(self.possible)}"
-        return f"{'nothing was possible yet' if self.percent is None else self.shown} ({of})"
+        if self.percent is None:
+            return f"nothing was possible yet ({of})"
+        return f"{number(self.percent)} % ({of})"
 
     @property
     def line(self) -> str:
@@ -102,7 +104,7 @@ def total(standings: Iterable[Standing], rule: TotalRule) -> Total:
     possible = Fraction(sum(part.possible for part in kept))
     points = earned if rule.cap is None else min(earned, Fraction(rule.cap) * possible / 100)
     told = [
-        *(_picked(pick, group) for pick, group in zip(picks, chosen, strict=True)),
+        *(line for pick, group in zip(picks, chosen, strict=True) for line in _picked(pick, group)),
         *([", ".join(part.line for part in always)] if always else []),
         *([f"bonus: {', '.join(part.line for part in bonus)}"] if bonus else []),
         *([f"at most {number(rule.cap)} % count"] if rule.cap and points < earned else []),
@@ -152,16 +154,17 @@ def _choose(always: Sequence[_Part], picks: Sequence[_Pick], extra: Fraction) ->
     return found
 
 
-def _picked(pick: _Pick, kept: Sequence[_Part]) -> str:
+def _picked(pick: _Pick, kept: Sequence[_Part]) -> Iterator[str]:
     ids = {id(part) for part in kept}
     name = f" of {visible_line(pick.choice.name)}" if pick.choice.name else ""
     told = ", ".join(part.line for part in pick.parts if id(part) in ids)
     gone = [part.line for part in pick.parts if id(part) not in ids]
     if not gone:
         labs = "the only lab" if len(kept) == 1 else f"all {len(kept)} labs"
-        return f"{labs}{name}, of which {_most(pick.choice)}: {told}"
-    head = f"the best {len(kept)} of {len(pick.parts)} labs{name}: {told}"
-    return f"{head}; dropped: {', '.join(gone)}"
+        yield f"{labs}{name}, of which {_most(pick.choice)}: {told}"
+    else:
+        yield f"the best {len(kept)} of {len(pick.parts)} labs{name}: {told}"
+        yield f"dropped: {', '.join(gone)}"
 
 
 def _most(choice: Choice) -> str:

@@ -31,7 +31,7 @@ def row(case: SpeedCase) -> tuple[str, ...]:
         _share(case),
         with_unit(case.student_us, MICROSECOND),
         with_unit(case.baseline_us, MICROSECOND),
-        case.bound or "-",
+        say(case.bound) or "-",
     )
 
 
@@ -101,7 +101,7 @@ def gpu_line(report: Report) -> str:
         _clock(known),
         _fact("{} °C", _digits(known.get("temperature_c"))),
         _fact("{} W", _digits(known.get("power_w"))),
-        _fact("{} GB free", _digits(known.get("free_gb"))),
+        _fact(word("{} GB free"), _digits(known.get("free_gb"))),
         _others(known.get("others")),
     ]
     return " · ".join(part for part in parts if part)
@@ -109,7 +109,7 @@ def gpu_line(report: Report) -> str:
 
 def _clock(known: Mapping[str, float | None]) -> str:
     now, most = _digits(known.get("sm_clock_mhz")), _digits(known.get("sm_clock_max_mhz"))
-    return _fact("{} MHz", f"{now} of {most}" if now and most else now)
+    return say(f"{now} of {most} MHz") if now and most else _fact("{} MHz", now)
 
 
 def _others(count: float | None) -> str:

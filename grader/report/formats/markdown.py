@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 
 from grader.labs.results import Report
-from grader.report.facts.contracts import contract_line, contract_lines
+from grader.languages.language import labelled, say, word
+from grader.report.facts.contracts import contract_line, contract_lines, message_of
 from grader.report.facts.measured import speed_cases
 from grader.report.facts.notices import notices
 from grader.report.facts.origins import origin_line
@@ -25,18 +26,20 @@ from grader.report.facts.summary import SHOWN_AS, TaskSummary, ahead, score_line
 from grader.text import number, visible, visible_line
 
 MESSAGE = 2000
+HEADS = (word("task"), word("points"), word("tests"))
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+!|~@:-])")
 
 
 def render_markdown(report: Report) -> str:
     """The report as GitHub-flavoured Markdown."""
     parts = summarize(report)
-    lines = [f"# Lab {report.lab:02d} · {plain(report.topic)}", ""]
+    lines = [f"# {_title(report)}", ""]
     lines += [f"**{plain(score_line(report))}**", ""]
     for notice in (*notices(report), *suspicions(report)):
-        hint = f" Hint: {plain(notice.hint)}." if notice.hint else ""
-        lines += [f"> **{notice.level}:** {plain(notice.text)}{hint}", ""]
-    lines += ["| task | points | tests |", "| --- | ---: | --- |"]
+        hint = f" {labelled('Hint', plain(notice.hint))}." if notice.hint else ""
+        level = labelled(notice.level, "").strip()
+        lines += [f"> **{level}** {plain(notice.text)}{hint}", ""]
+    lines += [_cells(map(say, HEADS)), "| --- | ---: | --- |"]
     lines += [_row(part) for part in parts]
     lines += [f"\n{plain(line)}" for line in contract_lines(report)]
     lines += _speed(report)
@@ -48,6 +51,10 @@ def render_markdown(report: Report) -> str:
     return "\n".join([*lines, "", *_provenance(report), ""])
 
 
+def _title(report: Report) -> str:
+    return plain(say(f"Lab {report.lab:02d} · {report.topic}"))
+
+
 def plain(text: str) -> str:
     """Text on one line, in which Markdown reads nothing."""
     # html.escape first: it adds no character that Markdown reads; "&" cannot begin an entity.
@@ -57,19 +64,22 @@ def plain(text: str) -> str:
 
 def _row(part: TaskSummary) -> str:
     task = part.task
-    earned = number(task.score) if task.graded else "not graded"
-    name = f"{plain(task.id)}: {plain(task.title)}"
+    earned = number(task.score) if task.graded else say("not graded")
+    name = f"{plain(task.id)}: {plain(say(task.title))}"
     return f"| {name} | {earned} / {number(task.points)} | {plain(part.share)} |"
 
 
 def _speed(report: Report) -> list[str]:
     cases = speed_cases(report)
     line = gpu_line(report)
-    lines = ["", "## Speed", ""] if cases or line else []
+    lines = ["", f"## {say('Speed')}", ""] if cases or line else []
     if cases:
-        lines += [_cells(map(plain, HEAD)), _cells(["---", "---", *["---:"] * 4, "---"])]
+        lines += [
+            _cells(plain(say(name)) for name in HEAD),
+            _cells(["---", "---", *["---:"] * 4, "---"]),
+        ]
         lines += [_cells(map(plain, row(case))) for case in cases]
-        lines += ["", plain(RATIO_MEANS), ""]
+        lines += ["", plain(say(RATIO_MEANS)), ""]
     remarks = ((f"GPU: {line}",) if line else ()) + speed_notes(report)
     return [*lines, *(f"- {plain(remark)}" for remark in remarks)]
 
@@ -81,13 +91,14 @@ def _cells(cells: Iterable[str]) -> str:
 def _failure(report: Report, part: TaskSummary) -> list[str]:
     test = part.first
     assert test is not None
-    lines = ["", f"## {plain(part.task.id)}: {SHOWN_AS[test.verdict]}", "", plain(test.id), ""]
+    lines = ["", f"## {plain(part.task.id)}: {say(SHOWN_AS[test.verdict])}", "", plain(test.id), ""]
     for line in (contract_line(report, test), origin_line(report, part)):
         lines += [plain(line), ""] if line else []
-    lines += _fenced(test.message.strip() or "no message")
+    lines += _fenced(message_of(report, test))
     if test.output.strip():
-        lines += ["", "It printed:", "", *_fenced(test.output.strip())]
-    return [*lines, "", f"Hint: make hint LAB={report.lab} TASK={plain(part.task.id)}"]
+        lines += ["", say("It printed:"), "", *_fenced(test.output.strip())]
+    command = f"make hint LAB={report.lab} TASK={plain(part.task.id)}"
+    return [*lines, "", labelled("Hint", command)]
 
 
 def _fenced(text: str) -> list[str]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from grader.languages.language import say, word
 from grader.report.facts.measured import SpeedCase
 from grader.report.facts.speed import significant
 from grader.text import visible_line
@@ -75,21 +76,23 @@ def speed_figures(cases: Sequence[SpeedCase]) -> list[dict[str, str]]:
         if case.size is not None and case.size > 0 and case.rate is not None and case.rate > 0:
             groups.setdefault((case.group, case.unit, case.axis), []).append(case)
     return [
-        {"title": _title(f"{group or 'speed'}: {unit} by size", found), "svg": speed_plot(found)}
+        {"title": _title(group or word("speed"), unit, found), "svg": speed_plot(found)}
         for (group, unit, _), found in groups.items()
     ]
 
 
-def _title(title: str, cases: Sequence[SpeedCase]) -> str:
-    hollow = any(case.suspicious for case in cases)
-    return f"{title} (a hollow point is not plausible and counts as missed)" if hollow else title
+def _title(group: str, unit: str, cases: Sequence[SpeedCase]) -> str:
+    title = say(f"{group}: {unit} by size")
+    hollow = say(" (a hollow point is not plausible and counts as missed)")
+    return title + hollow if any(case.suspicious for case in cases) else title
 
 
 def speed_plot(cases: Sequence[SpeedCase]) -> str:
     """The picture of one group; every case has a size and a rate above 0."""
     ordered = sorted(cases, key=lambda case: case.size or 0.0)
     hollow = {i for i, case in enumerate(ordered) if case.suspicious}
-    return draw(ordered[0].unit, f"size in {ordered[0].axis}", [*_series(ordered)], hollow)
+    axis = say(f"size in {ordered[0].axis}")
+    return draw(ordered[0].unit, axis, [*_series(ordered)], hollow)
 
 
 def draw(unit: str, axis: str, lines: Sequence[Line], hollow: Collection[int] = ()) -> str:
@@ -115,9 +118,9 @@ def draw(unit: str, axis: str, lines: Sequence[Line], hollow: Collection[int] = 
 
 
 def _series(cases: Sequence[SpeedCase]) -> Iterable[Line]:
-    pairs = [("roofline", "roof", [(c.size, c.roofline) for c in cases])]
-    pairs += [("baseline", "base", [(c.size, c.baseline_rate) for c in cases])]
-    pairs += [("yours", "yours", [(c.size, c.rate) for c in cases])]
+    pairs = [(say("roofline"), "roof", [(c.size, c.roofline) for c in cases])]
+    pairs += [(say("baseline"), "base", [(c.size, c.baseline_rate) for c in cases])]
+    pairs += [(say("yours"), "yours", [(c.size, c.rate) for c in cases])]
     for name, kind, points in pairs:
         yield Line(name, kind, [(s, r) for s, r in points if s is not None and r is not None])
 
@@ -142,7 +145,7 @@ def _axes(
             last = x(size)
             yield f'<line class="grid" x1="{last:.1f}" x2="{last:.1f}" y1="{BOTTOM}" y2="196"/>'
             yield _text(last, BOTTOM + 17, significant(size), "soft mid")
-    scale = ", logarithmic" if x.log else ""
+    scale = say(", logarithmic") if x.log else ""
     yield _text((LEFT + RIGHT) / 2, BOTTOM + 33, f"{axis}{scale}", "soft mid")
 
 

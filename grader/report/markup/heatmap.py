@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.labs.results import Report, TestResult
+from grader.languages.language import say
 from grader.report.facts.measured import listed, number_of, table_of, text_of
 from grader.report.markup.web import escaped
 
@@ -62,11 +63,12 @@ class Difference:
         for at, cells in enumerate(zip(self.got, self.expected, self.off, strict=True)):
             row = "".join(_cell(*cell, kinds) for cell in zip(*cells, strict=True))
             lines.append(f"<tr><th {kinds['same']}>{self.top + at}</th>{row}</tr>")
-        title = f"got, and below it what was expected where that differs: {self.what}, {self.place}"
+        what, place = self.what, say(self.place)
+        title = say(f"got, and below it what was expected where that differs: {what}, {place}")
         return (
             f"<div {kinds['difference']}><p>{escaped(title)}</p>"
             f"<table {kinds['values']}>{''.join(lines)}</table>"
-            f"<p><small>{escaped(LEGEND)}</small></p></div>"
+            f"<p><small>{escaped(say(LEGEND))}</small></p></div>"
         )
 
 
@@ -97,8 +99,10 @@ def _difference(entry: Mapping[str, Any]) -> Difference | None:
         [int(number_of(item) or 0) for item in listed(entry.get(key))[:10]]
         for key in ("shape", "outer")
     )
-    ends = f"rows {top}-{top + len(got) - 1}, " if len(shape) > 1 else ""
-    place = f"{ends}columns {left}-{left + len(got[0]) - 1} of {shape}"
+    bottom, right = top + len(got) - 1, left + len(got[0]) - 1
+    place = f"columns {left}-{right} of {shape}"
+    if len(shape) > 1:
+        place = f"rows {top}-{bottom}, columns {left}-{right} of {shape}"
     at = f" at {outer}" if outer else ""
     return Difference(text_of(entry.get("what")), place + at, top, left, got, expected, off)
 

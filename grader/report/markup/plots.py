@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.labs.results import MOST_POINTS, Report
+from grader.languages.language import say
 from grader.report.facts.measured import listed, number_of, table_of, text_of
 from grader.report.facts.speed import significant
 from grader.report.markup.chart import Line, draw
@@ -31,8 +32,9 @@ class Plot:
     @property
     def figure(self) -> dict[str, str]:
         """The plot as a title and a picture."""
-        lines = [Line(self.other_name, "base", self.other), Line(YOURS, "yours", self.yours)]
-        return {"title": self.title, "svg": draw(self.unit, self.axis, lines)}
+        name, unit, axis = say(self.other_name), say(self.unit), say(self.axis)
+        lines = [Line(name, "base", self.other), Line(say(YOURS), "yours", self.yours)]
+        return {"title": say(self.title), "svg": draw(unit, axis, lines)}
 
     @property
     def summary(self) -> str:
@@ -40,10 +42,12 @@ class Plot:
         other = dict(self.other)
         both = [(x, y) for x, y in self.yours if x in other]
         if not both:
-            return f"{self.title}: see the HTML report"
+            return say(f"{self.title}: see the HTML report")
         x, y = both[-1]
-        theirs = f"{self.other_name}: {significant(other[x])}"
-        return f"{self.title}, at {significant(x)} {self.axis}: {significant(y)} ({theirs})"
+        title, axis = say(self.title), say(self.axis)
+        theirs = f"{say(self.other_name)}: {significant(other[x])}"
+        at, value = significant(x), significant(y)
+        return say(f"{title}, at {at} {axis}: {value} ({theirs})")
 
 
 def plots_of(report: Report) -> tuple[Plot, ...]:

@@ -18,6 +18,7 @@ from grader.course.grading.collecting.roster import read_emails
 from grader.course.mail import PASSWORD, MailRule
 from grader.errors import UsageError
 from grader.labs.lab import Lab, find_lab, find_root
+from grader.languages.language import speaking
 from grader.service.core.door import hashed
 from grader.service.giving.branches import Branches, Refused
 from grader.service.giving.mails import Letter, Post, due, letter
@@ -57,7 +58,11 @@ class Desk:
 def give_back(order: Order, clock: Clock | None = None) -> int:
     """Give reports of a lab back; 1 if somebody's could not be."""
     course, lab = load_course(order.course), find_lab(order.lab, find_root())
-    with only_one(course, lab, "given back"), Store.open(course.database, course.folder) as store:
+    with (
+        only_one(course, lab, "given back"),
+        Store.open(course.database, course.folder) as store,
+        speaking(course.language),
+    ):
         desk = Desk(course, lab, store, Returns(store), clock or WallClock())
         if order.revoke:
             return _revoke(desk, order)

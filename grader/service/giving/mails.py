@@ -17,8 +17,9 @@ from types import TracebackType
 
 from grader.course.database.giving.records import Given, Step, Way
 from grader.course.database.giving.returns import Returns
-from grader.course.mail import ADDRESS, MailRule, Safety
+from grader.course.mail import ADDRESS, BODY, SUBJECT, MailRule, Safety
 from grader.errors import CannotGrade, UsageError
+from grader.languages.language import said, say
 from grader.service.giving.reports import Package
 from grader.text import visible, visible_line
 
@@ -35,18 +36,23 @@ class Letter:
 
 
 def letter(rule: MailRule, title: str, package: Package, to: str, now: datetime) -> Letter:
-    """Write a message; raises UsageError where something would not be one header."""
+    """Write a message in the language that is spoken; what the course wrote itself stays.
+
+    Raises UsageError where something would not be one header.
+    """
     values = {
         "id": package.student.id,
         "name": visible_line(package.student.name),
         "course": title,
         "lab": f"{package.lab.number:02d}",
-        "title": package.lab.title,
+        "title": say(package.lab.title),
         "mark": package.mark,
         "why": package.why,
         "receipt": package.receipt,
     }
-    subject = Template(rule.subject).substitute(values)
+    first = say(SUBJECT) if rule.subject == SUBJECT else rule.subject
+    body = said(BODY) if rule.body == BODY else rule.body
+    subject = Template(first).substitute(values)
     for name, text in (("subject", subject), ("address", to)):
         if any(not char.isprintable() for char in text):
             told = f"the {name} of {package.student.id}'s mail is not one printable line"
@@ -59,7 +65,7 @@ def letter(rule: MailRule, title: str, package: Package, to: str, now: datetime)
     host = rule.sender.rpartition("@")[2]
     message["Message-ID"] = f"<{package.digest[:32]}@{host}>"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(visible(Template(rule.body).substitute(values), 100_000))
+    message.set_content(visible(Template(body).substitute(values), 100_000))
     name = f"{package.lab.name}-report"
     html, text = package.html.encode(), package.markdown.encode()
     message.add_attachment(html, maintype="text", subtype="html", filename=f"{name}.html")

@@ -22,6 +22,7 @@ from grader.errors import UsageError
 from grader.labs.documents.submission import fingerprint
 from grader.labs.lab import Lab
 from grader.labs.manual import WAITING
+from grader.languages.language import say, say_each
 from grader.report.formats.html import render_html
 from grader.report.formats.markdown import plain, render_markdown
 from grader.report.markup.web import escaped
@@ -92,8 +93,8 @@ def packed(
 def _package(student: Student, lab: Lab, mark: Mark, receipt: str, feedback: Feedback) -> Package:
     assert mark.attempt is not None  # else there is no package
     report = shown_to_student(mark.report, feedback)
-    points, why = points_of(mark), visible_line(mark.why, 2000)
-    facts = (f"{student.id}: your mark is {points}: {why}", receipt)
+    points, why = say(points_of(mark)), visible_line(say_each(mark.why), 2000)
+    facts = (say(f"{student.id}: your mark is {points}: {why}"), receipt)
     above = [f"<p>{escaped(line)}</p>" for line in facts]
     text = "\n\n".join([*map(plain, facts), render_markdown(report)])
     return Package(student, lab, points, why, receipt, text, render_html(report, above))
@@ -113,12 +114,14 @@ def _receipt(
             row = session.get(HandInRow, int(count))
             if row is not None:
                 came = moment_text(row.received, course.zone)
-                return f"Receipt: number {count}, hash {row.sha256[:SHOWN_HASH]}, handed in {came}"
+                hash = row.sha256[:SHOWN_HASH]
+                return say(f"Receipt: number {count}, hash {hash}, handed in {came}")
     found = frozen.get((attempt.student, attempt.commit))
     if found is None:
-        return f"Receipt: commit {attempt.commit}"
+        return say(f"Receipt: commit {attempt.commit}")
     files = files_of(course, lab, found.path)
     number = f"hash {fingerprint(files)[:SHOWN_HASH]}" if files else "its files are gone"
     came = moment_text(found.committed, course.zone)
     taken = moment_text(found.collected, course.zone)
-    return f"Receipt: commit {attempt.commit}, {number}, dated {came}, collected {taken}"
+    commit = attempt.commit
+    return say(f"Receipt: commit {commit}, {number}, dated {came}, collected {taken}")

@@ -22,8 +22,8 @@ from stand_ins.instructors import PERSON, ROOT
 from grader.course.config import load_course
 from grader.course.git import git
 from grader.course.publishing.beside.editors import CONTAINER, SETTINGS
+from grader.course.publishing.beside.handing import Terms
 from grader.course.publishing.beside.workflows import FILES, WORKFLOWS, workflow_files
-from grader.course.publishing.handing import Terms
 from grader.course.publishing.repository import files_at
 from grader.course.publishing.selection import select
 from grader.course.publishing.tree import student_tree

@@ -8,7 +8,7 @@ import pytest
 
 from grader.course.config import Course, LateRule
 from grader.course.policy import ServicePolicy
-from grader.course.publishing.handing import NO_TERMS, Terms, hand_in, terms_of
+from grader.course.publishing.beside.handing import NO_TERMS, Terms, hand_in, terms_of
 from grader.labs.lab import Lab, all_labs
 
 LABS = all_labs(Path(__file__).resolve().parents[3])[:2]

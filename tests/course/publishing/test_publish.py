@@ -70,7 +70,7 @@ def test_students_get_the_lab_the_judge_and_nothing_else(send: Send, remote: Pat
         *("labs/common.py", "grader/__init__.py", "grader/cli/app.py", "Makefile", "README.md"),
         *("LICENSE", "constraints.txt", "pyproject.toml", ".gitignore", "published.toml"),
         *("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursor/rules/course.mdc"),
-        ".github/copilot-instructions.md",
+        *(".github/copilot-instructions.md", "README.zh.md"),
         *EDITORS,
     }
     assert 'branch = "main"\nhand_in = "student/{id}"' in text(remote, "published.toml")

@@ -6,9 +6,12 @@ import pytest
 from stand_ins.instructors import commit, make_remote, make_repository, write
 
 import grader.course.commands.author
+from grader import ROOT
 from grader.cli.app import main
 from grader.course.config import load_course
 from grader.course.git import git
+from grader.course.publishing.beside.handing import Terms
+from grader.course.publishing.beside.readme import readmes
 from grader.course.publishing.publish import Order, publish
 from grader.errors import CourseError
 from grader.labs.documents.untouched import holds_nothing, is_untouched
@@ -60,6 +63,44 @@ def test_chinese_course_has_chinese_texts_at_the_plain_names(root: Path, remote:
     assert "# en:" not in text(remote, "echo.py")
     assert text(remote, "README.en.md") == (root / LAB / "README.md").read_text().strip()
     assert not {name for name in names(remote) if ".zh." in name} - {"lab.zh.po"}
+
+
+def top(remote: Path, name: str) -> str:
+    return git("cat-file", "blob", f"main:{name}", folder=remote)
+
+
+def test_page_of_the_tree_and_its_targets_are_told_in_chinese(root: Path, remote: Path) -> None:
+    publish(root, Order(("90",), str(remote), "main", TITLE, language=Language.CHINESE))
+
+    page, english, makefile = (top(remote, n) for n in ("README.md", "README.en.md", "Makefile"))
+    assert "你需要 Linux" in page
+    assert f"[90]({LAB}/README.md)" in page
+    assert "<!-- en:" not in page
+    assert "You need Linux" in english
+    assert f"[90]({LAB}/README.en.md)" in english
+    assert "\ngrade: need-lab $(READY) ## 为一个实验评分：LAB=1" in makefile
+    assert "echo '错误：哪个实验？'" in makefile
+
+
+def test_page_of_an_english_tree_has_a_chinese_one_beside(root: Path, remote: Path) -> None:
+    publish(root, Order(("90",), str(remote), "main", TITLE))
+
+    page, chinese, makefile = (top(remote, n) for n in ("README.md", "README.zh.md", "Makefile"))
+    assert "You need Linux" in page
+    assert "你需要 Linux" in chinese
+    assert f"[90]({LAB}/README.zh.md)" in chinese
+    assert "## grade a lab: LAB=1" in makefile
+
+
+@pytest.mark.parametrize("terms", [Terms(), Terms(branch="s/{id}"), Terms(address="https://a.b")])
+def test_both_pages_have_the_same_code(terms: Terms) -> None:
+    labs = [find_lab("1", ROOT), find_lab("3", ROOT)]
+
+    found = readmes({}, labs, TITLE, ("run", "chat", "serve"), terms, Language.ENGLISH)
+
+    english, chinese = (found[name].decode() for name in ("README.md", "README.zh.md"))
+    told = [each.says for each in pages.problems(english, chinese)]
+    assert {says for says in told if says != pages.UNMARKED} == set()
 
 
 def test_english_course_has_the_chinese_handout_beside(root: Path, remote: Path) -> None:

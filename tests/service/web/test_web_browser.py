@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,12 @@ from stand_ins.alike import OWN, RENAMED
 from stand_ins.lab_browser import browser_program
 from stand_ins.sample_reports import measured, mixed, speed_entry
 from stand_ins.web_class import CODE, LAB, NOW, WebClass
+from stand_ins.web_filled import SECRET, fill
 
-from grader.course.database.giving.records import Address
-from grader.course.database.records import Comment
 from grader.labs.task import Criterion
 from grader.service.adapters.web import live
 from grader.service.adapters.web.app import server_of
-from grader.service.core.door import hashed
-from grader.service.core.people.requests import Reply
-from grader.service.domain.records import Alias, Role, Who
+from grader.service.domain.records import Alias, Role
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.skipif(browser_program() is None, reason="there is no Chromium here")
@@ -161,35 +157,6 @@ def test_every_page_fits_and_nothing_is_complained_of(
 # Who cannot see well, or has no mouse
 
 
-def fill(lesson: WebClass) -> None:
-    """Hand in, grade, comment, hold and let wait, so that each kind of page has something on it.
-
-    Of s18 hand-in 1 is graded and measured, 2 failed; of s17 3 is held; 4 of s18 waits.
-    """
-    lesson.grade(lesson.hand_in("s18"), measured(*(speed_entry(c, size=1) for c in "ab")))
-    lesson.grade(lesson.hand_in("s18", code=CODE + b"# " + b"long" * 200), mixed("a\n  b"))
-    lesson.hand_in("s17")
-    lesson.store.claim("worker", "cpu", NOW, timedelta(hours=1))
-    lesson.store.fail(3, "worker", "the machine lost power", NOW, most=1)
-    lesson.hand_in("s18", code=CODE + b"# again\n")
-    lesson.store.put_alias(Alias("s18", "90_echo", "quick"))
-    said = Comment("s17", LAB, "handin-1", "tutor", "See the contract.\n\nIt says so.", NOW)
-    lesson.store.reading.add_comment(said)
-    ask(lesson)
-    lesson.store.returns.add_address(Address(hashed(SECRET), "s18", "90_echo", "boss", NOW))
-
-
-def ask(lesson: WebClass) -> None:
-    """Let s18 ask about attempt 2: 1 is corrected, 2 is open."""
-    who, item = Who("s18", Role.STUDENT), lesson.store.hand_in(2)
-    assert item is not None
-    first = lesson.site.requests.ask(who, item, "rope", "The handout says otherwise:\nsee 2.1.")
-    reply = Reply("You are right.", points=40.0, before=10.0)
-    lesson.site.requests.answer(Who("boss", Role.INSTRUCTOR), first, reply, "cpu")
-    lesson.site.requests.ask(who, item, "norm", "l" + "o" * 300 + "ng")
-
-
-SECRET = "s" * 43
 OPEN_PAGES = ("/login", "/nothing/of/the/kind", f"/given/{SECRET}")
 OWN_PAGES = ("/", "/labs/90", "/labs/91", "/attempts/1", "/attempts/2", "/attempts/4", "/queue")
 PAGES = (*OWN_PAGES, "/attempts/2/diff", "/board/90", "/requests")
@@ -236,6 +203,28 @@ def test_no_page_keeps_anybody_out(
         context.close()
 
     assert grave == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_chinese_pages_fit_keep_nobody_out_and_lead_to_english(
+    lesson: WebClass, address: str, chromium: Any, width: int
+) -> None:
+    fill(lesson)
+    context = chromium.new_context(viewport={"width": width, "height": 800}, locale="zh-CN")
+    watched = Watched(context, address, lesson.token("s18"))
+
+    grave = [f"{path}: {told}" for path in PAGES for told in faults(watched.go(path))]
+    page = watched.go("/attempts/4")
+    page.wait_for_selector("text=队列中第 1 位")
+    lesson.store.tell(4, "task", {"task": "norm", "tests": 7, "ended": 7}, NOW)
+    page.wait_for_selector("text=norm：7 个测试已评")
+    page.click("a.language")
+    page.wait_for_selector("html[lang=en]")
+    page.wait_for_selector("text=norm: 7 tests judged")
+
+    assert page.url == f"{address}/attempts/4"
+    assert grave + watched.complaints == []
+    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

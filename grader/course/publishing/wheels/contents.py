@@ -12,10 +12,11 @@ from pathlib import Path
 from string import Template
 
 from grader.course.publishing.beside.editors import EDITORS
+from grader.course.publishing.beside.handing import Terms, hand_in
+from grader.course.publishing.beside.readme import table_row
 from grader.course.publishing.beside.workflows import WORKFLOWS
-from grader.course.publishing.handing import Terms, hand_in
 from grader.course.publishing.hidden import Files
-from grader.course.publishing.tree import student_tree, table_row
+from grader.course.publishing.tree import student_tree
 from grader.errors import UsageError
 from grader.labs.lab import Lab
 from grader.start.lay import MANIFEST
@@ -25,6 +26,7 @@ README = Path(__file__).with_name("wheel_readme.md")
 START = "grader/start/"
 TREE = f"{START}tree/"
 INSTALLED = ("grader/", "bench/")
+OTHERS = ("README.zh.md", "README.en.md")  # of a tree with a Makefile
 BUILT_BY = ("pyproject.toml", "constraints.txt")  # of a tree: an installation has its own
 CLONED = (*EDITORS, *WORKFLOWS)  # for a clone, which sets itself up
 PROJECT = ("pyproject.toml", "LICENSE")
@@ -57,7 +59,7 @@ def as_published(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _is_carried(path: str) -> bool:
-    return not path.startswith(INSTALLED) and path not in (*BUILT_BY, *CLONED)
+    return not path.startswith(INSTALLED) and path not in (*BUILT_BY, *OTHERS, *CLONED)
 
 
 def _numbered(text: str, number: int) -> str:

@@ -34,8 +34,9 @@ from grader.service.adapters.web.gate.rates import Limits
 from grader.service.adapters.web.oidc.identity import Identity
 from grader.service.adapters.web.operation import Metrics
 from grader.service.adapters.web.shared.answers import environment, on_error, refusal
+from grader.service.adapters.web.shared.languages import Speaker, Switch
 from grader.service.adapters.web.shared.site import Books, Collect, Launches, Site
-from grader.service.adapters.web.texts.handouts import handout_of
+from grader.service.adapters.web.texts.handouts import handouts_of
 from grader.service.adapters.web.texts.reports import SHEET
 from grader.service.core.desk import Desk
 from grader.service.core.door import Door
@@ -109,7 +110,7 @@ def make_app(
         Unread(course, store, books, clock),
         Overviews(),
         limits,
-        {lab.name: handout_of(lab) for lab in labs},
+        handouts_of(labs),
         environment(),
         device,
         collect,
@@ -126,7 +127,9 @@ def make_app(
         app.add_exception_handler(kind, on_error)
     count = app.state.metrics.count
     refuse = partial(refusal, site)
+    app.add_middleware(Switch, is_tls=site.is_tls)
     app.add_middleware(Gate, policy=course.service, limits=limits, refuse=refuse, count=count)
+    app.add_middleware(Speaker, default=course.language)
     return app
 
 

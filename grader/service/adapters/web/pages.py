@@ -12,6 +12,7 @@ from grader.course.reading.comments import said
 from grader.course.reading.points import corrected
 from grader.extras import needs
 from grader.labs.lab import Lab
+from grader.languages.language import spoken, word
 from grader.service.adapters.web.api import file_of, refuse_what_cannot_be_taken
 from grader.service.adapters.web.live import EventStream, stream
 from grader.service.adapters.web.shared.answers import drawing, page
@@ -41,9 +42,15 @@ router = APIRouter()
 _SAID = {
     "begun": "The grading has begun",
     "again": "Something of ours broke; it is graded again",
-    "graded": "Graded",
+    "graded": word("Graded"),
     "held": "Something of ours broke; your instructors look at it",
     "superseded": "A newer hand-in has taken its place",
+}
+_CAME = {
+    Origin.TERMINAL: word("by terminal"),
+    Origin.WEB: word("by web"),
+    Origin.NOTEBOOK: word("by notebook"),
+    Origin.GIT: word("by git"),
 }
 
 
@@ -98,7 +105,7 @@ def lab(request: Request, visit: Signed, name: str) -> Response:
     chosen = site.desk.lab(name)
     may = None if visit.who.is_staff else site.desk.allowance(visit.who.name, chosen)
     own = [] if visit.who.is_staff else site.views.hand_ins(visit.who.name, chosen)
-    handout = site.handouts[chosen.name]
+    handout = site.handouts[chosen.name, spoken()]
     return page(
         site,
         "lab.html",
@@ -115,6 +122,7 @@ def lab(request: Request, visit: Signed, name: str) -> Response:
         lines=hand_in_lines(site, visit.who, list(reversed(own))),
         handout=Markup(handout.html),
         sections=handout.sections,
+        spoken=handout.language,
         has_board=any(task.ladders for task in chosen.tasks),
     )
 
@@ -167,6 +175,7 @@ def attempt(request: Request, visit: Signed, count: int) -> Response:
         "attempt.html",
         visit=visit,
         item=item,
+        came=_CAME[item.origin],
         lab=chosen,
         graded=graded,
         held_back=site.views.held(visit.who, item.student, item.lab),
@@ -278,6 +287,7 @@ def _left(may: Allowance | None) -> str:
 def _step(event: Event) -> str:
     data = told(event)
     if event.kind == "task":
-        judged = " judged" if data.get("ended") == data.get("tests") else ""
-        return f"{data.get('task', '')}: {data.get('tests', '')} tests{judged}"
+        task, tests = data.get("task", ""), data.get("tests", "")
+        is_judged = data.get("ended") == data.get("tests")
+        return f"{task}: {tests} tests judged" if is_judged else f"{task}: {tests} tests"
     return _SAID.get(event.kind, event.kind)

@@ -68,7 +68,7 @@ def sign_in(
         secret, _ = site.door.open(token.strip())
     except NotSignedIn as error:
         site.limits.failures.take(address)
-        return _login(site, request, then, error.line, 401)
+        return _login(site, request, then, error.message, 401, error.hint)
     answer = RedirectResponse(_path(then), 303)
     keep_session(site, answer, secret)
     return answer
@@ -130,11 +130,13 @@ def back(
     return answer
 
 
-def _login(site: Site, request: Request, then: str, problem: str, status: int) -> Response:
+def _login(
+    site: Site, request: Request, then: str, problem: str, status: int, hint: str = ""
+) -> Response:
     word = word_before(request)
     onward = _path(then)
     has_oidc = site.identity is not None
-    shown = {"then": onward, "problem": problem, "csrf": word, "has_oidc": has_oidc}
+    shown = {"then": onward, "problem": problem, "hint": hint, "csrf": word, "has_oidc": has_oidc}
     answer = page(site, "login.html", status, visit=None, **shown)
     keep_word(site, answer, word)
     return answer

@@ -10,7 +10,9 @@ from urllib.parse import quote
 
 from grader.errors import CannotGrade, InferlabError
 from grader.extras import needs
+from grader.languages.language import Language, labelled, said, say, say_each, spoken, word
 from grader.service.adapters.web.gate.gate import after
+from grader.service.adapters.web.shared.languages import NAMES, drawn, other, translated
 from grader.service.adapters.web.shared.site import Site, site_of
 from grader.service.domain.refusals import BadWork, NotFound, NotNow, NotSignedIn
 from grader.text import number, visible_line
@@ -26,6 +28,7 @@ NOT_NOW = "this cannot be done at the moment"
 NOTHING_DONE = "nothing was changed; try again later, and tell your instructor if it stays so"
 NOT_THERE = "there is no such page, or it is not yours"
 NO_SUCH = "there is no such thing, or it is not yours"
+VARIES = "accept-language, cookie"  # words in pictures are the reader's
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 MOST_POINTS = 200.0
 MOST_TEXT = 4000  # characters of a comment or a reason
@@ -38,6 +41,22 @@ _SAID = {
 }
 
 
+_TITLES = {
+    400: word("Bad Request"),
+    403: word("Forbidden"),
+    404: word("Not Found"),
+    405: word("Method Not Allowed"),
+    408: word("Request Timeout"),
+    409: word("Conflict"),
+    413: word("Request Entity Too Large"),
+    421: word("Misdirected Request"),
+    422: word("Unprocessable Entity"),
+    429: word("Too Many Requests"),
+    500: word("Internal Server Error"),
+    503: word("Service Unavailable"),
+}
+
+
 def environment() -> Environment:
     """Return the templates: everything is escaped, and what does not print is made visible."""
     found = Environment(
@@ -46,15 +65,31 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=drawn,
     )
     found.filters["path"] = lambda text: quote(str(text), safe="")
+    found.filters["say"] = lambda text: say(str(text))
+    found.filters["each"] = lambda text: say_each(str(text))
+    found.filters["code"] = lambda text: Markup("<code>{}</code>").format(drawn(text))
+    found.filters["said"] = lambda text: said(str(text))
+    own = {"_": translated, "label": _labelled, "in_english": _in_english}
+    cast(dict[str, Any], found.globals).update(own)
     return found
+
+
+def _in_english() -> Markup:
+    """Return what marks a part of a page as English, where the page is not."""
+    return Markup("" if spoken() is Language.ENGLISH else ' lang="en"')
+
+
+def _labelled(label: str, text: str = "") -> str:
+    return labelled(label, text).strip()
 
 
 def page(site: Site, name: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a template."""
-    common = {"course": site.course.title, "values": values}
+    switch = {"language": spoken(), "other": other(), "other_name": NAMES[other()]}
+    common = {"course": site.course.title, "values": values, **switch}
     return HTMLResponse(site.templates.get_template(name).render(common | values), status)
 
 
@@ -122,7 +157,7 @@ def too_often(wait: float) -> Told:
 def drawing(content: bytes, kind: str) -> Response:
     """Return a picture, which may hold style of its own and nothing that runs."""
     headers = {"content-security-policy": SVG_POLICY, "cache-control": "private, max-age=300"}
-    return Response(content, media_type=kind, headers=headers)
+    return Response(content, media_type=kind, headers={**headers, "vary": VARIES})
 
 
 def text_of_form(text: str, missing: str) -> str:
@@ -160,11 +195,7 @@ def _json(
 def _page(
     site: Site, status: int, told: str, hint: str, headers: Mapping[str, str]
 ) -> HTMLResponse:
-    title = HTTPStatus(status).phrase
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
     answer = page(site, "message.html", status, title=title, told=told, hint=hint, visit=None)
     answer.headers.update(headers)
     return answer
-
-
-def _shown(value: Any) -> Any:
-    return value if isinstance(value, Markup) else visible_line(str(value), 10_000)

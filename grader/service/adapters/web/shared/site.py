@@ -10,6 +10,7 @@ from grader.course.database.records import Frozen, Grant, Override
 from grader.course.gradebook.gradebook import Gradebook, Records, read_gradebook
 from grader.extras import needs
 from grader.labs.lab import Lab
+from grader.languages.language import Language
 from grader.service.adapters.web.gate.rates import Limits
 from grader.service.adapters.web.lti.tool import Tool
 from grader.service.adapters.web.oidc.identity import Identity
@@ -87,7 +88,7 @@ class Site:
     unread: Unread
     overviews: Overviews
     limits: Limits
-    handouts: Mapping[str, Handout]  # by the lab's name
+    handouts: Mapping[tuple[str, Language], Handout]  # by the lab's name and the reader's language
     templates: Environment
     device: Callable[[Lab], str]  # where a lab's hand-ins are graded: "cpu" or "cuda"
     collect: Collect | None

@@ -6,6 +6,11 @@ const title = document.getElementById('progress');
 const source = new EventSource(live.dataset.events);
 const rows = new Map();
 
+// The words are the page's, in its language; {name} stands for a value.
+function say(name, values = {}) {
+  return live.dataset[name].replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole);
+}
+
 function row(key, text, kind) {
   let line = rows.get(key);
   if (!line) {
@@ -22,22 +27,22 @@ steps.replaceChildren();
 const data = event => JSON.parse(event.data);
 source.addEventListener('place', event => {
   const at = data(event).place;
-  place.textContent = at ? `Place ${at} in the queue` : '';
+  place.textContent = at ? say('place', { place: at }) : '';
 });
 source.addEventListener('begun', () => {
-  title.textContent = 'Being graded';
+  title.textContent = say('grading');
   place.textContent = '';
   rows.clear();
   steps.replaceChildren();
-  row('begun', 'The grading has begun', 'done');
+  row('begun', say('begun'), 'done');
 });
 source.addEventListener('task', event => {
   const task = data(event);
   const ended = task.ended === task.tests;
-  row(task.task, `${task.task}: ${task.tests} tests${ended ? ' judged' : ''}`, ended ? 'done' : 'now');
+  row(task.task, say(ended ? 'judged' : 'tests', task), ended ? 'done' : 'now');
 });
 source.addEventListener('again', () => {
-  row('again', 'Something of ours broke; it is graded again', 'now');
+  row('again', say('again'), 'now');
 });
 source.addEventListener('end', () => {
   source.close();

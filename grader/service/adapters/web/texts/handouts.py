@@ -13,6 +13,9 @@ from typing import Any
 
 from grader.extras import needs
 from grader.labs.lab import Lab
+from grader.labs.translations import pages
+from grader.labs.translations.files import translation
+from grader.languages.language import Language, say, speaking
 from grader.report.markup.formulas import formula, formula_alone
 from grader.text import visible_line
 
@@ -30,7 +33,7 @@ PICTURES = "pictures"  # the folder in a lab's
 SCROLLS = 'tabindex="0" role="group"'  # what is wider than a phone scrolls by keys too
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 _ALIGN = re.compile(r"text-align:\s*(left|right|center)")
-_HANDOUT = re.compile(r"(?:\.\./)+(?:labs/)?(\d\d)_[a-z0-9_]+/(?:README\.md)?(#.*)?")
+_HANDOUT = re.compile(r"(?:\.\./)+(?:labs/)?(\d\d)_[a-z0-9_]+/(?:README(?:\.zh)?\.md)?(#.*)?")
 _OWN = re.compile(r"#[\w-]+|https?://[^\s]+")
 
 
@@ -40,11 +43,28 @@ class Handout:
 
     html: str
     sections: Sequence[tuple[str, str]]
+    language: Language = Language.ENGLISH
 
 
-def handout_of(lab: Lab) -> Handout:
-    """Render a lab's handout, without its title."""
-    tokens = _markdown().parse(lab.handout.read_text(encoding="utf-8"))
+def handouts_of(labs: Sequence[Lab]) -> dict[tuple[str, Language], Handout]:
+    """Render the handouts of labs, each for readers of each language, by the lab's name."""
+    return {(lab.name, reader): handout_of(lab, reader) for lab in labs for reader in Language}
+
+
+def handout_of(lab: Lab, reader: Language = Language.ENGLISH) -> Handout:
+    """Render a lab's handout, without its title; in English where it is not translated.
+
+    A section of a translation whose English has changed since says so.
+    """
+    text, language = lab.handout.read_text(encoding="utf-8"), Language.ENGLISH
+    if reader is Language.CHINESE and (chinese := translation(lab.handout)).is_file():
+        text, language = pages.told(text, chinese.read_text(encoding="utf-8")), reader
+    with speaking(language):
+        return _rendered(lab, text, language)
+
+
+def _rendered(lab: Lab, text: str, language: Language) -> Handout:
+    tokens = _markdown().parse(text)
     kept = _without_title(tokens)
     sections: list[tuple[str, str]] = []
     for at, token in enumerate(kept):
@@ -57,7 +77,8 @@ def handout_of(lab: Lab) -> Handout:
             _relate(lab, child)
     markdown = _markdown()
     html = markdown.renderer.render(kept, markdown.options, {})
-    return Handout(html.replace("<pre>", f'<pre {SCROLLS} aria-label="Code">'), sections)
+    code = f'<pre {SCROLLS} aria-label="{say("Code")}">'
+    return Handout(html.replace("<pre>", code), sections, language)
 
 
 def picture_of(lab: Lab, name: str) -> Path | None:
@@ -82,7 +103,7 @@ def _markdown() -> MarkdownIt:
 def _table_open(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    return f'<div class="wide" {SCROLLS} aria-label="Table">' + renderer.renderToken(
+    return f'<div class="wide" {SCROLLS} aria-label="{say("Table")}">' + renderer.renderToken(
         tokens, index, options, env
     )
 
@@ -103,7 +124,7 @@ def _formula_alone(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     set_ = formula_alone(tokens[index].content)
-    return f'<div class="wide formula" {SCROLLS} aria-label="Formula">{set_}</div>\n'
+    return f'<div class="wide formula" {SCROLLS} aria-label="{say("Formula")}">{set_}</div>\n'
 
 
 def _coloured(code: str, language: str, _attributes: str) -> str:
@@ -142,4 +163,5 @@ def _relate(lab: Lab, token: Token) -> None:
         elif not _OWN.fullmatch(target):
             # A page of the course's tree, which the student has: a text with its place.
             del token.attrs["href"]
-            token.attrSet("title", f"in your tree: {visible_line(target.lstrip('./'), 80)}")
+            place = visible_line(target.lstrip("./"), 80)
+            token.attrSet("title", say(f"in your tree: {place}"))

@@ -5,23 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from grader.course.config import Assistants, Course, LateRule
+from grader.course.publishing.beside.hand_in import TEXTS
 from grader.course.rules.hosts import Kind
 from grader.labs.lab import Lab
+from grader.languages.language import Language, say, spoken
 from grader.text import moment_text, number, visible_line
-
-PLAIN = """\
-`make submit LAB={number}` commits and pushes the two files of a lab after asking you, the first
-time for your id, too, and says whether they have arrived; nothing of yours goes to the branch that
-you got this from. Collected are `labs/NN_topic/topic.py` and its `PSEUDOCODE.md`, {place}.
-Your work is dated by the last commit that changes one of the two; other commits change nothing, and
-handing in again is always possible."""
-
-SERVED = """\
-`make login URL={address}` once, with the token that your instructor gives you; then
-`make submit LAB={number}` hands in the two files of a lab, `labs/NN_topic/topic.py` and its
-`PSEUDOCODE.md`, after asking you, and shows what all tests say, as far as the course lets you see.
-Your work is dated by its receipt. Handing in again is possible as often as the course allows; all
-that you handed in stands at <{address}>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +38,36 @@ def terms_of(course: Course | None) -> Terms:
 
 
 def hand_in(terms: Terms, labs: Sequence[Lab]) -> str:
-    """Return the section as Markdown."""
+    """Return the section as Markdown, in the language that is spoken."""
     text = _served(terms, labs[0]) if terms.address else _plain(terms, labs[0])
     text = "\n".join([text, *(_read_by_people(lab) for lab in labs if lab.is_manual)])
     due = [(lab, terms.deadlines[lab.number]) for lab in labs if lab.number in terms.deadlines]
     if not due:
         return text
     rows = [f"| {lab.number:02d} | {moment_text(moment, terms.zone)} |" for lab, moment in due]
-    return "\n".join([text, "", "| lab | until |", "| --- | --- |", *rows, "", _late(terms.late)])
+    head = say("| lab | until |")
+    return "\n".join([text, "", head, "| --- | --- |", *rows, "", _late(terms.late)])
 
 
 def _read_by_people(lab: Lab) -> str:
     names = ", ".join(f"`{name}`" for name in lab.files)
-    return f"Of lab {lab.number:02d} people read {names}: no test gives points."
+    return say(f"Of lab {lab.number:02d} people read {names}: no test gives points.")
 
 
 def _served(terms: Terms, lab: Lab) -> str:
-    return SERVED.format(number=lab.number, address=visible_line(terms.address).replace("`", ""))
+    _, served = TEXTS[spoken()]
+    return served.format(number=lab.number, address=visible_line(terms.address).replace("`", ""))
 
 
 def _plain(terms: Terms, lab: Lab) -> str:
     place = "from the branch that your instructor names"
     if terms.branch:
         shown = visible_line(terms.branch).replace("`", "")
-        named = ", with your own id" if "{id}" in terms.branch else ""
-        place = f"from the branch `{shown}`{named}"
-    return PLAIN.format(number=lab.number, place=place)
+        place = f"from the branch `{shown}`"
+        if "{id}" in terms.branch:
+            place = f"from the branch `{shown}`, with your own id"
+    plain, _ = TEXTS[spoken()]
+    return plain.format(number=lab.number, place=say(place))
 
 
 def _late(rule: LateRule) -> str:
@@ -98,4 +90,4 @@ def _late(rule: LateRule) -> str:
     else:
         told.append(f"Late work keeps its points for {rule.days} days; then it is not counted.")
     told.append("Your own extension, if you have one, goes before this.")
-    return " ".join(told)
+    return ("" if spoken() is Language.CHINESE else " ").join(map(say, told))
