@@ -7,9 +7,7 @@ from grader.labs.lab import lab_names, load_lab
 from grader.labs.translations.rules import lacking, problems_of
 from grader.languages.curriculum import WORDS, words_of
 
-IN_CHINESE = [
-    name for name in lab_names(ROOT) if (ROOT / "labs" / name / "README.zh.md").is_file()
-]
+IN_CHINESE = [name for name in lab_names(ROOT) if (ROOT / "labs" / name / "README.zh.md").is_file()]
 
 
 @pytest.mark.parametrize("name", IN_CHINESE)
