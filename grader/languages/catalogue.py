@@ -14,6 +14,8 @@ DEPTH = 4  # of sentences inside of sentences
 MOST_STARTS = 50  # at which one sentence is looked for inside of a text
 FIXED = 4  # letters of a sentence that may have anything in its places
 TELLING = 4  # letters of a sentence by which a line of a message is known
+_NUMBERS = ("count", "get", "most", "now", "total")  # names of places
+_NUMBER = re.compile(r"[\d.,]+")
 _PLACE = re.compile(r"\{([a-z_0-9]*)(:say)?\}")
 _VERBS = {"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"}
 _AGREEING = re.compile(rf" (?:{'|'.join(_VERBS)})\b")
@@ -28,6 +30,8 @@ class Sentence:
     target: str
     names: tuple[str, ...]  # of the places, in order
     letters: int  # how much of it is fixed
+    marks: int  # the same with spaces and signs
+    key: str  # the longest of what is fixed and the same for one thing or several
     patterns: tuple[re.Pattern[str], ...]  # of what is fixed, around the places
 
     @classmethod
@@ -36,9 +40,11 @@ class Sentence:
         pieces = _PLACE.split(source)[::3]
         fixed = [piece.replace("{{", "{").replace("}}", "}") for piece in pieces]
         names = tuple(found[1] for found in _PLACE.finditer(source))
-        letters = sum(map(str.isalpha, "".join(fixed)))
+        whole = "".join(fixed)
+        letters = sum(map(str.isalpha, whole))
+        key = max((part for piece in fixed for part in _AGREEING.split(piece)), key=len)
         patterns = tuple(re.compile(_any_number(piece)) for piece in fixed)
-        return cls(source, target, names, letters, patterns)
+        return cls(source, target, names, letters, len(whole), key, patterns)
 
     def starts(self, text: str) -> Iterator[int]:
         """Go through the places where it may begin in a text."""
@@ -83,7 +89,7 @@ class Catalogue:
     def __init__(self, pairs: Mapping[str, str]) -> None:
         self._whole = {source: target for source, target in pairs.items()}
         sentences = [Sentence.of(s, t) for s, t in pairs.items() if _PLACE.search(s)]
-        self._sentences = sorted(sentences, key=lambda item: -item.letters)
+        self._sentences = sorted(sentences, key=lambda item: (-item.letters, -item.marks))
         self._hanging = [item for item in self._sentences if item.source.startswith(_HANGING)]
         self._hanging += [Sentence.of(s, t) for s, t in pairs.items() if s.startswith(_HANGING)]
 
@@ -96,7 +102,7 @@ class Catalogue:
         for sentence in self._sentences:
             if sentence.letters < telling:
                 break
-            values = sentence.values(text)
+            values = sentence.values(text) if sentence.key in text else None
             if values is not None and self._fits(sentence, values, depth - 1):
                 return self._told(sentence, values, depth - 1)
         return text
@@ -104,9 +110,16 @@ class Catalogue:
     def _fits(self, sentence: Sentence, values: list[str], depth: int) -> bool:
         """Tell whether so few fixed words say enough: else each place holds one word or a list."""
         return sentence.letters >= FIXED or all(
-            " " not in value.strip().replace(", ", ",") or self.say(value, depth=depth) != value
-            for value in values
+            self._holds(name, value, depth)
+            for name, value in zip(sentence.names, values, strict=True)
         )
+
+    def _holds(self, name: str, value: str, depth: int) -> bool:
+        """Tell whether a place holds what it should by its name: a number, else a word or two."""
+        if name.rstrip("0123456789") in _NUMBERS:
+            return _NUMBER.fullmatch(value) is not None
+        one = " " not in value.strip().replace(", ", ",")
+        return bool(value) and (one or self.say(value, depth=depth) != value)
 
     def said(self, message: str) -> str:
         """Return a message line by line; of what is another's own words only a chance remains."""
