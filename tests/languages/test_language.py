@@ -60,6 +60,8 @@ def filled(text: str, values: dict[str, str]) -> str:
 
     def value(place: re.Match[str]) -> str:
         of_number = place[1].startswith(("count", "get", "most", "now", "total"))
+        if place[1] == "verb":
+            return "is"
         return values.setdefault(place[1], f"{len(values) + 3}" if of_number else f"§{len(values)}")
 
     told = re.sub(r"(?<!\{)\{([a-z_0-9]*)(?::say)?\}", value, text)

@@ -29,7 +29,10 @@ SOURCES = (
     *("grader/sandbox/process.py", "grader/sandbox/stage.py", "grader/labs/compiled.py"),
     *("grader/labs/documents/[cnrs]*.py", "grader/labs/documents/mishaps.py"),
     *("grader/notebook/build.py", "grader/notebook/handout.py"),
-    *("grader/worker/code/faults.py", "grader/confined.py", "grader/limited.py"),
+    *("grader/worker/sanitizer/*.py", "grader/worker/code/[fk]*.py", "grader/confined.py"),
+    *("grader/worker/compiling/*.py", "grader/worker/kernels/*.py", "grader/limited.py"),
+    *("grader/worker/device/kernels.py", "grader/worker/hidden/launch_sites.py"),
+    *("grader/worker/serve.py", "grader/worker/scripts/[ar]*.py", "grader/wire/objects.py"),
     *(
         "grader/grammar.py",
         "grader/files.py",
@@ -63,7 +66,7 @@ UNSAID = re.compile(
     r"|^%+(load_ext|lab|check|task \{)|^## "
     r"|^ *<|;padding:|;overflow-"
     r"|how Python \{python|^tuned kernels|torch is not installed|^no cgroup|no lower-case"
-    r"|^(is|are) wrong,|^\(Tensor |^for i in range|isinstance\(|^with open\("
+    r"|^\(Tensor |^Used \(|bytes spill|^\(\\S\*\)|^for i in range|isinstance\(|^with open\("
 )
 
 LABELLED = "labelled"  # of its arguments a label alone is marked
@@ -79,9 +82,11 @@ SHORT = frozenset(
     | {"{text} ({why}).", "{text}.", "call: {call}", "calls:"}
     | {"{count} steps", "{outer}[{index}] of {match}", "PSEUDOCODE.md: {told}"}
     | {"  got       {came}", "  expected  {due}", "  got       {plain}", "  expected  {plain}"}
+    | {"reads", "writes", "write-write", "read-write", "outside", "unwritten", "masked"}
+    | {"overflow", "waits", "grid"}
 )
 # Of English grammar: no translation needs them.
-BOUND = frozenset({"verb", "it", "are"})
+BOUND = frozenset({"verb", "it", "plural"})
 
 
 def messages(file: Path) -> list[str]:
@@ -152,6 +157,8 @@ def _name(value: ast.expr) -> str:
             return _name(first)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name.strip("_").lower()
+        case ast.BinOp(left=ast.Constant(value="s")):
+            return "plural"
         case ast.Subscript(value=inner) | ast.BinOp(left=inner):
             return _name(inner)
         case _:
