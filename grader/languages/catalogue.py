@@ -132,7 +132,8 @@ class Catalogue:
 
     def _fits(self, sentence: Sentence, values: list[str], depth: int) -> bool:
         """Tell whether so few fixed words say enough: else each place holds one word or a list."""
-        return sentence.letters >= FIXED or all(
+        enough = sentence.letters >= FIXED or sentence.marks > 2 * FIXED
+        return enough or all(
             self._holds(name, value, depth)
             for name, value in zip(sentence.names, values, strict=True)
         )

@@ -21,7 +21,7 @@ _OTHERS = (
     r"^\s*(?:调用：)?(?:\w+ = )?[\w.]+\(.*\).*$",  # a call
     r"\b(?:make|lab|pip|apt|dnf|pacman|git|ulimit) [\w=. -]+",  # a command
     r"'[^']*'|\"[^\"]*\"",  # a value
-    r"\S*[_/=\[\]]\S*",  # names, paths, sizes
+    r"[^\s，：；（）。]*[_/=\[\]][^\s，：；（）。]*",  # names, paths, sizes
 )
 _ASIDE = re.compile("|".join(_OTHERS), re.MULTILINE)
 
