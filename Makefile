@@ -24,7 +24,7 @@ OPTIONS = $(if $(FROM),--from "$$FROM") $(if $(DEVICE),--device "$$DEVICE") $(if
 # The report has said what did not pass: make adds no error of its own to that.
 SHOWN = { code=$$?; [ $$code -eq 1 ] || exit $$code; }
 
-.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts questions serve-demo rehearsal-service docs messages
+.PHONY: help setup grade compile hint watch chat status doctor test test-gpu fuzz check lint types bench bench-grading bench-kernels bench-engine bench-collectives bench-course clean need-lab serve speculate rehearsal exploits load crowd reading house submit run python repeat trace notebook notebooks check-time pictures sanitizer field prove anew login attempts questions serve-demo rehearsal-service docs messages chinese
 
 help: ## list the targets
 	@echo "usage: make TARGET [LAB=n] [OPTION=…]"
@@ -164,6 +164,9 @@ bench-collectives: $(READY) ## measure what ranks can move, over gloo or NCCL: [
 
 messages: $(READY) ## bring the catalogue of Chinese messages up to date: [ARGS=--check]
 	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_messages.py $(ARGS)
+
+chinese: $(READY) ## grade wrong answers and list what English their Chinese reports have: LAB=1 [ARGS="--only 'wrong/norm_*' --print"]
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" $(RUN) tests/run_chinese.py $(LAB) $(ARGS)
 
 pictures: $(READY) ## draw the pictures of the handouts anew: [ARGS="7 --check"]
 	@$(RUN) -m grader pictures $(ARGS)

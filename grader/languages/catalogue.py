@@ -11,13 +11,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.grammar import KINDS, NOUNS, VERBS
+
 DEPTH = 4  # of sentences inside of sentences
 MOST_STARTS = 50  # at which one sentence is looked for inside of a text
 FIXED = 4  # letters of a sentence that may have anything in its places
 TELLING = 4  # letters of a sentence by which a line of a message is known
+_NUMBERS = ("count", "get", "most", "now", "total")  # names of places
+_NUMBER = re.compile(r"[\d.,]+")
 _PLACE = re.compile(r"\{([a-z_0-9]*)(:say|:each)?\}")
-_VERBS = {"is": "are", "has": "have", "holds": "hold", "was": "were", "lies": "lie"}
-_AGREEING = re.compile(rf" (?:{'|'.join(_VERBS)})\b")
+_AGREEING = re.compile(rf" (?:{'|'.join(VERBS)})\b")
+_SEVERAL = re.compile(rf"^( (?:(?:{'|'.join(KINDS)}) )?(?:{'|'.join(NOUNS)}))(e?s)\b")
 _HANGING = (" ", ",", ";", ":", "(")  # how what is put behind something else begins
 
 
@@ -29,17 +33,22 @@ class Sentence:
     target: str
     names: tuple[str, ...]  # of the places, in order
     letters: int  # how much of it is fixed
+    marks: int  # the same with spaces and signs
+    key: str  # the longest of what is fixed and the same for one thing or several
     patterns: tuple[re.Pattern[str], ...]  # of what is fixed, around the places
 
     @classmethod
     def of(cls, source: str, target: str) -> "Sentence":
         """Take a sentence apart."""
+        source = source.replace("{verb}", "is")  # one of two words
         pieces = _PLACE.split(source)[::3]
         fixed = [piece.replace("{{", "{").replace("}}", "}") for piece in pieces]
         names = tuple(found[1] for found in _PLACE.finditer(source))
-        letters = sum(map(str.isalpha, "".join(fixed)))
+        whole = "".join(fixed)
+        letters = sum(map(str.isalpha, whole))
+        key = max((part for piece in fixed for part in _same(piece)), key=len)
         patterns = tuple(re.compile(_any_number(piece)) for piece in fixed)
-        return cls(source, target, names, letters, patterns)
+        return cls(source, target, names, letters, len(whole), key, patterns)
 
     def starts(self, text: str) -> Iterator[int]:
         """Go through the places where it may begin in a text."""
@@ -64,10 +73,19 @@ class Sentence:
         return values
 
 
+def _same(piece: str) -> list[str]:
+    """Return what of fixed words is the same for one thing and for several."""
+    return [part for run in _SEVERAL.sub("\0", piece).split("\0") for part in _AGREEING.split(run)]
+
+
 def _any_number(piece: str) -> str:
-    """Return a pattern of fixed words whose verbs may be those of one thing or of several."""
+    """Return a pattern of fixed words whose verbs may be those of one thing or of several.
+
+    So may a noun that begins them: what stands before it may be a number.
+    """
     escaped = re.escape(piece).replace(r"\ ", " ")
-    return _AGREEING.sub(lambda verb: f" (?:{verb[0][1:]}|{_VERBS[verb[0][1:]]})", escaped)
+    escaped = _SEVERAL.sub(lambda nouns: f"{nouns[1]}(?:{nouns[2]})?", escaped)
+    return _AGREEING.sub(lambda verb: f" (?:{verb[0][1:]}|{VERBS[verb[0][1:]]})", escaped)
 
 
 def _at_the_end(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:
@@ -84,7 +102,9 @@ class Catalogue:
     def __init__(self, pairs: Mapping[str, str]) -> None:
         self._whole = {source: target for source, target in pairs.items()}
         sentences = [Sentence.of(s, t) for s, t in pairs.items() if _PLACE.search(s)]
-        self._sentences = sorted(sentences, key=lambda item: -item.letters)
+        self._sentences = sorted(
+            sentences, key=lambda item: (-item.letters, item.source[0] == "{", -item.marks)
+        )
         self._hanging = [item for item in self._sentences if item.source.startswith(_HANGING)]
         self._hanging += [Sentence.of(s, t) for s, t in pairs.items() if s.startswith(_HANGING)]
 
@@ -97,21 +117,38 @@ class Catalogue:
         for sentence in self._sentences:
             if sentence.letters < telling:
                 break
-            values = sentence.values(text)
+            values = sentence.values(text) if sentence.key in text else None
             if values is not None and self._fits(sentence, values, depth - 1):
                 return self._told(sentence, values, depth - 1)
-        return text
+        return self._with_tail(text, depth - 1)
+
+    def _with_tail(self, text: str, depth: int) -> str:
+        """Return a text that no sentence fits, told in two if what ends it hangs on the rest."""
+        cut = self._cut(text)
+        if not 0 < cut < len(text):
+            return text
+        head = self.say(text[:cut], depth=depth)
+        known = head != text[:cut] or " " not in head
+        return head + self.say(text[cut:], depth=depth) if known else text
 
     def _fits(self, sentence: Sentence, values: list[str], depth: int) -> bool:
         """Tell whether so few fixed words say enough: else each place holds one word or a list."""
-        return sentence.letters >= FIXED or all(
-            " " not in value.strip().replace(", ", ",") or self.say(value, depth=depth) != value
-            for value in values
+        enough = sentence.letters >= FIXED or sentence.marks > 2 * FIXED
+        return enough or all(
+            self._holds(name, value, depth)
+            for name, value in zip(sentence.names, values, strict=True)
         )
 
     def say_each(self, text: str, depth: int = DEPTH) -> str:
         """Return sentences that "; " parts, each in the other language."""
         return "；".join(self.say(part, depth=depth) for part in _parts(text))
+
+    def _holds(self, name: str, value: str, depth: int) -> bool:
+        """Tell whether a place holds what it should by its name: a number, else a word or two."""
+        if name.rstrip("0123456789") in _NUMBERS:
+            return _NUMBER.fullmatch(value) is not None
+        one = " " not in value.strip().replace(", ", ",")
+        return bool(value) and (one or self.say(value, depth=depth) != value)
 
     def said(self, message: str) -> str:
         """Return a message line by line; of what is another's own words only a chance remains."""
@@ -120,9 +157,13 @@ class Catalogue:
     def _line(self, line: str) -> str:
         told = self.say(line, TELLING)
         bare = line.lstrip()
-        if told != line or bare == line:
-            return told
-        return line[: len(line) - len(bare)] + self.say(bare, TELLING)
+        indent = line[: len(line) - len(bare)]
+        if told == line and indent:
+            told = indent + self.say(bare, TELLING)
+        label, colon, rest = bare.partition(": ")
+        if told == line and colon and label in self._whole:
+            return f"{indent}{self._whole[label]}：{self.say(rest, TELLING)}"
+        return told
 
     def _told(self, sentence: Sentence, values: list[str], depth: int) -> str:
         known: dict[str, str] = {}

@@ -7,7 +7,6 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from pathlib import Path
 
 from grader import ROOT
 from grader.languages.catalogue import Catalogue
@@ -15,6 +14,8 @@ from grader.languages.curriculum import words_of
 from grader.languages.po import read_po
 
 VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as POSIX has it
+# Of the judge, of public tests, of hidden ones, which no student's tree has: the first decides.
+CATALOGUES = ("grader/languages/zh.po", "grader/languages/zh_tests.po", "grader/suites/zh.po")
 _ACCEPTED = re.compile(r"\s*([a-zA-Z]+|\*)[-\w]*\s*(?:;\s*q\s*=\s*([01](?:\.\d{0,3})?))?\s*")
 
 
@@ -95,5 +96,9 @@ def of_header(accepted: str, default: Language = Language.ENGLISH) -> Language:
 
 @functools.cache
 def _catalogue() -> Catalogue:
-    """The judge's own messages, and what labs say, of this tree."""
-    return Catalogue({**words_of(ROOT), **read_po(Path(__file__).with_name("zh.po"))})
+    """The judge's own messages, and what labs and their tests say, of this tree."""
+    pairs: dict[str, str] = {}
+    for found in (*(read_po(ROOT / name) for name in CATALOGUES), words_of(ROOT)):
+        for source, target in found.items():
+            pairs.setdefault(source, target)
+    return Catalogue(pairs)

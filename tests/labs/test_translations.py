@@ -271,7 +271,7 @@ def test_check_of_a_lab_fails_on_a_changed_english_sentence(lab: Lab) -> None:
 
 def test_check_says_in_one_line_what_is_in_english_only(lab: Lab) -> None:
     assert held(lab) == {
-        "warning labs/11_prefix_cache": "PSEUDOCODE.md, prefix_cache.py: in English only"
+        "warning labs/11_prefix_cache": "PSEUDOCODE.md, prefix_cache.py, lab.zh.po: in English only"
     }
 
 

@@ -17,8 +17,10 @@ from jinja2.ext import extract_from_ast
 from grader import ROOT
 from grader.course.publishing.beside.makefile import makefile_of, words_of
 from grader.course.publishing.tree import TARGETS
+from grader.labs.lab import lab_names
+from grader.languages.language import CATALOGUES
 
-CATALOGUE = ROOT / "grader" / "languages" / "zh.po"
+CATALOGUE, PUBLIC, HIDDEN = (ROOT / name for name in CATALOGUES)
 # What students are told in: reports, refusals of their work, the commands that they use.
 SOURCES = (
     *("grader/report/facts/*.py", "grader/report/formats/terminal.py"),
@@ -33,7 +35,10 @@ SOURCES = (
     *("grader/notebook/build.py", "grader/notebook/handout.py"),
     *("grader/questions/[agijlt]*.py", "grader/questions/p[ar][go][eg]*.py"),
     "grader/cli/handing/questions.py",
-    *("grader/worker/code/faults.py", "grader/confined.py", "grader/limited.py"),
+    *("grader/worker/sanitizer/*.py", "grader/worker/code/[fk]*.py", "grader/confined.py"),
+    *("grader/worker/compiling/*.py", "grader/worker/kernels/*.py", "grader/limited.py"),
+    *("grader/worker/device/kernels.py", "grader/worker/hidden/launch_sites.py"),
+    *("grader/worker/serve.py", "grader/worker/scripts/[ar]*.py", "grader/wire/objects.py"),
     *(
         "grader/grammar.py",
         "grader/files.py",
@@ -63,12 +68,22 @@ SOURCES = (
     *("grader/service/adapters/web/desk/given.py", "grader/service/adapters/web/desk/launches.py"),
     *("grader/service/adapters/web/desk/requests.py", "grader/service/adapters/web/texts/*.py"),
 )
+# Tests of labs that have a Chinese handout: a lab may be in English only.
+_IN_CHINESE = [
+    name for name in lab_names(ROOT) if (ROOT / "labs" / name / "README.zh.md").is_file()
+]
+SOURCES_OF = {
+    CATALOGUE: SOURCES,
+    PUBLIC: ("labs/speed/*.py", *(f"labs/{name}/test_*.py" for name in _IN_CHINESE)),
+    HIDDEN: tuple(f"grader/suites/*_{name}.py" for name in _IN_CHINESE),
+}
 # Whose texts stand in calls of ``_``: the pages of the service.
 STUDENTS_TARGETS = (*TARGETS, "run", "chat", "serve", "speculate")
 TEMPLATES = "grader/service/adapters/web/templates/*.html"
 # Strings of these that no student reads: what authors of labs did wrong, styles, code, patterns.
 UNSAID = re.compile(
-    r"^import (gc|sys|torch|triton)|^from \w+ import |; import |^make (grade|repeat|hint) |^\"\"\""
+    r"^ *import (gc|json|os|sys|torch|triton)|^from \w+ import |; import "
+    r"|^make (grade|repeat|hint) |^\"\"\""
     r"|\bdef |global |return |print\(|with suppress|for last in|tl\.store|^bold|^not bold"
     r"|^a malformed|^an unknown (message|kind)|^an answer to no|^waiting for (the GPU|what is comp)"
     r"|^starting workers|^loading the sub|^first calls|^controls: |^compiling kernels|^races: "
@@ -92,6 +107,7 @@ UNSAID = re.compile(
     r"|^such as 3;|^bring all but|^write the lab's notebook|^pip install -e"
     r"|^noindex|^accept-lang|^private, max|asked has gone"
     r"|^lab (login|gradebook|roster) [URLa-z{}]+$|^answers? to %s|^an answer to %s|^apt install"
+    r"|^\(Tensor |^Used \(|bytes spill|^\(\\S\*\)|^for i in range|isinstance\(|^with open\("
 )
 
 LABELLED = "labelled"  # of its arguments a label alone is marked
@@ -99,6 +115,7 @@ MARKS = frozenset({"say", "word", LABELLED})
 _WORDS = re.compile(r"[A-Za-z][a-z']+,? [a-z(]")
 _SILENT = frozenset(
     {"compile", "match", "getenv", "JudgeError", "AssertionError", "ValueError", "TypeError"}
+    | {"parametrize"}  # what it is given stands in the names of tests
 )
 # Too short to be known for words.
 SHORT = frozenset(
@@ -124,9 +141,11 @@ SHORT = frozenset(
         "Hello $name,",
     }
     | {"  got       {came}", "  expected  {due}", "  got       {plain}", "  expected  {plain}"}
+    | {"reads", "writes", "write-write", "read-write", "outside", "unwritten", "masked"}
+    | {"overflow", "waits", "grid"}
 )
 # Of English grammar: no translation needs them.
-BOUND = frozenset({"verb", "it", "are"})
+BOUND = frozenset({"verb", "it", "plural"})
 
 
 def messages(file: Path) -> list[str]:
@@ -209,6 +228,8 @@ def _name(value: ast.expr) -> str:
             return _name(first)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name.strip("_").lower()
+        case ast.BinOp(left=ast.Constant(value="s")):
+            return "plural"
         case ast.Subscript(value=inner) | ast.BinOp(left=inner):
             return _name(inner)
         case _:
@@ -228,6 +249,8 @@ def _strings(tree: ast.AST, skipped: set[int]) -> Iterator[tuple[ast.expr, bool]
         if id(node) in skipped:
             continue
         match node:
+            case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="split")):
+                continue  # a list of names
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 if name in _SILENT:
                     continue
@@ -262,13 +285,24 @@ def places(text: str) -> Mapping[str, int]:
     return found
 
 
-def problems() -> list[str]:
-    """Return what is wrong with the catalogue: missing, fuzzy, unused, or with other places."""
-    with CATALOGUE.open("rb") as file:
+def wanted(catalogue: Path) -> dict[str, list[str]]:
+    """Return the messages that a catalogue is to have: what one before it has, it leaves out."""
+    before: set[str] = set()
+    for other, sources in SOURCES_OF.items():
+        found = all_messages(sources)
+        if other == catalogue:
+            return {text: files for text, files in found.items() if text not in before}
+        before |= found.keys()
+    raise ValueError(catalogue)
+
+
+def problems(catalogue: Path) -> list[str]:
+    """Return what is wrong with a catalogue: missing, fuzzy, unused, or with other places."""
+    with catalogue.open("rb") as file:
         known = {str(item.id): item for item in read_po(file) if item.id}
-    wanted = all_messages()
-    found = [f"missing: {text}" for text in wanted if text not in known or not known[text].string]
-    found += [f"unused: {text}" for text in known if text not in wanted]
+    texts = wanted(catalogue)
+    found = [f"missing: {text}" for text in texts if text not in known or not known[text].string]
+    found += [f"unused: {text}" for text in known if text not in texts]
     for text, item in known.items():
         if item.fuzzy:
             found.append(f"fuzzy: {text}")

@@ -37,6 +37,7 @@ HARMLESS = Path(__file__).with_name("harmless.txt")
 TELLING = 20  # characters, spaces not counted, from which on a line may give something away
 INSTRUCTORS = ("solutions/", "reference/", "grader/suites/")
 ANSWERS = "ANSWERS.md"
+CATALOGUE = ".po"
 _LAB = re.compile(r"(?:^|/)(?:test_|baseline_)?(\d\d_[a-z0-9_]+)(?:\.py$|/)")
 _WRONG = re.compile(r"(solutions/\d\d_(\w+)/)wrong/\w+\.py")
 _IMPORT = re.compile(
@@ -118,6 +119,8 @@ def hidden_lines(files: Files) -> Hidden:
     found: dict[str, list[Place]] = {}
     known: dict[bytes, str] = {}  # wrong answers share most of their functions
     for path in sorted(filter(is_hidden, files)):
+        if path.endswith(CATALOGUE):
+            continue  # its English are lines of suites, its Chinese may be that of a public one
         for number, line in lines_of(files[path]):
             for form in telling(line) - harmless():
                 found.setdefault(form, []).append(Place(path, number))

@@ -38,7 +38,7 @@ KERNEL_PAGES = tuple(
     f"docs/{name}.md"
     for name in ("triton", "triton-interpreter", "sanitizer", "trace", "compile", "roofline")
 )
-CATALOGUE = "grader/languages/zh.po"  # what the judge says
+CATALOGUE = ".po"  # what the judge and public tests say in Chinese
 KEPT = ("grader/course/", "grader/service/", "grader/site/")  # of the judge, what instructors run
 PICTURES = "docs/pictures/"
 PLOTS = "labs/plots/"

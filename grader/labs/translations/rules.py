@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.errors import LabError
+from grader.labs.build import Build
 from grader.labs.lab import Lab
 from grader.labs.translations.files import Pair, translated
 from grader.languages.curriculum import WORDS
@@ -16,7 +17,8 @@ def lacking(lab: Lab) -> str:
     """Say in a line what of a lab is in English only, "" if nothing is; that is no mistake."""
     pairs = translated(lab)
     names = [pair.english.name for pair in pairs if not pair.chinese.is_file()]
-    which = "the lab is" if len(names) == len(pairs) else f"{', '.join(names)}:"
+    names += [WORDS] if not (lab.folder / WORDS).is_file() else []
+    which = "the lab is" if len(names) > len(pairs) else f"{', '.join(names)}:"
     return f"{which} in English only" if names else ""
 
 
@@ -34,9 +36,14 @@ def _of_words(lab: Lab, file: Path) -> list[str]:
     """Return what of a lab.toml is not translated, and what is translated and not in it."""
     known = read_po(file)
     texts = [lab.title, lab.summary, *(rule.reason for rule in lab.rules)]
+    texts += [text for build in lab.builds for text in (*_reasons(build), build.install)]
     texts += [text for task in lab.tasks for text in (task.title, task.hint)]
     missing = [f"not translated: {text}" for text in dict.fromkeys(texts) if text not in known]
     return [*missing, *(f"not in lab.toml: {text}" for text in known if text not in texts)]
+
+
+def _reasons(build: Build) -> Iterator[str]:
+    return (rule.reason for rule in build.rules)
 
 
 def told(pair: Pair) -> list[str]:

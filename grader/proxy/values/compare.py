@@ -250,8 +250,8 @@ def _tensor_difference(got: Any, want: Tensor, what: str) -> str:
     first = [int(i) for i in (~same).nonzero()[0]]
     note_difference(got, want, torch.where(same, 0.0, math.inf), first, what)
     count, beside = int((~same).sum()), both(got, want, first)
-    are = "is wrong," if count == 1 else "are wrong, the first"
-    return f"{count} of {want.numel()} values of {what} {are} at {first}{beside}"
+    verb, the = ("is", "") if count == 1 else ("are", " the first")
+    return f"{count} of {want.numel()} values of {what} {verb} wrong,{the} at {first}{beside}"
 
 
 def assert_new(watched: Watched, what: str = "an argument") -> None:

@@ -32,13 +32,13 @@ def contract_line(report: Report, test: TestResult) -> str:
 def message_of(report: Report, test: TestResult) -> str:
     """Return what a test says that did not pass, in the language of the reader.
 
-    Its first line is the contract in other words, of which no translation is kept: it is left out
-    where the contract itself is told in another language than it was written in.
+    Its first line, of the test, is the contract in other words, of which no translation is kept: it
+    is left out where the contract itself is told in another language than it was written in.
     """
     message = test.message.strip()
     first, _, rest = message.partition("\n")
     says = next((c.says for c in report.contracts if c.number == test.contract), "")
-    if rest and says and say(says) != says and say(first) == first:
+    if rest and says and say(says) != says and not first.startswith(("call: ", "calls:")):
         message = rest
     return said(message or "no message")
 

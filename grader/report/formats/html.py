@@ -6,7 +6,7 @@ from typing import Any
 
 from grader.labs.lab import PSEUDOCODE
 from grader.labs.results import Report, TestResult, Verdict
-from grader.languages.language import labelled, said, say
+from grader.languages.language import labelled, say
 from grader.report.facts.contracts import (
     contract_line,
     contract_lines,
@@ -70,7 +70,7 @@ def report_body(report: Report, source: Callable[[str], str] = embedded) -> list
         *figures([plot.figure for plot in plots_of(report)], source),
         *figures(report.extras.get("figures"), source),
         f"<h2>{say('All tests')}</h2>",
-        *(_tests(part) for part in parts),
+        *(_tests(report, part) for part in parts),
         *_pseudocode(report),
         *facts_list(say("Also measured, never scored"), _flat(report.extras, skip=DRAWN)),
         *facts_list(say("About this grading"), _flat(report.provenance)),
@@ -178,21 +178,21 @@ def _texts(test: TestResult, message: str) -> str:
     return shown
 
 
-def _tests(part: TaskSummary) -> str:
-    rows = "\n".join(_test(test) for test in part.tests)
+def _tests(report: Report, part: TaskSummary) -> str:
+    rows = "\n".join(_test(report, test) for test in part.tests)
     summary = (
         f"<summary>{escaped(part.task.id)}: {escaped(part.counted or say('no results'))}</summary>"
     )
     return f"<details>{summary}<ul>\n{rows}\n</ul></details>"
 
 
-def _test(test: TestResult) -> str:
+def _test(report: Report, test: TestResult) -> str:
     kind = "passed" if test.verdict is Verdict.PASSED else "other"
     kind = "lost" if test.verdict in AT_FAULT else kind
     return (
         f'<li class="{kind}"><code>{escaped(test.id)}</code> {say(SHOWN_AS[test.verdict])}'
         f" <small>{escaped(test.suite)}, {test.seconds:.2f} s</small>"
-        f"{_texts(test, said(test.message))}</li>"
+        f"{_texts(test, message_of(report, test))}</li>"
     )
 
 

@@ -52,7 +52,7 @@ class Races:
         before = region.state[access.index]
         written = before & MOST
         if written.any():
-            self._judge(access, written, "read-write", "reads", "written", atomic=atomic)
+            self._judge(access, written, "read-write", "reads", "has written", atomic=atomic)
         if (before >> (2 * FIELD) == event).all():
             return
         first = (before >> FIELD) & MOST
@@ -66,11 +66,11 @@ class Races:
         if before.any():
             last, first = before >> (2 * FIELD), (before >> FIELD) & MOST
             for read in (first, last):
-                if self._judge(access, read, "read-write", "writes", "read", atomic=atomic):
+                if self._judge(access, read, "read-write", "writes", "has read", atomic=atomic):
                     break
             kind = "read-write" if atomic else "write-write"
-            verb = "adds to" if atomic else "writes"
-            self._judge(access, before & MOST, kind, verb, "written", same, atomic=atomic)
+            does = "adds to" if atomic else "writes"
+            self._judge(access, before & MOST, kind, does, "has written", same, atomic=atomic)
         region.state[access.index] = event
 
     def lanes(self, access: Access, values: Any) -> None:
@@ -105,7 +105,7 @@ class Races:
         access: Access,
         events: Any,
         kind: str,
-        verb: str,
+        does: str,
         done: str,
         same: Values | None = None,
         *,
@@ -121,8 +121,8 @@ class Races:
         mine, theirs = self._ids(self._order.program), self._ids(other)
         line_of = "the same line" if line == access.line else f"line {line}"
         text = (
-            f"Program {shown(mine)} {verb} {place(tensor, where)}, which program {shown(theirs)} "
-            f"has {done} in {line_of}, and nothing orders the two: on a GPU either may come first."
+            f"Program {shown(mine)} {does} {place(tensor, where)}, which program {shown(theirs)} "
+            f"{done} in {line_of}, and nothing orders the two: on a GPU either may come first."
         )
         if same is not None and same(apart).all():
             text += AGAIN

@@ -50,7 +50,8 @@ def told(reading: dict[str, Any], files: dict[int, set[str]]) -> Iterable[str]:
     if not found:
         yield "sanitizer: no mistake found in the launches of this run"
     else:
-        yield f"sanitizer: {len(found)} mistake{'s'[: len(found) > 1]} that a GPU would not forgive"
+        mistakes = f"{len(found)} mistake{'s' * (len(found) > 1)}"
+        yield f"sanitizer: {mistakes} that a GPU would not forgive"
     for number, mistake in enumerate(found[:MOST], 1):
         lanes = f" ({mistake['count']:,} lanes in all)" if mistake["count"] > 1 else ""
         yield f"\n{number}. {mistake['kind']}: {mistake['text']}{lanes}"
