@@ -305,13 +305,16 @@ def test_the_model_pseudocode_of_the_curriculum_passes(lab: Lab) -> None:
     assert [result for result in results if result.verdict != "passed"] == []
 
 
+def in_python(lab: Lab) -> list[Task]:
+    """Give the tasks that the submission's Python answers."""
+    return [task for task in lab.tasks if task.id != PSEUDOCODE and task.functions]
+
+
 @pytest.mark.parametrize("lab", LABS)
 def test_the_model_code_pasted_into_any_section_fails(lab: Lab) -> None:
     code = (lab.solutions / lab.code_name).read_text()
     lines = code.splitlines()
-    for task in lab.tasks:
-        if task.id == PSEUDOCODE:
-            continue
+    for task in in_python(lab):
         found = [n for n in ast.parse(code).body if getattr(n, "name", "") in task.functions]
         pasted = "\n".join("\n".join(lines[n.lineno - 1 : n.end_lineno]) for n in found)
         named = "\n".join(f"- it has {name}" for name in task.names)
@@ -339,9 +342,7 @@ class Renamed(ast.NodeTransformer):
 @pytest.mark.parametrize("lab", LABS)
 def test_the_model_code_with_other_names_fails_in_any_section(lab: Lab) -> None:
     code = (lab.solutions / lab.code_name).read_text()
-    for task in lab.tasks:
-        if task.id == PSEUDOCODE:
-            continue
+    for task in in_python(lab):
         found = [n for n in ast.parse(code).body if getattr(n, "name", "") in task.functions]
         pasted = "\n".join(ast.unparse(Renamed().visit(node)) for node in found)
         named = "\n".join(f"- every {name} counts" for name in task.names)
@@ -352,6 +353,46 @@ def test_the_model_code_with_other_names_fails_in_any_section(lab: Lab) -> None:
             ).results
             messages = {result.id: result.message for result in results}
             assert "Python" in messages[f"pseudocode[{task.id}]"], task.id
+
+
+COMPILED = [
+    pytest.param(lab, name, id=f"{lab.name}/{name}")
+    for lab in all_labs(Path(__file__).resolve().parents[2])
+    for build in lab.builds
+    for name in build.sources
+]
+KEPT = frozenset(  # by who renames what is theirs
+    "auto bool break const constexpr continue double else false float for if int int64_t namespace"
+    " return size_t static_cast std struct template true typename uint32_t unsigned using"
+    " void".split()
+)
+# What a definition of C++ begins with, at the left edge.
+DEFINITION = re.compile(r"^(?!#|//|using |namespace|\}).*\n(?:.*\n)*?\}", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("lab", "name"), COMPILED)
+@pytest.mark.parametrize("handed_in", [True, False], ids=["own", "another's"])
+@pytest.mark.parametrize("renamed", [False, True], ids=["as it is", "other names"])
+def test_source_for_a_compiler_pasted_into_a_section_fails(
+    lab: Lab, name: str, handed_in: bool, renamed: bool
+) -> None:
+    source = text = (lab.solutions / name).read_text()
+    if renamed:
+        own_names = sorted({*re.findall(r"\b[a-z]\w+\b", source)} - KEPT)
+        names = {name: f"x{number}" for number, name in enumerate(own_names)}
+        text = re.sub(r"\b[a-z]\w+\b", lambda word: names.get(word[0], word[0]), source)
+    own = submit("", (lab.solutions / lab.code_name).read_text())
+    task = next(task for task in lab.tasks if task.id != PSEUDOCODE)
+    for found in [found[0] for found in DEFINITION.finditer(text) if len(found[0]) > 300][:6]:
+        named = "\n".join(f"- it has {name}" for name in task.names)
+        files = {**own.files, "PSEUDOCODE.md": f"## {task.id}\n{found}\n{named}\n".encode()}
+        if handed_in:
+            files[name] = source.encode()
+
+        results = grade_pseudocode(lab, replace(own, files=files)).results
+
+        messages = {result.id: result.message for result in results}
+        assert "C++" in messages[f"pseudocode[{task.id}]"], found
 
 
 @pytest.mark.parametrize("lab", LABS)

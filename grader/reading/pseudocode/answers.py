@@ -112,12 +112,12 @@ def problem(task: Asked, sources: Sources) -> str:
 def _pasted(task: Asked, prompts: str, sources: Sources) -> str:
     """Say what a section was pasted from, "" if from nothing."""
     lines = task.lines
-    if found := _code(lines, sources.python, python_share(lines)):
-        return found
     if sources.compiled is not None:
         cleared = without_comments("\n".join(lines)).splitlines()
         if found := _code(cleared, sources.compiled, compiled_share(lines)):
             return found
+    if found := _code(lines, sources.python, python_share(lines)):
+        return found
     text = "\n".join(map(bare, lines))
     own = quotable(prompts, PROMPT_GRAM)
     if (
