@@ -31,7 +31,7 @@ TOTAL = ("possible", "percent", "why")  # behind the total, where the course has
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "Points Possible"
 MOODLE = {"number": "ID number", "login": "Username", "email": "Email address"}
-FULL = 100.0  # points of every lab
+FULL = 100.0  # points of every lab's own tasks
 
 
 class Csv(StrEnum):
@@ -64,7 +64,8 @@ def canvas_csv(book: Gradebook, people: Mapping[str, Person]) -> bytes:
     A student is found by what the roster knows of Canvas's own ids; where it knows none, by the id
     here as SIS user ID or login. A lab without a mark stays as it is there.
     """
-    possible = (f"    {CANVAS_POINTS}", *[""] * (len(CANVAS) - 1), *[FULL] * len(book.labs))
+    full = (_full(book, lab) for lab in book.labs)
+    possible = (f"    {CANVAS_POINTS}", *[""] * (len(CANVAS) - 1), *full)
     rows = (
         (student.name, *_in_canvas(student, people), *_points(book, student))
         for student in book.students
@@ -88,6 +89,11 @@ def moodle_csv(book: Gradebook, people: Mapping[str, Person]) -> bytes:
         if any(point != "" for point in points)
     )
     return csv_of([head, *rows])
+
+
+def _full(book: Gradebook, lab: str) -> float:
+    """Return the most that a lab can give: questions may give points beside its own."""
+    return max([FULL, *(book.marks[student.id, lab].possible for student in book.students)])
 
 
 def _in_canvas(student: Student, people: Mapping[str, Person]) -> Sequence[str]:

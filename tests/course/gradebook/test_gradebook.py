@@ -145,6 +145,14 @@ def test_canvas_gets_the_columns_that_it_imports(run: Run) -> None:
     assert found[2][-1] == ""
 
 
+def test_canvas_is_told_what_a_lab_gives_with_its_questions(run: Run, store: Store) -> None:
+    store.add_attempt(attempt("cyd", 108.0, possible=110.0))
+
+    _, possible, *found = rows(run("--canvas")[1])
+
+    assert [possible[-1], *(row[-1] for row in found)] == ["110", "75", "54", "108"]
+
+
 ROSTER = """\
 id,name,email,number,login,canvas,section
 ada,Ada L.,ada@uni.example,7001,ada@uni,101,CS-101
