@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from labs.common import LlamaConfig
 from labs.llama import Llama
 from labs.record import Cache, record
-from labs.traces import RECORDED, through
+from labs.traces import RECORDED, RECORDED_ON_A_GPU, through
 from reference import profiling as oracle
 from reference.scripted.queued import Device
 from reference.scripted.traced import drawn, long
@@ -180,8 +180,9 @@ def test_peak_is_that_of_the_profilers_totals(tmp_path: Path) -> None:
     assert at == first_at
 
 
-def test_recorded_trace_is_whole() -> None:
-    with gzip.open(RECORDED, "rt") as file:
+@pytest.mark.parametrize("recorded", [RECORDED, RECORDED_ON_A_GPU], ids=["cpu", "gpu"])
+def test_recorded_trace_is_whole(recorded: Path) -> None:
+    with gzip.open(recorded, "rt") as file:
         trace = json.load(file)
     events = [event for event in trace["traceEvents"] if event.get("ph") in ("X", "i")]
     events = sorted(({"dur": 0.0} | event for event in events), key=lambda event: event["ts"])
@@ -193,6 +194,11 @@ def test_recorded_trace_is_whole() -> None:
     assert oracle.peak_memory(events)[0] > 0
     assert "aten::mm" in oracle.self_times(events)
     assert not {"traceName", "host_name"} & trace.keys()
+    kernels = [event for event in events if event.get("cat") == "kernel"]
+    assert bool(kernels) == (recorded == RECORDED_ON_A_GPU)
+    busy = sum(e["dur"] for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
+    assert oracle.device_busy(events) == pytest.approx(busy, rel=1e-3)  # it has one stream
+    assert sum(oracle.attribute(events).values()) == pytest.approx(busy, rel=1e-3)
 
 
 def test_recording_writes_what_was_recorded() -> None:

@@ -107,7 +107,7 @@ def blamed(shell: Shell, breaks: Callable[[Shell], bool]) -> list[str]:
 def tree(place: Path, lab: str) -> Path:
     """Make a course of a single lab, one of ours or of the demo course: reports stay in there."""
     ours = HERE / "demo" if (HERE / "demo" / "labs" / lab).exists() else ROOT
-    leave_out = shutil.ignore_patterns("__pycache__", "suites", "course")
+    leave_out = shutil.ignore_patterns("__pycache__", "suites", "course", "service", "site")
     shutil.copytree(ROOT / "grader", place / "grader", ignore=leave_out)
     shutil.copytree(ROOT / "reference", place / "reference", ignore=leave_out)
     other_labs = shutil.ignore_patterns("__pycache__", *(f"{n:02d}_*" for n in range(100)))
