@@ -172,9 +172,9 @@ MAY_IMPORT = {
     "course.commands.reading": "words labs course course.reading course.database course.gradebook"
     " course.commands.marks",
     "site.sources": "words course.publishing",
-    "site.written": "words labs cli course site.sources",
+    "site.written": "words languages labs labs.translations cli course site.sources",
     "site.sphinx": "words report.markup site.sources",
-    "site": "words labs labs.translations site.sources site.written site.sphinx",
+    "site": "words languages labs labs.translations site.sources site.written site.sphinx",
 }
 FLAT = {"grader.suite": "suite", "grader.__main__": "cli"}
 MOST_LINES = 300

@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.errors import UsageError
 from grader.labs.lab import Lab
 from grader.labs.translations.pages import told
+from grader.languages.language import Language, speaking
 from grader.site.contents import HANDOUT, contents, toctree
 from grader.site.sources.links import (
     CHINESE_FOLDER,
@@ -73,6 +74,8 @@ def stage(repository: Repository, labs: Sequence[Lab]) -> tuple[Staged, Staged]:
         for path, beside in found.items()
         if beside
     }
+    with speaking(Language.CHINESE):
+        chinese |= _cards(repository, [lab for lab in labs if _handout(lab) in chinese])
     one = _staged("en", english, repository, labs, links)
     other = _staged("zh", chinese, repository, labs, links)
     listings = {listing_of(path): _listing(repository, path) for path in sorted(links.shown)}
@@ -83,13 +86,21 @@ def stage(repository: Repository, labs: Sequence[Lab]) -> tuple[Staged, Staged]:
 def _written(repository: Repository, labs: Sequence[Lab]) -> dict[str, str]:
     """Write the pages that no file has."""
     documents = {path: repository.text(path) for path in EXAMPLES}
-    cards = {f"labs/{lab.name}/index.md": card(lab, repository) for lab in labs}
     return {
         "reference/lab.md": command_page(),
         "reference/make.md": target_page(repository.text("Makefile")),
         "reference/course-toml.md": course_keys_page(documents),
-        **cards,
+        **_cards(repository, labs),
     }
+
+
+def _cards(repository: Repository, labs: Sequence[Lab]) -> dict[str, str]:
+    """Write the pages of labs in the language that is spoken."""
+    return {f"labs/{lab.name}/index.md": card(lab, repository) for lab in labs}
+
+
+def _handout(lab: Lab) -> str:
+    return f"labs/{lab.name}/README.md"
 
 
 def _staged(

@@ -1,6 +1,7 @@
 """A Chinese page stands beside the English one where the repository has a translation."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -93,13 +94,26 @@ def test_each_of_two_languages_leads_to_the_other(site):
     assert "&lt;!--" not in chinese
 
 
-def test_first_page_and_card_lead_to_the_chinese_handout(site):
+def test_first_page_leads_to_the_chinese_card_and_that_to_the_handout(site):
     _, folder = site
     front = (folder / "zh/index.html").read_text(encoding="utf-8")
     card = (folder / "labs/01_llama/index.html").read_text(encoding="utf-8")
+    chinese = (folder / "zh/labs/01_llama/index.html").read_text(encoding="utf-8")
 
-    assert 'href="labs/01_llama/README.html">01 ·' in front
+    assert 'href="labs/01_llama/index.html">01 ·' in front
     assert 'href="../../zh/labs/01_llama/README.html">' in card
+    assert 'href="README.html">' in chinese
+    assert 'lang="en" hreflang="en">' in chinese
+
+
+def test_a_chinese_card_is_told_in_chinese(site):
+    _, folder = site
+    card = (folder / "zh/labs/01_llama/index.html").read_text(encoding="utf-8")
+    told = re.sub(r"<(script|style).*?</\1>|<code.*?</code>|<[^>]+>", " ", card, flags=re.DOTALL)
+    own = told[told.index("教什么") : told.index("测得了什么")]
+
+    assert "写出来。" in own  # of the handout
+    assert re.findall(r"[a-z]+(?: [a-z]+){2,}", own) == []
 
 
 def test_a_page_without_a_translation_leads_to_none(site):

@@ -46,6 +46,7 @@ SOURCES = (
         "grader/sandbox/confinement/gpu.py",
     ),
     *("grader/report/markup/chart.py", "grader/report/markup/plots.py"),
+    "grader/site/written/cards.py",
     "grader/report/markup/heatmap.py",
     *(
         "grader/report/formats/markdown.py",
@@ -107,7 +108,8 @@ UNSAID = re.compile(
     r"|^such as 3;|^bring all but|^write the lab's notebook|^pip install -e"
     r"|^noindex|^accept-lang|^private, max|asked has gone"
     r"|^lab (login|gradebook|roster) [URLa-z{}]+$|^answers? to %s|^an answer to %s|^apt install"
-    r"|^\(Tensor |^Used \(|bytes spill|^\(\\S\*\)|^for i in range|isinstance\(|^with open\("
+    r"|^make (check|field) |^lab check |^caught publicly$|^\(Tensor |^Used \("
+    r"|bytes spill|^\(\\S\*\)|^for i in range|isinstance\(|^with open\("
 )
 
 LABELLED = "labelled"  # of its arguments a label alone is marked

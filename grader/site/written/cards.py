@@ -7,16 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.labs.lab import Lab
+from grader.labs.translations.pages import told
+from grader.languages.language import Language, say, spoken, word
 from grader.site.sources.markdown import outside, section
 from grader.site.sources.repository import Repository
 from grader.site.sources.tables import code, rows_of, table
 from grader.text import number
 
 WORDS_A_MINUTE = 200  # of a text with formulas, slowly
+CHARACTERS_A_MINUTE = 300  # the same of Chinese
+GOAL = {Language.ENGLISH: "Goal", Language.CHINESE: "目标"}  # a section of each handout
 FIELD, MUTANTS = "docs/field.md", "docs/writing-suites.md"
 FIELD_HEAD = ("lab", "ports", "killed", "caught publicly")
 MUTANTS_HEAD = ("lab", "mutants", "killed", "equal", "left")
 _MEASURED = "<!-- measured"
+_HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +45,38 @@ def proof_of(lab: Lab) -> Proof:
 
 
 def card(lab: Lab, repository: Repository) -> str:
-    """Write the page of a lab, for ``labs/NN_topic/index.md``."""
+    """Write the page of a lab in the language that is spoken, for ``labs/NN_topic/index.md``."""
     handout_file = f"labs/{lab.name}/README.md"
+    translated = repository.translated(handout_file)
+    in_chinese = spoken() is Language.CHINESE
     handout = repository.text(handout_file)
-    chinese = " · [中文讲义](README.zh.md)" if repository.translated(handout_file) else ""
+    if in_chinese and translated:
+        handout = told(handout, repository.text(translated))
+    chinese = " · [中文讲义](README.zh.md)" if translated and not in_chinese else ""
     points = sum(task.points for task in lab.tasks)
     rows = [
         (
-            f"{task.title}",
+            say(task.title),
             ", ".join(map(code, task.functions)),
             number(task.points),
             str(len(task.contracts) or ""),
         )
         for task in lab.tasks
     ]
+    head = (word("task"), "you write", word("points"), word("contracts"))
+    read, stub = say("Read the handout"), say("the stub")
     parts = [
-        f"# {lab.number:02d} · {lab.title}",
-        lab.summary,
-        f"**[Read the handout](README.md)** · [the stub](./{lab.code_name}){chinese}",
-        "## What it teaches",
-        section(handout, "Goal"),
-        table(("task", "you write", "points", "contracts"), rows)
-        + f"\nTogether {number(points)} points.",
-        "## What it needs",
+        f"# {lab.number:02d} · {say(lab.title)}",
+        say(lab.summary),
+        f"**[{read}](README.md)** · [{stub}](./{lab.code_name}){chinese}",
+        f"## {say('What it teaches')}",
+        section(handout, GOAL[spoken()]),
+        table(tuple(map(say, head)), rows) + "\n" + say(f"Together {number(points)} points."),
+        f"## {say('What it needs')}",
         "\n".join(f"- {line}" for line in _needs(lab)),
-        "## How long it takes",
+        f"## {say('How long it takes')}",
         "\n".join(f"- {line}" for line in _time(lab, handout)),
-        "## What is measured",
+        f"## {say('What is measured')}",
         "\n".join(f"- {line}" for line in _measured(lab, repository)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -74,38 +84,44 @@ def card(lab: Lab, repository: Repository) -> str:
 
 def _needs(lab: Lab) -> Iterator[str]:
     if lab.imports:
-        yield f"Packages: {', '.join(map(code, lab.imports))}."
+        yield say(f"Packages: {', '.join(map(code, lab.imports))}.")
     if lab.given:
         files = ", ".join(code(f"labs/{name}.py") for name in lab.given)
-        yield f"Given code: {files}."
+        yield say(f"Given code: {files}.")
     if lab.checkpoints:
-        yield (
-            f"Given models: {', '.join(map(code, lab.checkpoints))} "
-            "([how they were trained](../../docs/checkpoints.md))."
-        )
+        models = ", ".join(map(code, lab.checkpoints))
+        how = say("how they were trained")
+        yield say(f"Given models: {models}") + f" ([{how}](../../docs/checkpoints.md))"
     timed = [task for task in lab.tasks if task.ladders]
     if timed:
-        told = " and ".join(f"*{task.title}*" for task in timed)
+        tasks = say(" and ").join(f"*{say(task.title)}*" for task in timed)
         points = number(sum(task.points for task in timed))
-        yield f"A GPU for {told}: {points} points, which elsewhere are not graded and not counted."
+        yield say(
+            f"A GPU for {tasks}: {points} points, which elsewhere are not graded and not counted."
+        )
     else:
-        yield "No GPU: all points are graded on a CPU."
+        yield say("No GPU: all points are graded on a CPU.")
     if lab.limits.ranks > 1:
-        yield f"Room for {lab.limits.ranks} processes at a time, one for each rank."
-    yield f"At most {lab.limits.memory_mb / 1024:g} GiB of memory in one process."
+        yield say(f"Room for {lab.limits.ranks} processes at a time, one for each rank.")
+    yield say(f"At most {lab.limits.memory_mb / 1024:g} GiB of memory in one process.")
 
 
 def _time(lab: Lab, handout: str) -> Iterator[str]:
-    words = len(" ".join(line for prose, line in outside(handout) if prose).split())
-    yield (
-        f"To read: {words:,} words, some {round(words / WORDS_A_MINUTE)} minutes "
-        f"at {WORDS_A_MINUTE} words a minute."
-    )
+    prose = " ".join(line for is_prose, line in outside(handout) if is_prose)
+    if spoken() is Language.CHINESE:
+        count, pace = len(_HAN.findall(prose)), CHARACTERS_A_MINUTE
+        minutes = round(count / pace)
+        yield say(f"To read: {count:,} characters, some {minutes} minutes at {pace} a minute.")
+    else:
+        count, pace = len(prose.split()), WORDS_A_MINUTE
+        yield f"To read: {count:,} words, some {round(count / pace)} minutes at {pace} a minute."
     answer = lab.solutions / lab.code_name
     if answer.is_file():
         lines, given = (lines_of_code(file.read_text("utf-8")) for file in (answer, lab.stub))
-        yield f"To write: the model answer has {lines - given} lines of code more than the stub."
-    yield (
+        yield say(
+            f"To write: the model answer has {lines - given} lines of code more than the stub."
+        )
+    yield say(
         f"To grade: a call may take {lab.limits.call_seconds:g} s, a test "
         f"{lab.limits.test_seconds:g} s, all of it {lab.limits.total_seconds / 60:g} minutes."
     )
@@ -113,26 +129,30 @@ def _time(lab: Lab, handout: str) -> Iterator[str]:
 
 def _measured(lab: Lab, repository: Repository) -> Iterator[str]:
     proof = proof_of(lab)
-    yield (
+    typed = code(f"make check LAB={lab.number}")
+    yield say(
         f"{proof.wrong} wrong answers each lose what they should, and {proof.variants} right "
-        f"variants earn everything: {code(f'make check LAB={lab.number}')}."
+        f"variants earn everything: {typed}."
     )
     for name, ports, killed, public in rows_of(repository.text(FIELD), FIELD_HEAD):
         if name == lab.name:
-            yield (
+            typed = code(f"make field ARGS={lab.number}")
+            which = f"[{say('which')}](../../{FIELD})"
+            yield say(
                 f"Of {ports} bugs that real engines have had, the suite sees {killed}, the public "
-                f"tests {public} ([which](../../{FIELD})): {code(f'make field ARGS={lab.number}')}."
+                f"tests {public} ({which}): {typed}."
             )
     for name, tried, killed, equal, left, _ in rows_of(repository.text(MUTANTS), MUTANTS_HEAD):
         if name == f"{lab.number:02d}":
-            yield (
+            typed = code(f"lab check {lab.number} --mutants")
+            how = f"[{say('how')}](../../{MUTANTS})"
+            yield say(
                 f"Of {tried} small changes of the model answer tests see {killed}, {equal} change "
-                f"nothing that a contract asks for, {left} are left "
-                f"([how](../../{MUTANTS})): {code(f'lab check {lab.number} --mutants')}."
+                f"nothing that a contract asks for, {left} are left ({how}): {typed}."
             )
     others = _pages_that_measure(lab, repository)
     if others:
-        yield f"Figures of this lab also stand in {', '.join(others)}."
+        yield say(f"Figures of this lab also stand in {', '.join(others)}.")
 
 
 def _pages_that_measure(lab: Lab, repository: Repository) -> Sequence[str]:

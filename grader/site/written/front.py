@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 
 from grader.labs.lab import Lab
+from grader.languages.language import Language, say, speaking
 from grader.site.sources.repository import Repository
 from grader.site.sources.tables import rows_of, table
 from grader.site.written.cards import MUTANTS, MUTANTS_HEAD, Proof, proof_of
@@ -19,7 +20,7 @@ HEADS = {"en": ("lab", "what it is about", "points"), "zh": ("实验", "内容",
 def front_page(language: str, labs: Sequence[Lab], repository: Repository) -> str:
     """Fill the words of a language with what is counted; a count nobody needs is an error."""
     words = Template(WORDS[language].read_text("utf-8"))
-    return words.substitute(counts(labs, repository), labs=_labs(language, labs, repository))
+    return words.substitute(counts(labs, repository), labs=_labs(language, labs))
 
 
 def counts(labs: Sequence[Lab], repository: Repository) -> dict[str, str]:
@@ -42,20 +43,14 @@ def counts(labs: Sequence[Lab], repository: Repository) -> dict[str, str]:
     return {name: f"{count:,}" for name, count in found.items()}
 
 
-def _labs(language: str, labs: Sequence[Lab], repository: Repository) -> str:
-    rows = [
-        (
-            f"[{lab.number:02d} · {lab.title}]({_of_lab(language, lab, repository)})",
-            lab.summary,
-            number(sum(task.points for task in lab.tasks)),
-        )
-        for lab in labs
-    ]
+def _labs(language: str, labs: Sequence[Lab]) -> str:
+    with speaking(Language(language)):
+        rows = [
+            (
+                f"[{lab.number:02d} · {say(lab.title)}](labs/{lab.name}/index.md)",
+                say(lab.summary),
+                number(sum(task.points for task in lab.tasks)),
+            )
+            for lab in labs
+        ]
     return table(HEADS[language], rows)
-
-
-def _of_lab(language: str, lab: Lab, repository: Repository) -> str:
-    """Return the page of a lab; in Chinese its handout, once there is one."""
-    handout = f"labs/{lab.name}/README.md"
-    is_there = language == "zh" and repository.translated(handout)
-    return handout if is_there else f"labs/{lab.name}/index.md"
