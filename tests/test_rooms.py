@@ -137,8 +137,9 @@ MAY_IMPORT = {
     " course.gradebook service.domain service.ports service.core service.adapters.web.gate"
     " service.adapters.web.oidc service.adapters.web.texts service.adapters.web.lti"
     " service.core.people",
-    "service.adapters.web.desk": "words labs course course.reading course.database"
-    " course.likeness course.gradebook course.analysis service.domain service.ports service.core"
+    "service.adapters.web.desk": "words languages labs questions course course.reading"
+    " course.database course.likeness course.gradebook course.analysis service.domain"
+    " service.ports service.core"
     " service.adapters.web.gate service.adapters.web.texts service.adapters.web.shared"
     " service.adapters.web service.adapters.web.lti service.core.people",
     "service.adapters.web": "words languages labs report.facts report.markup course.reading"

@@ -81,6 +81,7 @@ class Course:
     regrade: RegradeRule = RegradeRule.NEWEST
     total: TotalRule | None = None  # None: the plain sum of the marks
     questions: float = 0.0  # points of the questions of a lab, beside its own; 0: they give none
+    hide_answers: bool = False  # model answers are shown once nobody can hand a lab in any more
     teams: Teams = field(default_factory=dict[tuple[str, int], tuple[str, ...]])
     engine: str = "local"
     database: str = "sqlite:///course.db"
@@ -163,6 +164,7 @@ def course_of(top: Table, folder: Path) -> Course:
         late=late_rule(top.table("late")),
         total=total_rule(top, deadlines),
         questions=question_points(top.table("questions")),
+        hide_answers=top.table("questions").flag("hide_answers"),
         teams=teams(top.table("teams"), folder),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         regrade=RegradeRule(_one_of(top, "regrade", tuple(RegradeRule), RegradeRule.NEWEST)),

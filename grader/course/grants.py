@@ -24,6 +24,15 @@ def granted(course: Course, grants: Iterable[Grant]) -> Course:
     return replace(course, grants=found) if found else course
 
 
+def closing(course: Course | None, number: int) -> datetime | None:
+    """Return when nobody can hand in a lab any more; None if no deadline is known."""
+    due = course.deadlines.get(number) if course else None
+    if course is None or due is None:
+        return None
+    longer = [who for who, lab in {*course.extensions, *course.grants} if lab == number]
+    return course.end(max([due, *filter(None, (course.deadline(who, number) for who in longer))]))
+
+
 def check_grant(course: Course, grants: Iterable[Grant], word: Grant) -> None:
     """Raise UsageError where a grant would change nothing; ``grants`` are those before it."""
     student, number = word.student, word.number

@@ -127,6 +127,7 @@ def question_points(table: Table) -> float:
     points = table.number("points", 0.0) if "points" in table.data else 0.0
     if points > MOST_POINTS:
         raise table.error("points", f"must be at most {MOST_POINTS:g}, not {points:g}")
+    table.flag("hide_answers")
     table.finish()
     return points
 

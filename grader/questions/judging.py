@@ -17,7 +17,7 @@ from grader.questions.arithmetic import (
     evaluate,
     parse,
 )
-from grader.questions.drawn import Asked, pick
+from grader.questions.drawn import LETTERS, Asked, pick
 from grader.questions.interpreter import run
 from grader.questions.key import Key
 from grader.questions.library import Meter, Stopped
@@ -130,6 +130,28 @@ def judge_value(asked: Asked, value: Any, key: Key) -> Judged:
         case _:
             is_right = value == options_value(asked, function(**asked.values))
     return Judged(Standing.RIGHT if is_right else Standing.WRONG)
+
+
+def right_answer(asked: Asked, key: Key, shown: Asked | None = None) -> str:
+    """Return what a student should have answered; options in the words in which it is ``shown``.
+
+    Each option has a line, with its letter.
+    """
+    question, shown = asked.question, shown or asked
+    if question.kind in (Kind.FORMULA, Kind.PROGRAM):
+        return str(key.right[question.id][0])
+    value = key.functions[question.id](**asked.values)
+    if question.kind is Kind.NUMBER:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        return f"{text} {shown.question.unit}".strip()
+    if question.kind is Kind.SHAPE:
+        return str(options_value(asked, value))
+    found = options_value(asked, value)
+    places = [found] if isinstance(found, int) else found
+    kept = places if question.kind is Kind.ORDER else [at for at in shown.order if at in places]
+    letters = dict(zip(shown.order, LETTERS, strict=False))
+    words = dict(zip(shown.order, shown.options, strict=True))
+    return "\n".join(f"{letters[at]}. {words[at]}" for at in kept) or "none"
 
 
 def exact(value: Any) -> Fraction:

@@ -209,19 +209,22 @@ def web_class(
     teams: Teams = NO_TEAMS,
     late_days: int = 0,
     more: Sequence[Lab] = (),
+    closed: Sequence[Lab] = (),
     language: Language = Language.ENGLISH,
+    hide_answers: bool = False,
     **policy: Any,
 ) -> Iterator[WebClass]:
     """Open a class in a folder of its own; ``deadline`` is that of its first lab.
 
-    ``more`` are labs beside those of the demo.
+    ``more`` are labs beside those of the demo, and so are those ``closed``, two days ago.
     """
     deadlines = {90: deadline} if deadline else {}
+    deadlines |= {lab.number: NOW - timedelta(days=2) for lab in closed}
     roster, service = folder / "roster.csv", ServicePolicy(**policy)
     rest: dict[str, Any] = {"deadlines": deadlines, "service": service, "teams": teams}
-    rest["language"] = language
+    rest |= {"language": language, "hide_answers": hide_answers}
     rest["late"] = LateRule(per_day=0.1, days=late_days) if late_days else LateRule()
     course = Course(folder, "Demo course", roster, zone, **rest)
     shutil.copy(database, folder / "course.db")
     with Store.open(f"sqlite:///{folder}/course.db") as books:
-        yield WebClass(course, books, limits, more)
+        yield WebClass(course, books, limits, (*more, *closed))

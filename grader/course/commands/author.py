@@ -11,9 +11,9 @@ from pathlib import Path
 
 from grader.course.commands.proof import are_right
 from grader.course.config import Course, load_course
-from grader.course.grants import granted
+from grader.course.grants import closing, granted
 from grader.course.publishing.beside.handing import Terms, terms_of
-from grader.course.publishing.held import closing, open_labs
+from grader.course.publishing.held import open_labs
 from grader.course.publishing.illustrate import apply, changes, page_changes
 from grader.course.publishing.leak import Leak
 from grader.course.publishing.new import write_lab

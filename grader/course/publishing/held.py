@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 
 from grader.course.config import Course
+from grader.course.grants import closing
 from grader.labs.lab import Lab
 
 
@@ -25,15 +26,6 @@ def given_away(
         for module, lab in answered(every).items()
         if f"labs/{module}.py" in paths and lab in published
     }
-
-
-def closing(course: Course | None, number: int) -> datetime | None:
-    """Return when nobody can hand in a lab any more; None if no deadline is known."""
-    due = course.deadlines.get(number) if course else None
-    if course is None or due is None:
-        return None
-    longer = [who for who, lab in {*course.extensions, *course.grants} if lab == number]
-    return course.end(max([due, *filter(None, (course.deadline(who, number) for who in longer))]))
 
 
 def open_labs(

@@ -10,7 +10,9 @@ import pytest
 from stand_ins.web_class import LAB, NOW, WebClass, filled_database, web_class
 from stand_ins.web_filled import SECRET, fill
 
+from grader import ROOT
 from grader.course.database.records import Comment
+from grader.labs.lab import load_lab
 from grader.languages.language import Language
 from grader.service.adapters.web.app import DESK, PAGES
 from grader.service.domain.records import Role
@@ -20,6 +22,7 @@ CHINESE = {"accept-language": "zh-CN,zh;q=0.9,en;q=0.8"}
 WALK = {
     "/": ["/"],
     "/labs/{name}": ["/labs/90", "/labs/91"],
+    "/labs/{name}/answers": ["/labs/3/answers"],
     "/attempts/{count}": [f"/attempts/{number}" for number in (1, 2, 4, 5)],
     "/attempts/{count}/code": ["/attempts/2/code"],
     "/attempts/{count}/diff": ["/attempts/2/diff"],
@@ -46,6 +49,7 @@ NO_PAGE = {
 # Two English words or more that a Chinese page may show, and why.
 ALLOWED = {
     "Demo course": "the course's own title",
+    "token i": "a symbol of a question",
     "Student Seventeen": "a name",
     "Example GPU": "a name",
     "See the contract": "words of a person",
@@ -110,7 +114,8 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebClass]:
     """A class in which each kind of page has something on it."""
     folder: Path = tmp_path_factory.mktemp("walked")
     (folder / "class").mkdir()
-    with web_class(folder / "class", filled_database(folder)) as lesson:
+    closed = [load_lab(ROOT / "labs" / "03_sampling")]
+    with web_class(folder / "class", filled_database(folder), closed=closed) as lesson:
         fill(lesson)
         said = Comment("s18", LAB, "handin-2", "tutor", "See the contract.", NOW, task="rope")
         lesson.store.reading.add_comment(said)

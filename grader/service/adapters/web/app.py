@@ -23,6 +23,7 @@ from grader.service.adapters.web.desk import (
     grants,
     items,
     likeness,
+    model_answers,
     reading,
     requests,
     unread,
@@ -66,7 +67,7 @@ SHEETS = {
 }
 DESK = (
     *(given.router, grants.router, items.router, launch_pages.router, likeness.router),
-    *(reading.router, requests.router, unread.router),
+    *(model_answers.router, reading.router, requests.router, unread.router),
 )
 PAGES = (
     *(sign_in.router, pages.router, queue.router, boards.router, staff.router, regrades.router),

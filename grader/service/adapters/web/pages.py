@@ -14,6 +14,7 @@ from grader.extras import needs
 from grader.labs.lab import Lab
 from grader.languages.language import spoken, word
 from grader.service.adapters.web.api import file_of, refuse_what_cannot_be_taken
+from grader.service.adapters.web.desk.model_answers import are_shown
 from grader.service.adapters.web.live import EventStream, stream
 from grader.service.adapters.web.shared.answers import drawing, page
 from grader.service.adapters.web.shared.site import Site, site_of
@@ -124,6 +125,7 @@ def lab(request: Request, visit: Signed, name: str) -> Response:
         sections=handout.sections,
         spoken=handout.language,
         has_board=any(task.ladders for task in chosen.tasks),
+        has_answers=are_shown(site, visit.who, chosen),
     )
 
 

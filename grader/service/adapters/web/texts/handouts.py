@@ -60,10 +60,11 @@ def handout_of(lab: Lab, reader: Language = Language.ENGLISH) -> Handout:
     if reader is Language.CHINESE and (chinese := translation(lab.handout)).is_file():
         text, language = pages.told(text, chinese.read_text(encoding="utf-8")), reader
     with speaking(language):
-        return _rendered(lab, text, language)
+        return rendered(lab, text, language)
 
 
-def _rendered(lab: Lab, text: str, language: Language) -> Handout:
+def rendered(lab: Lab, text: str, language: Language) -> Handout:
+    """Render a text of a lab, without its title."""
     tokens = _markdown().parse(text)
     kept = _without_title(tokens)
     sections: list[tuple[str, str]] = []
