@@ -183,7 +183,8 @@ MOST_MODULES = 13  # in one folder, besides its __init__; suites are one file a 
 READERS = {
     *(f"grader.reading.{n}" for n in ("syntax", "uses", "bindings", "cursor", "scopes")),
     *("grader.reading.targets", "grader.reading.unrun"),
-    *(f"grader.reading.pseudocode.{n}" for n in ("answers", "given", "pasted", "steps", "words")),
+    *(f"grader.reading.pseudocode.{n}" for n in ("answers", "compiled", "given", "pasted")),
+    *("grader.reading.pseudocode.steps", "grader.reading.pseudocode.words"),
     *("grader.confined", "grader.labs.documents.cells", "grader.labs.documents.mishaps"),
 }
 SERVING = frozenset(

@@ -64,7 +64,7 @@ def filled(text: str, values: dict[str, str]) -> str:
             return "is"
         return values.setdefault(place[1], f"{len(values) + 3}" if of_number else f"§{len(values)}")
 
-    told = re.sub(r"(?<!\{)\{([a-z_0-9]*)(?::say)?\}", value, text)
+    told = re.sub(r"(?<!\{)\{([a-z_0-9]*)(?::say|:each)?\}", value, text)
     return told.replace("{{", "{").replace("}}", "}")
 
 
