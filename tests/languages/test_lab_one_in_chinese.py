@@ -42,7 +42,9 @@ def test_every_printed_line_is_chinese(
     told: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # no line of the page is cut inside of a path
     (tmp_path / "llama.py").write_text(code())
     (tmp_path / "PSEUDOCODE.md").write_text(prompts())
 
