@@ -26,7 +26,7 @@ from grader.course.rules.weights import TotalRule, total_rule
 from grader.errors import CourseError, LabError
 from grader.labs.toml import Table, kind_of
 from grader.languages.language import Language
-from grader.questions.graded import question_points
+from grader.questions.graded import question_rule
 
 YEARS = range(1971, 9000)  # before 1970 git counts no seconds
 MOMENT_HINT = "a moment is written without quotes and with its offset: 2026-10-01T23:59:00+02:00"
@@ -144,6 +144,7 @@ def course_of(top: Table, folder: Path) -> Course:
     deadlines = _moments(top.table("deadlines"))
     service = service_policy(top.table("service"), _moments)
     percents = extra_time(longer := top.table("extra_time"))
+    asked = question_rule(top.table("questions"))
     course = Course(
         folder=folder,
         title=top.text("title"),
@@ -163,8 +164,8 @@ def course_of(top: Table, folder: Path) -> Course:
         extra_time=percents,
         late=late_rule(top.table("late")),
         total=total_rule(top, deadlines),
-        questions=question_points(top.table("questions")),
-        hide_answers=top.table("questions").flag("hide_answers"),
+        questions=asked.points,
+        hide_answers=asked.hide_answers,
         teams=teams(top.table("teams"), folder),
         mark=MarkRule(_one_of(top, "mark", tuple(MarkRule), MarkRule.BEST)),
         regrade=RegradeRule(_one_of(top, "regrade", tuple(RegradeRule), RegradeRule.NEWEST)),

@@ -122,14 +122,22 @@ def _judged(
     return found
 
 
-def question_points(table: Table) -> float:
-    """Read ``[questions]`` of course.toml: the points that a lab's answers give, 0 without."""
+@dataclass(frozen=True, slots=True)
+class QuestionRule:
+    """What a course says of questions."""
+
+    points: float  # that the answers to a lab give; 0 without
+    hide_answers: bool  # model answers stay with the staff
+
+
+def question_rule(table: Table) -> QuestionRule:
+    """Read ``[questions]`` of course.toml; a mistake raises ``LabError``."""
     points = table.number("points", 0.0) if "points" in table.data else 0.0
     if points > MOST_POINTS:
         raise table.error("points", f"must be at most {MOST_POINTS:g}, not {points:g}")
-    table.flag("hide_answers")
+    rule = QuestionRule(points, table.flag("hide_answers"))
     table.finish()
-    return points
+    return rule
 
 
 def points_of(root: Path) -> float:
@@ -140,7 +148,7 @@ def points_of(root: Path) -> float:
         return 0.0
     except (OSError, ValueError) as error:
         raise UsageError(visible_line(f"{COURSE} cannot be read: {error}")) from None
-    return question_points(Table(COURSE, "", data).table("questions"))
+    return question_rule(Table(COURSE, "", data).table("questions")).points
 
 
 def task(points: float) -> Task:

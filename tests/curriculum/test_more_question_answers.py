@@ -1,43 +1,20 @@
 """Right answers to the questions of labs 08 to 15 against torch and the oracles."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
-from itertools import count, product
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from stand_ins.model_answers import solution
+from stand_ins.question_keys import answer, drawn, key
 
-from grader import ROOT
-from grader.labs.lab import find_lab
-from grader.questions.definitions import read_questions
-from grader.questions.key import Key, read_key
 from reference import collectives, profiling, quantization, speculative, tp_linear
 from reference.paged import Ledger, Steps
 
 BLOCK = 16
-
-
-@cache
-def key(lab: int) -> Key:
-    found = read_key(find_lab(str(lab), ROOT))
-    assert found is not None
-    return found
-
-
-def answer(lab: int, id: str) -> Callable[..., Any]:
-    return key(lab).functions[id]
-
-
-def drawn(lab: int, id: str) -> Iterator[dict[str, Any]]:
-    """Return all that may be drawn for a question."""
-    questions = read_questions(find_lab(str(lab), ROOT).folder)
-    draws = next(question.draws for question in questions if question.id == id)
-    for values in product(*draws.values()):
-        yield dict(zip(draws, values, strict=True))
 
 
 def test_a_layer_sends_two_all_reduces_of_the_oracle() -> None:

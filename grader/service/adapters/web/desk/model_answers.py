@@ -10,7 +10,7 @@ from grader.languages.language import Language, spoken
 from grader.questions.definitions import in_chinese, read_questions
 from grader.questions.drawn import draw_all
 from grader.questions.judging import right_answer
-from grader.questions.key import read_key
+from grader.questions.key import key_file, read_key
 from grader.service.adapters.web.shared.answers import page
 from grader.service.adapters.web.shared.site import Site, site_of
 from grader.service.adapters.web.shared.visitors import Signed
@@ -56,7 +56,7 @@ def answers(request: Request, visit: Signed, name: str) -> Response:
 
 def are_shown(site: Site, who: Who, lab: Lab) -> bool:
     """Tell whether somebody may see the model answers of a lab, and there are any."""
-    if not (read_key(lab) or (lab.solutions / FILE).is_file()):
+    if not any(file.is_file() for file in (key_file(lab), lab.solutions / FILE)):
         return False
     closed = closing(site.desk.terms(), lab.number)
     is_over = closed is not None and site.now() > closed
