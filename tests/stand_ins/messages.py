@@ -46,13 +46,8 @@ SOURCES = (
         "grader/sandbox/confinement/gpu.py",
     ),
     *("grader/report/markup/chart.py", "grader/report/markup/plots.py"),
-    "grader/site/written/cards.py",
-    "grader/report/markup/heatmap.py",
-    *(
-        "grader/report/formats/markdown.py",
-        "grader/course/mail.py",
-        "grader/service/giving/reports.py",
-    ),
+    *("grader/report/markup/heatmap.py", "grader/report/formats/markdown.py"),
+    *("grader/course/mail.py", "grader/service/giving/reports.py", "grader/site/written/cards.py"),
     *("grader/course/publishing/beside/handing.py", "grader/course/publishing/beside/readme.py"),
     *("grader/cli/doctor.py", "grader/cli/start.py", "grader/start/lay.py"),
     *("grader/cli/notebook.py", "grader/cli/repeating/*.py", "grader/cli/kernels/*.py"),
@@ -78,8 +73,8 @@ SOURCES_OF = {
     PUBLIC: ("labs/speed/*.py", *(f"labs/{name}/test_*.py" for name in _IN_CHINESE)),
     HIDDEN: tuple(f"grader/suites/*_{name}.py" for name in _IN_CHINESE),
 }
-# Whose texts stand in calls of ``_``: the pages of the service.
 STUDENTS_TARGETS = (*TARGETS, "run", "chat", "serve", "speculate")
+# Whose texts stand in calls of ``_``: the pages of the service.
 TEMPLATES = "grader/service/adapters/web/templates/*.html"
 # Strings of these that no student reads: what authors of labs did wrong, styles, code, patterns.
 UNSAID = re.compile(
