@@ -21,6 +21,7 @@ import torch
 from stand_ins.beside import Heard, hear
 from stand_ins.kernel_cases import ORDERS, Case, Place, cases
 from stand_ins.kernel_runs import found, judged, seconds, wrong
+from triton.runtime.errors import InterpreterError
 
 from grader.worker.kernels import interpreter
 
@@ -37,9 +38,13 @@ class Row:
 
 
 def row(case: Case) -> Row:
-    """Print the row of a case."""
-    places = judged(case)
-    plain, under = seconds(case)
+    """Print the row of a case; one that Triton itself cannot interpret is not as expected."""
+    try:
+        places = judged(case)
+        plain, under = seconds(case)
+    except InterpreterError as error:
+        print(f"{case.name:54} {_listed(case.expected):45} ended by {error}", flush=True)
+        return Row(False, None, 0.0)
     right = places == case.expected
     texts = [_listed(case.expected), "as expected" if right else _listed(places)]
     costs = f"      - {under:7.3f}     -"
