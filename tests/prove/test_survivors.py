@@ -141,8 +141,24 @@ def test_a_function_that_runs_nowhere_is_told_once(lab: Lab) -> None:
     assert tried.idle > 5
     (warned,) = [item for item in report.findings if item.outcome is Outcome.WARNING]
     assert warned.rule == "elsewhere runs here"
-    assert f"whose {tried.idle} mutants say nothing" in warned.got
-    assert len(judge.chosen) == tried.killed + tried.left + 2  # one of elsewhere, and its body
+    assert f"and so {tried.idle} mutants in it can tell nothing" in warned.got
+    assert len(judge.chosen) == tried.killed + tried.left + 3  # one of elsewhere, and two bodies
+
+
+def test_the_rest_of_a_block_that_runs_nowhere_is_told_once(lab: Lab) -> None:
+    branch = "if x == 10**9:\n        y = x * 4\n        return y + 1\n    return x + x"
+    test_check.edit(lab, "solutions/01_numbers/numbers.py", "return x + x", branch)
+
+    report = hunt(load_lab(lab.folder), jobs=1)
+
+    warned = {item.rule for item in report.findings if item.outcome is Outcome.WARNING}
+    assert warned == {"double from line 7 on runs here"}
+    changed = [line for item in report.failed for line in item.details]
+    assert not any("y" in line.split() for line in changed), (
+        "what it leaves out was told one by one"
+    )
+    assert any("if x != 10**9:" in line or "if x == " in line for line in changed)
+    assert report.mutants[0].idle > 3
 
 
 def test_nothing_is_tried_with_a_model_answer_that_fails(lab: Lab) -> None:

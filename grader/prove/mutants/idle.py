@@ -1,39 +1,74 @@
-"""Functions of a model answer that run nowhere here, such as kernels for GPUs of one kind.
+"""Stretches of a model answer that run nowhere here, such as kernels for GPUs of one kind.
 
-Where every test passes without a function's body, each mutant of that body lives, and to grade them
-one by one says no more.
+Where every test passes with an error in a stretch's place, each mutant of it lives, and to grade
+them one by one says no more.
 """
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.prove.mutants.mutants import Mutant
 from grader.prove.mutants.spans import Edit, Text
 from grader.reading.syntax import Function
 
-_EMPTIED = 'raise RuntimeError("this body was taken out")'
+_EMPTIED = 'raise RuntimeError("this was taken out")'
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
-    """What stands below the head of a function, those inside of it included."""
+class Stretch:
+    """A function, those inside of it included, or a block of one from some statement on."""
 
     name: str
     line: int
+    start: int  # bytes
+    end: int
     edit: Edit  # takes it out
 
     def holds(self, mutant: Mutant) -> bool:
-        """Tell whether a mutant changes this body alone."""
-        return self.edit.start <= mutant.edit.start and mutant.edit.end <= self.edit.end
+        """Tell whether a mutant changes this stretch alone."""
+        return self.start <= mutant.edit.start and mutant.edit.end <= self.end
 
 
-def bodies(source: bytes) -> list[Body]:
-    """List the bodies of functions and methods, in the order of the text."""
-    return [*_bodies(ast.parse(source), Text(source))]
+def stretches(source: bytes) -> list[Stretch]:
+    """List stretches, each behind those that it lies in."""
+    return [*_functions(ast.parse(source), Text(source))]
 
 
-def _bodies(node: ast.AST, text: Text) -> list[Body]:
-    if isinstance(node, Function):
-        edit = Edit(text.start(node.body[0]), text.end(node.body[-1]), _EMPTIED, "body")
-        return [Body(node.name, node.lineno, edit)]
-    return [body for part in ast.iter_child_nodes(node) for body in _bodies(part, text)]
+def _functions(node: ast.AST, text: Text) -> Iterator[Stretch]:
+    if not isinstance(node, Function):
+        for part in ast.iter_child_nodes(node):
+            yield from _functions(part, text)
+        return
+    edit = Edit(text.start(node.body[0]), text.end(node.body[-1]), _EMPTIED, "body")
+    yield Stretch(node.name, node.lineno, _line(node, text), edit.end, edit)
+    yield from _blocks(node, node.name, text)
+
+
+def _blocks(node: ast.AST, name: str, text: Text) -> Iterator[Stretch]:
+    """Yield what each block below a node is from each statement on: who skips one skips the rest.
+
+    What begins a function is the function itself.
+    """
+    for field, block in ast.iter_fields(node):
+        parts = block if isinstance(block, list) else []
+        for place, part in enumerate(parts):
+            if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
+                continue
+            if isinstance(part, ast.stmt) and not (isinstance(node, Function) and place == 0):
+                edit = Edit(_first(part, text), text.end(parts[-1]), _EMPTIED, field)
+                rest, line = f"{name} from line {part.lineno} on", part.lineno
+                yield Stretch(rest, line, _line(part, text), edit.end, edit)
+            yield from _blocks(part, name, text)
+
+
+def _first(node: ast.stmt, text: Text) -> int:
+    decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
+    return min(text.start(each) for each in (node, *decorators))
+
+
+def _line(node: ast.stmt, text: Text) -> int:
+    """Return where the line of a statement begins, as far as that line is its own."""
+    start = _first(node, text)
+    line, _ = text.lines(start, start)
+    return start if text.data[line:start].strip() else line

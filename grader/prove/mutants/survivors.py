@@ -2,7 +2,7 @@
 
 Each is graded by the tests of the tasks that can reach what it changed, until one of them fails.
 What lives has a reason in ``equivalent.toml``, or is a gap of the suite, or shows that the model
-answer has a part that it could do without. In a function that runs nowhere here one is graded.
+answer has a part that it could do without. In a stretch that runs nowhere here one is graded.
 """
 
 import tempfile
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import InferlabError, LabError
+from grader.grammar import counted
 from grader.judge.setup.request import Request
 from grader.labs.lab import Lab
 from grader.labs.results import TestResult, Verdict
@@ -22,7 +23,7 @@ from grader.prove.expected import Graded, Role, judge
 from grader.prove.files import EQUIVALENT, shown, solution
 from grader.prove.findings import CheckReport, Finding, OnProgress, Outcome, Proof, Tried, verdict
 from grader.prove.mutants.equivalent import Key, reasons_of, stale
-from grader.prove.mutants.idle import Body, bodies
+from grader.prove.mutants.idle import Stretch, stretches
 from grader.prove.mutants.mutants import Mutant, drawn, mutants_of
 from grader.prove.mutants.spans import Edit
 from grader.prove.proven import Module
@@ -40,7 +41,7 @@ class Fate:
     killer: TestResult | None = None
     failure: str = ""
     tasks: tuple[str, ...] = ()  # whose tests reach it
-    idle: Body | None = None  # around it, if that runs nowhere here
+    idle: bool = False  # what is around it runs nowhere here
 
 
 class _Killed(Exception):
@@ -81,8 +82,8 @@ class _Hunt:
         self._source = solution(lab).read_bytes()
         self._all = [*mutants_of(self._source)]
         self._drawn = drawn(self._all, lab.name, date, sample) if sample else self._all
-        self._bodies = bodies(self._source)
-        self._idle: dict[Body, bool] = {}
+        self._stretches = stretches(self._source)
+        self._idle: dict[Stretch, bool] = {}
         self._fates: dict[int, Fate] = {}
         self._reasons: dict[Key, str] = {}
         self._problems: list[Finding] = []
@@ -114,22 +115,26 @@ class _Hunt:
         if fate.failure:
             return f"{name}: {fate.failure}"
         if fate.idle:
-            return f"{name}: {fate.idle.name} runs nowhere here"
+            return f"{name}: {self._widest(mutant).name} runs nowhere here"
         return name if fate.killer else f"{name}: lives: {mutant.before} → {mutant.after}"
 
     def _fate(self, mutant: Mutant, tasks: tuple[str, ...]) -> Fate:
         if not tasks:
             return Fate(mutant)
-        around = next((body for body in self._bodies if body.holds(mutant)), None)
-        if around and self._idle.get(around):
-            return Fate(mutant, tasks=tasks, idle=around)
+        around = [stretch for stretch in self._stretches if stretch.holds(mutant)]
+        if any(map(self._idle.get, around)):
+            return Fate(mutant, tasks=tasks, idle=True)
         fate = self._grade(mutant, mutant.edit, tasks)
-        if fate.killer or fate.failure or not around:
+        if fate.killer or fate.failure or mutant.key in self._reasons:
             return fate
-        if around not in self._idle:
-            without = self._grade(mutant, around.edit, tasks)
-            self._idle[around] = not without.killer and not without.failure
-        return replace(fate, idle=around) if self._idle[around] else fate
+        # A whole function first: of what it calls, no more than that need be asked.
+        for stretch in (*around[:1], *around[1:][-1:]):
+            if stretch not in self._idle:
+                without = self._grade(mutant, stretch.edit, tasks)
+                self._idle[stretch] = not without.killer and not without.failure
+            if self._idle[stretch]:
+                return replace(fate, idle=True)
+        return fate
 
     def _grade(self, mutant: Mutant, edit: Edit, tasks: tuple[str, ...]) -> Fate:
         """Tell what becomes of a mutant if ``edit`` is made."""
@@ -166,17 +171,22 @@ class _Hunt:
         failure = f"{broken[0]} broke in the judge" if broken else ""
         return Fate(mutant, failure=failure, tasks=tasks)
 
+    def _widest(self, mutant: Mutant) -> Stretch:
+        """Return the widest stretch around a mutant that runs nowhere here."""
+        return next(each for each in self._stretches if self._idle.get(each) and each.holds(mutant))
+
     def findings(self) -> Iterator[Finding]:
         """Tell who lives without a reason, and which reasons are none."""
         yield from self._problems
         yield from stale(self._lab, self._reasons, {mutant.key for mutant in self._all})
         for _, fate in sorted(self._fates.items()):
             yield self._finding(fate)
-        unrun = Counter(fate.idle for fate in self._fates.values() if fate.idle)
-        for body, number in unrun.items():
-            rule, file = f"{body.name} runs here", shown(self._lab, solution(self._lab))
-            got = f"every test passes without its body, whose {number} mutants say nothing"
-            yield Finding(self._lab.name, rule, f"{file}:{body.line}", Outcome.WARNING, got=got)
+        unrun = Counter(self._widest(fate.mutant) for fate in self._fates.values() if fate.idle)
+        for stretch, number in unrun.items():
+            rule, file = f"{stretch.name} runs here", shown(self._lab, solution(self._lab))
+            mutants = counted(number, "mutant")
+            got = f"every test passes without it, and so {mutants} in it can tell nothing"
+            yield Finding(self._lab.name, rule, f"{file}:{stretch.line}", Outcome.WARNING, got=got)
 
     def _finding(self, fate: Fate) -> Finding:
         mutant, lab = fate.mutant, self._lab.name
@@ -200,7 +210,7 @@ class _Hunt:
         fates = [fate for fate in self._fates.values() if not fate.failure]
         killed = sum(fate.killer is not None for fate in fates)
         equal = sum(not fate.killer and fate.mutant.key in self._reasons for fate in fates)
-        idle = sum(bool(fate.idle) and fate.mutant.key not in self._reasons for fate in fates)
+        idle = sum(fate.idle and fate.mutant.key not in self._reasons for fate in fates)
         left = len(fates) - killed - equal - idle
         return Tried(self._lab.name, len(self._all), killed, equal, left, idle)
 
