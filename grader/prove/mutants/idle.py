@@ -71,4 +71,4 @@ def _line(node: ast.stmt, text: Text) -> int:
     """Return where the line of a statement begins, as far as that line is its own."""
     start = _first(node, text)
     line, _ = text.lines(start, start)
-    return start if text.data[line:start].strip() else line
+    return start if text.data[line:start].strip(b" \t@") else line

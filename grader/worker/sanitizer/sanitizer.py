@@ -9,6 +9,7 @@ at the functions that get addresses, so both may run at once; what starts last m
 import contextlib
 import functools
 import importlib
+import inspect
 import random
 import weakref
 from collections.abc import Callable, Generator
@@ -64,6 +65,8 @@ class Sanitizer(Unwritten):
     def _apply(self) -> None:
         builder, executor = self._interpreter.InterpreterBuilder, self._interpreter.GridExecutor
         arithmetic = Arithmetic(self)
+        # Of self, pointers, mask, other, policies of caches, volatile: Triton 3.6 has two policies.
+        self._policies = len(inspect.signature(builder.create_masked_load).parameters) - 5
         wrappers: dict[str, Callable[[Method], Method]] = {
             "create_masked_load": self._masked_load,
             "create_masked_store": self._masked_store,
@@ -199,7 +202,8 @@ class Sanitizer(Unwritten):
         mask = handle(where == where, self._interpreter.tl.int1)
         launch, self.launch = self.launch, None
         try:
-            out = builder.create_masked_load(handle(where, ptrs.dtype), mask, None, None, False)
+            rest = (None, *(None,) * self._policies, False)
+            out = builder.create_masked_load(handle(where, ptrs.dtype), mask, *rest)
             return vars(out)["data"]
         finally:
             self.launch = launch
