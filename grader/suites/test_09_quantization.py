@@ -991,18 +991,23 @@ def test_partial_sums_beyond_float16(student, draw, rows):
 
 @task("kernel", contract=30)
 @DTYPES
-@pytest.mark.parametrize("rows", [1, 4])
-def test_sums_that_cancel(student, draw, dtype, rows):
-    """Where columns cancel, but for one, products and parts of the sum are float32 too."""
-    steps, more = draw.integers(-4, 4, 9, 320), draw.integers(-4, 4, 9, 320)
-    x, order = draw.normal(rows, 320, dtype=dtype), torch.randperm(960, generator=draw.generator)
+@pytest.mark.parametrize(("rows", "third"), [(1, 320), (4, 320), (1, 1408), (4, 1408)])
+def test_sums_that_cancel(student, draw, dtype, rows, third):
+    """Where columns cancel, but for one, products and parts of the sum are float32 too.
+
+    So they are where only a wide x is worth to be parted.
+    """
+    steps, more = draw.integers(-4, 4, 9, third), draw.integers(-4, 4, 9, third)
+    x = draw.normal(rows, third, dtype=dtype)
+    order = torch.randperm(3 * third, generator=draw.generator)
     x[:, 0] = 1.0  # what is left
     against = -x
     against[:, 0] = 0
     # x times a, and times b, less x times a + b: products that are rounded do not cancel.
     codes = 8 + torch.cat((steps, more, steps + more), 1)[:, order]
     x = torch.cat((x, x, against), 1)[:, order]
-    scale, zero = torch.full((9, 30), 0.25), torch.full((9, 30), 8, dtype=torch.uint8)
+    groups = 3 * third // 32
+    scale, zero = torch.full((9, groups), 0.25), torch.full((9, groups), 8, dtype=torch.uint8)
     weights = Packed(oracle.pack(codes), scale, zero, 32)
 
     assert_product(multiplied(student, x, weights), x, weights)
@@ -1059,6 +1064,20 @@ def test_matmul_of_views(student, draw, view, rows):
     assert_product(got, x, weights)
     for item, what in zip(given, ("x", "packed", "scale", "zero"), strict=True):
         assert_unmodified(item, what)
+
+
+@task("kernel", contract=33)
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("place", range(4), ids=["x", "packed", "scale", "zero"])
+def test_matmul_of_what_begins_anywhere(student, draw, place, rows):
+    """An argument in one piece begins at any element of its memory: not each address is even."""
+    x, weights = draw.normal(rows, 256, dtype=BF16), packed_weights(draw, 5, 256, 32)
+    for first in (1, 2, 4):
+        given = [x, weights.packed, weights.scale, weights.zero]
+        flat = given[place].flatten()
+        given[place] = torch.cat((flat[:first], flat))[first:].view(given[place].shape)
+
+        assert_product(student.int4_matmul(*given, 32), x, weights)
 
 
 @task("kernel", contract=34)

@@ -621,10 +621,9 @@ def quantize_model(
     model: nn.Module, linear_cls: Any, skip: Collection[str] = ("lm_head",)
 ) -> nn.Module:
     """Return a copy whose linear layers are quantized, but those whose last name is in skip."""
-    named = model.named_modules(remove_duplicate=False)
     linears = {
         id(module): module
-        for name, module in named
+        for name, module in model.named_modules()
         if isinstance(module, nn.Linear) and name.rpartition(".")[2] not in skip
     }
     # What deepcopy finds in its memo it takes for copied: no float weight is copied to be dropped,
