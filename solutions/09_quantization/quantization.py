@@ -537,8 +537,7 @@ def _limit(x: Tensor) -> dict[str, int]:
 def _in_order_of_threads(x: Tensor, pairs: int) -> Tensor:  # [M, I] -> [M, a multiple of BLOCK]
     """Put the columns of x as ``_of_threads`` puts the weights: pair p of 4 chunks side by side."""
     rows, width = x.shape
-    x = F.pad(x, (0, -width % BLOCK))
-    x = x.clone() if x.storage_offset() % 2 else x
+    x = F.pad(x, (0, -width % BLOCK))  # a copy, which begins where memory does
     # A pair as one number: half as many to copy.
     whole = x.view(torch.int32 if x.element_size() == 2 else torch.int64)
     return whole.view(rows, -1, 4, pairs).transpose(2, 3).reshape(rows, -1).view(x.dtype)
