@@ -29,6 +29,8 @@ ASKED = {
     "meters": True,
     "repeats": ("test_public",),
     "repeats_into": "there",
+    "questions": 10.0,
+    "students": ("zeno",),
 }
 
 
