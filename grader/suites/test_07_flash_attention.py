@@ -363,6 +363,19 @@ def grains(draw: Any, dtype: torch.dtype) -> Qkv:
     return q.to(dtype), k.to(dtype), v.to(dtype)
 
 
+def balanced(draw: Any, dtype: torch.dtype, S: int = 2048) -> Qkv:
+    """Draw q, k, v of equal scores, whose values cancel but for those of a few keys.
+
+    What is left is less than the last bit, in ``dtype``, of what a part of the keys gives.
+    """
+    q, k, v = make(draw, 3, S, B=1)
+    few, half = 64, (S - 64) // 2
+    signs = torch.cat((torch.ones(half), -torch.ones(half), torch.zeros(few)))
+    orders = [torch.randperm(S, generator=draw.generator) for _ in range(v.shape[-1])]
+    sign = torch.stack([signs[order] for order in orders], 1)
+    return q.to(dtype), (k * 0).to(dtype), torch.where(sign == 0, v, 64 * sign).to(dtype)
+
+
 # --- tiled -----------------------------------------------------------------------------------
 
 
@@ -779,6 +792,13 @@ def test_kernel_in_low_precision(student, draw, T, S, D, dtype):
 def test_kernel_sums_are_kept_in_float32(student, draw, dtype):
     """A thousand keys add up in float32; in less, the sum would stop growing."""
     assert_attends(student.flash_attention, grains(draw, dtype))
+
+
+@task("triton", contract=32)
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_kernel_parts_of_the_keys_are_float32(student, draw, dtype):
+    """What programs find for parts of the keys is joined before it is rounded, not after."""
+    assert_attends(student.flash_attention, balanced(draw, dtype), excused=False)
 
 
 @task("triton", contract=33)

@@ -807,6 +807,24 @@ def long(draw: Any, dtype: torch.dtype) -> Case:
     return case
 
 
+def balanced(draw: Any, dtype: torch.dtype) -> Case:
+    """Draw rows of equal scores, whose values cancel but for those of a few tokens.
+
+    What is left is less than the last bit, in ``dtype``, of what a part of the tokens gives.
+    """
+    case = make(draw, [2048, 1500], 16, 8, 2, 1, dtype)
+    for row, length in enumerate(case.lengths.tolist()):
+        positions = torch.arange(length)
+        places = case.tables[row, positions // 16].long(), positions % 16
+        half = (length - 64) // 2
+        signs = torch.cat((torch.ones(half), -torch.ones(half), torch.zeros(length - 2 * half)))
+        orders = [torch.randperm(length, generator=draw.generator) for _ in range(8)]
+        sign = torch.stack([signs[order] for order in orders], 1)[:, None].to(dtype)
+        case.k_pool[places] = 0
+        case.v_pool[places] = torch.where(sign == 0, case.v_pool[places], 64 * sign)
+    return case
+
+
 SIZES = pytest.mark.parametrize(
     ("lengths", "P", "D"),
     [
@@ -1245,6 +1263,13 @@ def test_kernel_at_any_block_size(student, draw, P):
 def test_kernel_in_low_precision(student, draw, dtype):
     """The result has the dtype of q."""
     assert_paged(student.paged_attention, make(draw, [40, 9, 77], 8, 32, 4, 2, dtype))
+
+
+@task("triton", contract=16)
+@ANY_LOW
+def test_kernel_parts_of_a_row_are_float32(student, draw, dtype):
+    """What programs find for parts of a row is joined before it is rounded, not after."""
+    assert_paged(student.paged_attention, balanced(draw, dtype), excused=False)
 
 
 @task("triton", contract=16)
