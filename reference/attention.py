@@ -102,3 +102,18 @@ def _hide(scores_BHTS: Tensor, causal: bool) -> Tensor:  # [B, H, T, S]
     new, context = scores_BHTS.shape[-2:]
     seen_TS = torch.ones(new, context, dtype=torch.bool).tril(context - new)
     return scores_BHTS.masked_fill(~seen_TS, -math.inf)
+
+
+def signs_that_cancel(
+    generator: torch.Generator,
+    count: int,  # 64 at least
+    width: int,
+) -> Tensor:  # float32 [count, width]: 1, -1 and 0
+    """Draw signs whose columns add up to 0; at 64 places of each, or 65, stands 0.
+
+    Values with such signs leave nothing of a sum over all of a column, and much in each part of it.
+    """
+    half = (count - 64) // 2
+    signs = torch.cat((torch.ones(half), -torch.ones(half), torch.zeros(count - 2 * half)))
+    orders = [torch.randperm(count, generator=generator) for _ in range(width)]
+    return torch.stack([signs[order] for order in orders], 1)

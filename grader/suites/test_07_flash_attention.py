@@ -363,16 +363,13 @@ def grains(draw: Any, dtype: torch.dtype) -> Qkv:
     return q.to(dtype), k.to(dtype), v.to(dtype)
 
 
-def balanced(draw: Any, dtype: torch.dtype, S: int = 2048) -> Qkv:
+def balanced(draw: Any, dtype: torch.dtype) -> Qkv:
     """Draw q, k, v of equal scores, whose values cancel but for those of a few keys.
 
     What is left is less than the last bit, in ``dtype``, of what a part of the keys gives.
     """
-    q, k, v = make(draw, 3, S, B=1)
-    few, half = 64, (S - 64) // 2
-    signs = torch.cat((torch.ones(half), -torch.ones(half), torch.zeros(few)))
-    orders = [torch.randperm(S, generator=draw.generator) for _ in range(v.shape[-1])]
-    sign = torch.stack([signs[order] for order in orders], 1)
+    q, k, v = make(draw, 3, 2048, B=1)
+    sign = oracle.signs_that_cancel(draw.generator, *v.shape[2:])
     return q.to(dtype), (k * 0).to(dtype), torch.where(sign == 0, v, 64 * sign).to(dtype)
 
 

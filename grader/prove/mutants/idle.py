@@ -21,13 +21,12 @@ class Stretch:
 
     name: str
     line: int
-    start: int  # bytes
-    end: int
-    edit: Edit  # takes it out
+    start: int  # of its first line, in bytes
+    edit: Edit  # takes it out, up to its end
 
     def holds(self, mutant: Mutant) -> bool:
         """Tell whether a mutant changes this stretch alone."""
-        return self.start <= mutant.edit.start and mutant.edit.end <= self.end
+        return self.start <= mutant.edit.start and mutant.edit.end <= self.edit.end
 
 
 def stretches(source: bytes) -> list[Stretch]:
@@ -41,7 +40,7 @@ def _functions(node: ast.AST, text: Text) -> Iterator[Stretch]:
             yield from _functions(part, text)
         return
     edit = Edit(text.start(node.body[0]), text.end(node.body[-1]), _EMPTIED, "body")
-    yield Stretch(node.name, node.lineno, _line(node, text), edit.end, edit)
+    yield Stretch(node.name, node.lineno, _line(node, text), edit)
     yield from _blocks(node, node.name, text)
 
 
@@ -58,17 +57,19 @@ def _blocks(node: ast.AST, name: str, text: Text) -> Iterator[Stretch]:
             if isinstance(part, ast.stmt) and not (isinstance(node, Function) and place == 0):
                 edit = Edit(_first(part, text), text.end(parts[-1]), _EMPTIED, field)
                 rest, line = f"{name} from line {part.lineno} on", part.lineno
-                yield Stretch(rest, line, _line(part, text), edit.end, edit)
+                yield Stretch(rest, line, _line(part, text), edit)
             yield from _blocks(part, name, text)
 
 
 def _first(node: ast.stmt, text: Text) -> int:
-    decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
-    return min(text.start(each) for each in (node, *decorators))
+    """Return where a statement begins, with the @ of its first decorator if it has one."""
+    if isinstance(node, Function | ast.ClassDef) and node.decorator_list:
+        return text.data.rindex(b"@", 0, text.start(node.decorator_list[0]))
+    return text.start(node)
 
 
 def _line(node: ast.stmt, text: Text) -> int:
     """Return where the line of a statement begins, as far as that line is its own."""
     start = _first(node, text)
     line, _ = text.lines(start, start)
-    return start if text.data[line:start].strip(b" \t@") else line
+    return start if text.data[line:start].strip() else line

@@ -127,8 +127,8 @@ class _Hunt:
         fate = self._grade(mutant, mutant.edit, tasks)
         if fate.killer or fate.failure or mutant.key in self._reasons:
             return fate
-        # A whole function first: of what it calls, no more than that need be asked.
-        for stretch in (*around[:1], *around[1:][-1:]):
+        # The whole function; if some of it runs, its innermost block from that statement on.
+        for stretch in around[:1] + around[-1:]:
             if stretch not in self._idle:
                 without = self._grade(mutant, stretch.edit, tasks)
                 self._idle[stretch] = not without.killer and not without.failure
