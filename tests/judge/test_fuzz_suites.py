@@ -1,7 +1,8 @@
 """The suites hold too: whatever the solution's replies are turned into, no test fails as ours.
 
 See ``liar`` and ``kinds``: the wire brings odd values through, and a test that stumbles over one
-runs again with the model answer, which must pass it. Lab 8 is not tried: its ranks are processes.
+runs again with the model answer, which must pass it. Not tried are labs 8 and 14, whose ranks are
+processes.
 """
 
 import json

@@ -25,6 +25,7 @@ import torch
 from stand_ins import kinds
 
 from grader.errors import StudentCrashed, SubmissionFault
+from grader.judge.builds import PLACE, build_all
 from grader.judge.plugin import retrial
 from grader.judge.plugin.gates import Gates
 from grader.judge.session import run_pytest
@@ -315,13 +316,16 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
             stage, folders, lab.given, "cpu", "none", 1 << 30, 64, {}, 1 << 16, cage="watch"
         )
         source = lab.stub.read_text()
+        (stage / PLACE).mkdir()
+        sources = {name: (lab.solutions / name).read_bytes() for name in lab.sources}
+        ungraded = build_all(lab, sources, setting).ungraded
         student = Student(lab, setting, Pool(make, stage), source)  # type: ignore
 
         def model() -> Any:
             honest = Pool(lambda channel: Worker(channel, "cpu"), stage)
             return Student(lab, setting, honest, source), None  # type: ignore
 
-        run_pytest(Run(lab, seed, tasks=tasks), student, emit, model=model)
+        run_pytest(Run(lab, seed, tasks=tasks, ungraded=ungraded), student, emit, model=model)
         student.close_()
     return {"verdicts": counts, "infra": infra, "stumbled": stumbled}
 
