@@ -23,7 +23,8 @@ HERE = Path(__file__).parent
 BEGUN = time.monotonic()
 collect_ignore = ["clock", "demo", "exploits", "ranks", "submissions"]
 
-# The files that take longest come first, so that no process is alone with one at the end.
+# The files that take longest come first, so that no process is alone with one at the end. Where
+# time may be too short for all they come last: thousands of quick tests have their turn every day.
 LONGEST = (
     "course/commands/test_classes.py",
     "judge/test_judge.py",
@@ -77,7 +78,7 @@ def overtime_in_a_finalizer_passes(hook: Hook) -> Hook:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, if all is run; ``make test`` lets this order stand."""
+    """Begin with what takes longest, or end with it; ``make test`` lets this order stand."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     assert all(file.is_file() for file in places)
     anew = re.compile(rf" at 0x|{str(int(time.time()))[:5]}\d{{5}}")  # an address, or the time
@@ -85,13 +86,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     assert not named_anew, f"each process would name these otherwise: {named_anew}"
     left = others(items, config.option.sample_date, config.option.share)
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+    deselected = {*left}
+    items[:] = [item for item in items if item not in deselected]
     skip_without_gpu([item for item in items if item.get_closest_marker("gpu")])
-    # Where time may be too short for all, no file is always first: the order is another each day.
-    date = config.option.sample_date if config.option.within else ""
-    drawn = {file: lot(date, str(file)) if date else 0 for file in {item.path for item in items}}
-    first = {} if date else places
-    items.sort(key=lambda item: (first.get(item.path, len(places)), drawn[item.path]))
+    if config.option.within:
+        # No file is always the last: the order is another each day.
+        date = config.option.sample_date
+        drawn = {file: lot(date, str(file)) for file in {item.path for item in items}}
+        items.sort(key=lambda item: (item.path in places, drawn[item.path]))
+    else:
+        items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.hookimpl(tryfirst=True)

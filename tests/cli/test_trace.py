@@ -23,6 +23,7 @@ def test_each_lab_with_kernels_has_examples() -> None:
     assert {item.values[0] for item in EXAMPLES} == labs
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("number", "task"), EXAMPLES)
 def test_the_example_of_a_task_launches_kernels(
     number: int, task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -80,6 +80,7 @@ def test_width_that_has_no_groups_is_refused() -> None:
         quantize(model, Bits.INT4, lambda *_: None)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("bits", list(Bits))
 @pytest.mark.parametrize(
     ("tasks", "yours"),
@@ -120,6 +121,7 @@ def guessed(draft: Path, works: dict[int, Work], *options: str) -> tuple[list[in
     return speculate(*models, PROMPT, chat.parse(["", "--max-new-tokens", "14", *options]), works)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("k", [0, 1, 4])
 @pytest.mark.parametrize("works", [GUESSING, {10: GUESSING[10]}], ids=["cache", "no cache"])
 def test_text_is_that_of_the_target_alone(k: int, works: dict[int, Work]) -> None:

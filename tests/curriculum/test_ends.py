@@ -24,6 +24,7 @@ def test_each_operator_has_six_forms_and_four_ends(operator: Operator) -> None:
     assert operator.lossy
 
 
+@pytest.mark.in_turn
 @each
 def test_honest_forms_stay_away_from_the_limit(operator: Operator) -> None:
     worst = max(shares(operator, operator.forms, operator.ends), key=lambda end: end.share)

@@ -92,6 +92,7 @@ def python(code: str, interpreted: bool = True) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_step_of_kernels_is_the_step_of_torch(case: str) -> None:
     pytest.importorskip("triton")

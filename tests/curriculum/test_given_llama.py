@@ -45,7 +45,7 @@ class GrowingCache:
         return self.keys, self.values
 
 
-def random_pair(folder: Path, **change) -> tuple[Llama, transformers.LlamaForCausalLM]:
+def random_pair(folder: Path, **change) -> "tuple[Llama, transformers.LlamaForCausalLM]":
     """Save a random model of theirs and load it as ours."""
     torch.manual_seed(11)
     sizes = {

@@ -30,13 +30,23 @@ def imports(file: Path) -> frozenset[str]:
     """Every name that a file imports, as a dotted one: a module, or what is taken from it."""
     found: set[str] = set()
     text = build(file) if file.parent.name == "wrong" else file.read_bytes()
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             found |= {f"{module}.{alias.name}" for alias in node.names}
     return frozenset(found)
+
+
+def _statements(module: ast.Module) -> Iterator[ast.AST]:
+    """Each statement at any depth, and no expression: among those is no import."""
+    inside: list[ast.AST] = [module]
+    while inside:
+        node = inside.pop()
+        yield node
+        kinds = ast.stmt | ast.excepthandler | ast.match_case
+        inside += [child for child in ast.iter_child_nodes(node) if isinstance(child, kinds)]
 
 
 def graph(*folders: str) -> Graph:

@@ -10,11 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-
-pytest.importorskip("check_jsonschema", reason='needs the extra "dev"')
-
-from check_jsonschema.cli import main as check
-from click.testing import CliRunner
 from stand_ins.forge import Forge, serving
 from stand_ins.forges import GiteaForge, GitHubForge, Requests
 from stand_ins.instructors import PERSON, ROOT
@@ -47,9 +42,12 @@ def tree() -> dict[str, bytes]:
 
 
 def is_valid(text: bytes, schema: str, folder: Path) -> bool:
+    # It builds a grammar when it is imported, which whoever collects tests need not wait for.
+    check = pytest.importorskip("check_jsonschema.cli", reason='needs the extra "dev"').main
+    testing = pytest.importorskip("click.testing", reason='needs the extra "dev"')
     file = folder / "file.yml"
     file.write_bytes(text)
-    done = CliRunner().invoke(check, ["--builtin-schema", schema, str(file)])
+    done = testing.CliRunner().invoke(check, ["--builtin-schema", schema, str(file)])
     assert done.exit_code in (0, 1), done.output
     return done.exit_code == 0
 

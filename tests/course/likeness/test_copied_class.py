@@ -120,6 +120,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_copies_take_bounded_memory(name: str, tmp_path: Path) -> None:
     students = [f"s{at}" for at in range(4)]

@@ -265,6 +265,7 @@ app.main(sys.argv[2:])
 """
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "step", ["journal", "restored", "backup", "files", "lists", "rows", "commit"]
 )
