@@ -25,33 +25,7 @@ collect_ignore = ["clock", "demo", "exploits", "ranks", "submissions"]
 
 # The files that take longest come first, so that no process is alone with one at the end. Where
 # time may be too short for all they come last: thousands of quick tests have their turn every day.
-LONGEST = (
-    "course/commands/test_classes.py",
-    "judge/test_judge.py",
-    "judge/test_grade.py",
-    "judge/test_shells.py",
-    "course/publishing/test_leak.py",
-    "sandbox/test_process.py",
-    "course/grading/test_cluster.py",
-    "proxy/test_groups.py",
-    "prove/test_forked.py",
-    "timing/test_stopwatch.py",
-    "course/publishing/test_publish.py",
-    "service/store/test_store_killed.py",
-    "curriculum/test_chat.py",
-    "curriculum/test_quantization_kernels.py",
-    "curriculum/test_speculate.py",
-    "course/database/test_store.py",
-    "service/store/test_store_at_once.py",
-    "service/store/test_store_contract.py",
-    "judge/test_start.py",
-    "bench/test_network.py",
-    "reading/test_rules.py",
-    "course/grading/test_engines.py",
-    "labs/test_fuzz_files.py",
-    "timing/test_speed_tasks.py",
-    "bench/test_direct.py",
-)
+LONGEST = (HERE / "longest.txt").read_text().split()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
