@@ -35,6 +35,7 @@ MAY = {
     "POST /logout": PEOPLE,
     "GET /": PEOPLE,
     "GET /labs/{name}": PEOPLE,
+    "GET /labs/{name}/answers": PEOPLE,
     "POST /labs/{name}/hand-ins": PEOPLE,
     "GET /labs/{name}/pictures/{file}": PEOPLE,
     "GET /attempts/{count}": PEOPLE,
