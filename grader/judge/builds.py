@@ -90,6 +90,12 @@ def build_all(
     return Outcome(tuple(results), ungraded)
 
 
+def build_answer(lab: Lab, setting: Setting) -> Outcome:
+    """Build all that the tasks need of the lab's model answer."""
+    files = {name: (lab.solutions / name).read_bytes() for name in lab.sources}
+    return build_all(lab, files, setting)
+
+
 def _build(
     lab: Lab, build: Build, files: Mapping[str, bytes], setting: Setting
 ) -> tuple[Verdict, str, float]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader import ROOT
-from grader.judge.builds import build_all
+from grader.judge.builds import build_answer
 from grader.judge.setup.configuration import Configuration, Run
 from grader.judge.setup.start import die_with_parent, serve_forks
 from grader.labs.lab import Lab
@@ -183,8 +183,7 @@ def _model(
 
     def begin() -> "Judging":
         own = replace(setting, stage=answer_stage(lab, setting.stage, answer))
-        if lab.builds:
-            build_all(lab, {name: (lab.solutions / name).read_bytes() for name in lab.sources}, own)
+        build_answer(lab, own)
         fork_server = ForkServer()
         pool = _pool(own, fork_server, start, most=1)
         ending.callback(pool.close)

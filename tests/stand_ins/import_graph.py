@@ -41,11 +41,11 @@ def imports(file: Path) -> frozenset[str]:
 
 def _statements(module: ast.Module) -> Iterator[ast.AST]:
     """Each statement at any depth, and no expression: among those is no import."""
+    kinds = ast.stmt | ast.excepthandler | ast.match_case
     inside: list[ast.AST] = [module]
     while inside:
         node = inside.pop()
         yield node
-        kinds = ast.stmt | ast.excepthandler | ast.match_case
         inside += [child for child in ast.iter_child_nodes(node) if isinstance(child, kinds)]
 
 

@@ -25,7 +25,7 @@ import torch
 from stand_ins import kinds
 
 from grader.errors import StudentCrashed, SubmissionFault
-from grader.judge.builds import PLACE, build_all
+from grader.judge.builds import PLACE, build_answer
 from grader.judge.plugin import retrial
 from grader.judge.plugin.gates import Gates
 from grader.judge.session import run_pytest
@@ -317,8 +317,7 @@ def run(lab: Lab, seed: int, make: Make, tasks: frozenset[str] = frozenset()) ->
         )
         source = lab.stub.read_text()
         (stage / PLACE).mkdir()
-        sources = {name: (lab.solutions / name).read_bytes() for name in lab.sources}
-        ungraded = build_all(lab, sources, setting).ungraded
+        ungraded = build_answer(lab, setting).ungraded
         student = Student(lab, setting, Pool(make, stage), source)  # type: ignore
 
         def model() -> Any:
