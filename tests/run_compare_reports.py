@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SEED = 1
 RATE = re.compile(r"[\d.?]+it/s")
 """What a progress bar says of its speed."""
-DRAWN = re.compile(r"/folder/tmp\w{8}")
-"""A folder of a test as a message shows it: each grading has another."""
+DRAWN = re.compile(r"/(?:folder/tmp|tmp/inferlab-\d+-)\w{8}")
+"""A folder of a test, or of a grading without a sandbox: each has another."""
 
 
 def main() -> int:
@@ -125,7 +125,7 @@ def graded(tree: Path, lab: str, source: Path, folder: Path) -> dict[str, Any]:
     numbers = {key: report[key] for key in ("schema", "lab", "topic", "score", "graded", "total")}
     tests = [{key: test[key] for key in test if key != "seconds"} for test in report["tests"]]
     for test in tests:
-        test["output"] = RATE.sub("", test["output"])
+        test["output"] = DRAWN.sub("/folder/…", RATE.sub("", test["output"]))
         test["message"] = DRAWN.sub("/folder/…", test["message"])
     return {**numbers, "tasks": report["tasks"], "tests": tests}
 

@@ -1729,6 +1729,23 @@ def test_shared_tokens_do_not_count_against_max_tokens(student, draw):
 
 
 @task("scheduler", contract=22)
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_what_a_running_request_said_is_shared(student, draw, size):
+    """A prompt that goes on from what a running request said shares that too, in any block size."""
+    seed = draw.integer(1, 60_000)
+    batch = Batch(student, Setting(60, size, 4, 60, share=True), seed, 10**9)
+    first = asked(draw, 5, 16)
+    batch.add(0, first)
+    for _ in range(10):
+        batch.step()
+    text = [*first[0], *alone(first, seed, (), 10**9)]
+    batch.add(1, ([*text[:13], 30, 31], 2))
+    batch.add(2, (text[:12], 2))  # whole blocks of any size, of which the last token is computed
+    batch.finish()
+    check(batch.shared > 5, "the trace was meant to share what was said")
+
+
+@task("scheduler", contract=22)
 @BOTH
 def test_who_comes_back_computes_prompt_and_output(student, draw, share):
     """A request that was sent back computes its prompt and its output anew."""

@@ -1,7 +1,7 @@
 """Angles come from a table of 131,072 positions; what lies behind takes the last one.
 
 From: variants/plain.py
-Fails: rotate, caches
+Fails: rotate, caches, attend
 """
 
 LINES = {

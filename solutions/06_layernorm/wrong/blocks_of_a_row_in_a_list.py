@@ -1,7 +1,7 @@
 """The blocks of a row are kept in a list of Python, so that x is read once.
 
 From: variants/passes.py
-Fails: forward
+Fails: forward, backward
 """
 
 LINES = {

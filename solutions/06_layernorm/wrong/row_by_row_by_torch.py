@@ -1,7 +1,7 @@
 """torch normalises one row after the other; the kernel that is launched does nothing.
 
 From: variants/simple.py
-Fails: forward, speed
+Fails: forward, backward, speed
 """
 
 LINES = {

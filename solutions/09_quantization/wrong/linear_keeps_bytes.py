@@ -1,7 +1,7 @@
 """Int8Linear keeps the weight in full, as bytes.
 
 From: variants/simple.py
-Fails: linears
+Fails: linears, model
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """The memory is float32, whatever was asked for.
 
-Fails: cache, prefill
+Fails: cache, step, prefill
 """
 
 LINES = {

@@ -1,6 +1,6 @@
 """Positions go round after 2048.
 
-Fails: step
+Fails: cache, step
 """
 
 LINES = {

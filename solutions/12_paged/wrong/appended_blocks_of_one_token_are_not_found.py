@@ -1,6 +1,6 @@
 """Where a block has one token, append takes it for one that was full before.
 
-Fails: sharing
+Fails: sharing, scheduler
 """
 
 LINES = {

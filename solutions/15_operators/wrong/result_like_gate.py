@@ -1,6 +1,6 @@
 """The result has the strides of gate.
 
-Fails: silu_mul, norm, fake
+Fails: silu_mul, norm, autograd, fake
 """
 
 LINES = {

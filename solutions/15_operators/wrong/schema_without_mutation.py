@@ -1,6 +1,6 @@
 """The schema does not say that residual is written.
 
-Fails: silu_mul
+Fails: silu_mul, fake
 """
 
 LINES = {

@@ -4,7 +4,7 @@ From: variants/plain.py
 Kind: precision
 Report: https://github.com/sgl-project/sglang-jax/pull/1473
 Report: https://github.com/huggingface/transformers/issues/25681
-Fails: rotate, caches
+Fails: rotate, caches, attend, sink
 """
 
 LINES = {

@@ -3,7 +3,7 @@
 From: variants/plain.py
 Kind: layouts
 Report: https://github.com/vllm-project/vllm/pull/18046
-Fails: rotate, caches
+Fails: rotate, caches, attend, sink
 """
 
 LINES = {

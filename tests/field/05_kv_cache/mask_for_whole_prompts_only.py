@@ -3,7 +3,7 @@
 Kind: positions
 Report: https://github.com/mlx-node/mlx-node/pull/24
 Report: https://github.com/huggingface/candle/pull/3743
-Fails: attend
+Fails: attend, generate
 """
 
 LINES = {

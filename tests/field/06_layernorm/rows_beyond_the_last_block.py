@@ -3,7 +3,7 @@
 From: variants/tiles.py
 Kind: sizes
 Report: https://github.com/thu-ml/TurboDiffusion/pull/103
-Fails: forward
+Fails: forward, backward
 """
 
 LINES = {

@@ -4,7 +4,7 @@ From: variants/simple.py
 Kind: precision
 Report: https://github.com/deepspeedai/DeepSpeed/issues/581
 Report: https://github.com/pytorch/pytorch/issues/41527
-Fails: forward
+Fails: forward, backward
 """
 
 LINES = {

@@ -3,7 +3,7 @@
 Kind: parameters
 Report: https://github.com/tenstorrent/tt-metal/issues/56525
 Report: https://github.com/pytorch/pytorch/pull/13960
-Fails: int8
+Fails: int8, cache
 """
 
 LINES = {

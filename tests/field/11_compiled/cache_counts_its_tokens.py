@@ -2,7 +2,7 @@
 
 Kind: state
 Report: https://github.com/huggingface/transformers/pull/35299
-Fails: step, prefill
+Fails: step, prefill, graphs
 """
 
 LINES = {
