@@ -193,6 +193,10 @@ clean: ## remove caches and build leftovers; .venv and your results stay
 need-lab:
 	@[ -n "$$LAB" ] || { echo 'error: which lab?' >&2; echo 'hint: make $(firstword $(MAKECMDGOALS)) LAB=1' >&2; exit 2; }
 
+PIP := $(VENV)/bin/pip install -q --no-compile
+# pip would do it on one core. What a package has for another Python does not compile.
+COMPILE_ALL := $(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
+
 # torch's CPU build is looked for where pip looks anyway, then on the index of its makers.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (once; some minutes) …"
@@ -200,17 +204,19 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 		|| { echo 'error: python3 is missing or older than 3.11' >&2; exit 2; }
 	@[ -x $(VENV)/bin/pip ] || python3 -m venv $(VENV) \
 		|| { rm -rf $(VENV); echo 'hint: apt install python3-venv, or use PYTHON=…' >&2; exit 2; }
-	@$(VENV)/bin/pip install -q -e '.[dev]' -c constraints.txt > $(VENV)/setup.log 2>&1 \
-		|| $(VENV)/bin/pip install -q -e '.[dev]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/setup.log 2>&1 \
+	@$(PIP) -e '.[dev]' -c constraints.txt > $(VENV)/setup.log 2>&1 \
+		|| $(PIP) -e '.[dev]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/setup.log 2>&1 \
 		|| { tail -n 5 $(VENV)/setup.log >&2; echo 'error: the packages did not install' >&2; \
 			echo 'hint: all of pip is in $(VENV)/setup.log' >&2; exit 2; }
+	@$(COMPILE_ALL)
 	@touch $@
 
 # JupyterLab and what it brings, for who wants it: nothing else needs them.
 $(VENV)/.notebook: $(VENV)/.ready
 	@echo "adding JupyterLab to $(VENV) (once) …"
-	@$(VENV)/bin/pip install -q -e '.[notebook]' -c constraints.txt > $(VENV)/notebook.log 2>&1 \
-		|| $(VENV)/bin/pip install -q -e '.[notebook]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/notebook.log 2>&1 \
+	@$(PIP) -e '.[notebook]' -c constraints.txt > $(VENV)/notebook.log 2>&1 \
+		|| $(PIP) -e '.[notebook]' -c constraints.txt --extra-index-url $(TORCH_INDEX) >> $(VENV)/notebook.log 2>&1 \
 		|| { tail -n 5 $(VENV)/notebook.log >&2; echo 'error: JupyterLab did not install' >&2; \
 			echo 'hint: all of pip is in $(VENV)/notebook.log' >&2; exit 2; }
+	@$(COMPILE_ALL)
 	@touch $@
