@@ -1,8 +1,9 @@
 """Prove the notebooks of all labs: ``make notebooks``.
 
 Each is built as a student gets it and graded: 0 points. Then the model answers are written into
-its cells, all cells are executed by nbclient in a fresh kernel, without an error, and what the
-notebook holds, handed in alone, is what ``%grade`` gave all points that this machine can grade.
+its cells, and beside it what compilers read, all cells are executed by nbclient in a fresh kernel,
+without an error, and what the notebook holds, handed in alone, is what ``%grade`` gave all points
+that this machine can grade.
 
 ``--brief`` checks the first task alone by its cell: ``%grade`` runs the tests of all once more.
 ``--share 3`` proves every third lab, each of them once in three days.
@@ -12,6 +13,7 @@ import argparse
 import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -92,6 +94,8 @@ def prove(lab: Lab, *, brief: bool = False) -> Proof:
             for cell in checks[1:]:
                 cell.source = ""
         nbformat.write(notebook, notebook_file(there))  # %grade reads the answers as saved
+        for name in lab.sources:  # these have no cells
+            shutil.copy(lab.solutions / name, there.folder / name)
         problems += [*_executed(there, notebook)]
         found, points = _compared(there)
         cells = len(notebook.cells)
@@ -156,14 +160,16 @@ def _compared(lab: Lab) -> tuple[list[str], str]:
         lab, notebook_file(lab).read_bytes(), None, "the notebook", Budget()
     )
     found = [f"it says: {note}" for note in notes]
-    graded_files = {file.name: file.read_bytes() for file in (lab.stub, lab.pseudocode)}
+    beside = [lab.folder / name for name in lab.sources]
+    graded_files = {file.name: file.read_bytes() for file in (lab.stub, lab.pseudocode, *beside)}
     if fingerprint(graded_files) != report["provenance"].get("submission_sha256"):
         found.append("%grade did not grade the files as they are")
     if _essence(lab, files) != _essence(lab, graded_files):
         found.append("handed in alone it is not what %grade graded")
     score, graded = report.get("score"), report.get("graded")
     if not graded or score != graded:
-        lost = [test for test in report.get("tests", ()) if test["verdict"] != "passed"]
+        right = ("passed", "not_graded")
+        lost = [test for test in report.get("tests", ()) if test["verdict"] not in right]
         found += [f"{test['id']}: {test['message'][:300]}" for test in lost[:3]]
         found.append(f"filled it gets {score} of {graded} points")
     return found, f"{score} of {graded} points"
