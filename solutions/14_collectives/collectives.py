@@ -10,6 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+# An item of a schedule: ["F", "B" or "W", microbatch, chunk].
+Schedule = list[list[list[Any]]]  # per stage, its items in order
+
 RING_STEPS = {"reduce_scatter": 1, "all_gather": 1, "all_to_all": 1, "all_reduce": 2}
 BUS_SHARES = {**RING_STEPS, "broadcast": None, "reduce": None}
 
@@ -154,20 +157,20 @@ def ring_attention(
 # --- Task 6: schedules -----------------------------------------------------------------------
 
 
-def gpipe(stages: int, microbatches: int) -> list[list[list[Any]]]:
+def gpipe(stages: int, microbatches: int) -> Schedule:
     """Return for each stage all forwards, then all backwards."""
     everything = range(microbatches)
     order = [[kind, microbatch, 0] for kind in "FB" for microbatch in everything]
     return [[list(item) for item in order] for _ in range(stages)]
 
 
-def one_f_one_b(stages: int, microbatches: int) -> list[list[list[Any]]]:
+def one_f_one_b(stages: int, microbatches: int) -> Schedule:
     """Return a schedule in which a stage goes back as soon as it can."""
     forwards = backwards = [(microbatch, 0) for microbatch in range(microbatches)]
     return [_alternate(forwards, backwards, stages - stage - 1) for stage in range(stages)]
 
 
-def interleaved(stages: int, microbatches: int, chunks: int) -> list[list[list[Any]]]:
+def interleaved(stages: int, microbatches: int, chunks: int) -> Schedule:
     """Return a schedule of several chunks a stage; microbatches % stages != 0 is a ValueError."""
     if microbatches % stages:
         raise ValueError(f"microbatches={microbatches} is not a multiple of {stages} stages")
@@ -183,9 +186,9 @@ def interleaved(stages: int, microbatches: int, chunks: int) -> list[list[list[A
     return [_alternate(forwards, backwards, count) for count in ahead]
 
 
-def zero_bubble(stages: int, microbatches: int) -> list[list[list[Any]]]:
+def zero_bubble(stages: int, microbatches: int) -> Schedule:
     """Return ZB-H1: 1F1B whose weight gradients fill the time in which a stage would wait."""
-    schedule: list[list[list[Any]]] = []
+    schedule: Schedule = []
     for stage, order in enumerate(one_f_one_b(stages, microbatches)):
         items: list[list[Any]] = []
         late = 0  # weight gradients that are owed
@@ -214,7 +217,7 @@ def _alternate(
 
 
 def simulate(
-    schedule: list[list[list[Any]]], forward: float, backward: float, hop: float = 0.0
+    schedule: Schedule, forward: float, backward: float, hop: float = 0.0
 ) -> dict[str, Any]:
     """Return "makespan", "bubble" and "peak" of a schedule; a deadlock is a ValueError."""
     stages = len(schedule)
