@@ -34,6 +34,7 @@ from grader.labs.documents.submission import PSEUDOCODE_NAME, files_of_notebook,
 from grader.labs.lab import Lab, all_labs, find_lab
 from grader.notebook.files import notebook_file
 from grader.notebook.handout import prompts
+from grader.prove.expected import RIGHT
 from grader.readers import Budget
 
 CELL_SECONDS = 1200
@@ -168,8 +169,7 @@ def _compared(lab: Lab) -> tuple[list[str], str]:
         found.append("handed in alone it is not what %grade graded")
     score, graded = report.get("score"), report.get("graded")
     if not graded or score != graded:
-        right = ("passed", "not_graded")
-        lost = [test for test in report.get("tests", ()) if test["verdict"] not in right]
+        lost = [test for test in report.get("tests", ()) if test["verdict"] not in RIGHT]
         found += [f"{test['id']}: {test['message'][:300]}" for test in lost[:3]]
         found.append(f"filled it gets {score} of {graded} points")
     return found, f"{score} of {graded} points"
